@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/yare-go/yare"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "crd", "watch", "controller", "events", "operator"}
+var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator"}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
-	"internal/access": {"kube"},
+	"internal/access": {"kube", "kube/wire"},
 	// It decodes objects.
 	"kube/internal/jsonplan": {"internal/jsonscan"},
 	// It forms the plurals of kinds.
@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	// It reads objects from YAML and JSON.
 	"internal/manifest": {},
 	// It is the proxy in front of an API server, with the faults that it injects.
-	"internal/proxy": {"kube", "internal/clock"},
+	"internal/proxy": {"kube", "kube/wire", "internal/clock"},
 	// It is for tests.
 	"internal/testkit/bound": {},
 	// It carries what log lines are about, describes panics, and writes logs for people.
@@ -55,27 +55,31 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/ident", "internal/clock", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
-	"crd":   {"kube"},
-	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
+	// It decodes and encodes JSON by the rules of Kubernetes.
+	"kube/internal/kubejson": {},
+
+	"kube/wire": {"internal/ident", "internal/jsonscan", "kube/internal/kubejson"},
+	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "kube/internal/kubejson", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
+	"crd":       {"kube", "kube/wire"},
+	"watch":     {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"internal/cache": {
-		"kube", "watch", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/store", "internal/jsonscan", "internal/ident",
+		"kube", "kube/wire", "watch", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/store", "internal/jsonscan", "internal/ident",
 		"internal/jsonscan/projection",
 	},
 	"internal/cache/internal/codec":    {},
-	"internal/cache/internal/overlay":  {"kube", "internal/ident"},
+	"internal/cache/internal/overlay":  {"kube", "kube/wire", "internal/ident"},
 	"internal/cache/internal/progress": {"watch", "internal/ident"},
 	"internal/cache/internal/slots":    {},
-	"internal/cache/internal/store":    {"kube", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
+	"internal/cache/internal/store":    {"kube", "kube/wire", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
 	// Objects for the tests of the cache.
-	"internal/cache/internal/samples": {"kube"},
+	"internal/cache/internal/samples": {"kube", "kube/wire"},
 
 	// It elects the leader among the replicas of a program.
-	"internal/lease": {"kube", "watch"},
+	"internal/lease": {"kube", "kube/wire", "watch"},
 
-	"controller":            {"kube", "watch", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
-	"events":                {"kube", "controller"},
-	"operator":              {"kube", "crd", "watch", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
+	"controller":            {"kube", "kube/wire", "watch", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"events":                {"kube", "kube/wire", "controller"},
+	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
@@ -86,9 +90,9 @@ var layers = map[string][]string{
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest", "explore"}, library...),
 	// A kind for tests on a real API server.
-	"internal/testkit/gadget": {"kube", "yaretest"},
+	"internal/testkit/gadget": {"kube", "kube/wire", "yaretest"},
 	// An API server in memory, for tests.
-	"internal/testkit/fakeserver": {"kube"},
+	"internal/testkit/fakeserver": {"kube", "kube/wire"},
 	// It holds only tests, of a whole program on that server.
 	"internal/testkit/programmodel": {},
 	// It breaks promises on purpose, and runs their tests.

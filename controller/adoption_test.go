@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // planting returns a controller whose Gardens each apply the Plant rose as their child, as tall
@@ -45,7 +46,7 @@ func ownersOf(s *server) (names []string) {
 }
 
 // roses returns the resource of the Plant rose.
-func roses(t *testing.T) kube.Resource {
+func roses(t *testing.T) wire.Resource {
 	t.Helper()
 	kind, err := kube.TypeOf[Plant]()
 	if err != nil {
@@ -258,7 +259,7 @@ func (test adoptionCase) run(t *testing.T, s *server, watched bool) {
 // refuses the apply, and it is decided again.
 func TestAdoptionRaces(t *testing.T) {
 	t.Parallel()
-	isApply := func(r *kube.Request) bool { return r.ContentType == kube.ContentApply && r.Resource.Plural == "plants" }
+	isApply := func(r *wire.Request) bool { return r.ContentType == wire.ContentApply && r.Resource.Plural == "plants" }
 	for name, between := range map[string]func(t *testing.T, s *server, c *kube.Client){
 		"somebody creates the object": func(t *testing.T, s *server, c *kube.Client) {
 			create(t, c.WithFieldManager("kubectl"), plant("rose"))
@@ -286,7 +287,7 @@ func TestAdoptionRaces(t *testing.T) {
 					}
 					done := false
 					var theirs object
-					s.before = func(r *kube.Request) error {
+					s.before = func(r *wire.Request) error {
 						if isApply(r) && !done {
 							done = true
 							between(t, s, c)
@@ -324,7 +325,7 @@ func TestUnwatchedChildIsReadOnce(t *testing.T) {
 		g := create(t, c, garden("eden"))
 		start(t, c, planting(&calls, false, nil))
 		reads := func() int {
-			return s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "plants" })
+			return s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbGet && r.Resource.Plural == "plants" })
 		}
 		edit := func(size int) {
 			t.Helper()
@@ -364,7 +365,7 @@ func TestChildInTerminatingNamespace(t *testing.T) {
 		var calls journal
 		c := s.client()
 		create(t, c, garden("eden"))
-		s.before = func(r *kube.Request) error {
+		s.before = func(r *wire.Request) error {
 			if !r.Verb.IsWrite() || r.Resource.Plural != "plants" {
 				return nil
 			}

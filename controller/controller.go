@@ -14,6 +14,7 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Func is a reconcile function. It is not called for an object that is being deleted, whatever finalizers the
@@ -109,7 +110,7 @@ func (d *definition) complete(err error) {
 
 // defaultManager returns the default field manager of a controller of r. name is empty if the author
 // has given the controller no name.
-func defaultManager(name string, r kube.Resource) string {
+func defaultManager(name string, r wire.Resource) string {
 	switch {
 	case name != "":
 		return name + "-operator"
@@ -304,7 +305,7 @@ func (d *definition) needs() (kube.Needs, error) {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", d.goType, err)
 	}
 	needs := kube.Needs{
-		Names: []string{d.name}, FieldManagers: []string{d.manager}, Reconciles: []kube.Resource{d.kind.Resource},
+		Names: []string{d.name}, FieldManagers: []string{d.manager}, Reconciles: []wire.Resource{d.kind.Resource},
 		Finalizers: slices.Concat(d.former, d.retired), ShutdownTime: d.grace + lastWait,
 	}
 	if d.finalizer != "" {
@@ -313,22 +314,22 @@ func (d *definition) needs() (kube.Needs, error) {
 	if d.kind.Definition != nil {
 		needs.Defines = []kube.Type{d.kind}
 	}
-	use := func(w *watchedKind, subresource string, verbs ...kube.Verb) {
+	use := func(w *watchedKind, subresource string, verbs ...wire.Verb) {
 		needs.Access = append(needs.Access, w.access(subresource, verbs)...)
 	}
 	verbs := readVerbs()
 	if d.finalizer != "" || len(d.retired) > 0 || len(d.formerManagers) > 0 {
-		verbs = append(verbs, kube.VerbPatch)
+		verbs = append(verbs, wire.VerbPatch)
 	}
 	use(&d.self, "", verbs...)
 	if d.kind.Definition != nil && !d.kind.Definition.Foreign && d.kind.HasStatus() {
-		use(&d.self, "status", kube.VerbPatch)
+		use(&d.self, "status", wire.VerbPatch)
 	}
 	for _, w := range d.watched {
 		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
 	if d.setsOwners() {
-		use(&d.self, "finalizers", kube.VerbUpdate)
+		use(&d.self, "finalizers", wire.VerbUpdate)
 	}
 	for _, p := range d.permissions {
 		p.addTo(&needs)

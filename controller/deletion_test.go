@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 17: a predicate on the reconciled kind decides which edits matter. It never keeps
@@ -100,8 +101,8 @@ func TestChildOfADeletedOwnerIsNotCreatedByASecondAttempt(t *testing.T) {
 		synctest.Wait()
 		stream := s.Stream(fakeserver.StreamID{Plural: "gardens"})
 		var applies, created int
-		s.before = func(r *kube.Request) error {
-			if r.ContentType != kube.ContentApply || r.Resource.Plural != "plants" {
+		s.before = func(r *wire.Request) error {
+			if r.ContentType != wire.ContentApply || r.Resource.Plural != "plants" {
 				return nil
 			}
 			if applies++; applies == 1 {
@@ -145,7 +146,7 @@ func TestDeletedChildOfALivingOwner(t *testing.T) {
 		synctest.Wait()
 		reads := func() int {
 			synctest.Wait()
-			return s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "gardens" })
+			return s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbGet && r.Resource.Plural == "gardens" })
 		}
 		before := reads()
 		remove(t, c, plant("rose"))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // deselectedInterval is the time between two calls of the cleanup of an object that no longer matches the
@@ -53,7 +54,7 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 // presenceOfMisfit returns deselected for an object that cannot be decoded and has a finalizer of the controller.
 // err is the error of the decoding, or another error.
 func (d *deselectedObjects) presenceOfMisfit(ctx context.Context, c *kube.Client, key kube.Key, err error) presence {
-	if _, isMisfit := errors.AsType[*kube.DecodeError](err); isMisfit {
+	if _, isMisfit := errors.AsType[*wire.DecodeError](err); isMisfit {
 		m, err := kube.Metadata(c, d.self.kind.Resource, key.Namespace).Get(ctx, key.Name)
 		if err == nil && d.finalizers.hasAny(m.Finalizers) {
 			return deselected

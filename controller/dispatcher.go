@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // dispatcher makes triggers of changes. The steps of a change are: the predicates accept the change,
@@ -35,7 +36,7 @@ type dispatcher struct {
 	// dropGone drops the key of an object that is gone: see [enqueuer].
 	dropGone func(kube.Key) (isDropped bool)
 	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
-	doubt func(kube.Ref)
+	doubt func(wire.Ref)
 }
 
 // mapQueue holds the changes whose relations are slow.
@@ -186,7 +187,7 @@ func (d *dispatcher) doubtOwner(k kube.Key, keys []relation.Key) {
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
 	}
-	d.doubt(kube.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
+	d.doubt(wire.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
 }
 
 // newBatch returns the Batch of change alone, which is of an object of a kind.

@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func hourlyBackoff(*Garden, error, int) time.Duration { return time.Hour }
@@ -98,9 +99,9 @@ func TestAnswerOfAWriteThatChangesNothingIsNoEcho(t *testing.T) {
 		c := s.client()
 		create(t, c, kube.OwnedBy(create(t, c, garden("eden")), plant("rose")))
 		var edited atomic.Bool
-		s.before = func(r *kube.Request) error {
+		s.before = func(r *wire.Request) error {
 			// The user's change arrives just before the reconcile's patch.
-			if r.Verb == kube.VerbPatch && r.ContentType == kube.ContentJSONPatch && edited.CompareAndSwap(false, true) {
+			if r.Verb == wire.VerbPatch && r.ContentType == wire.ContentJSONPatch && edited.CompareAndSwap(false, true) {
 				_, err := kube.Namespaced[Plant](s.client(), "default").Patch(context.Background(), "rose",
 					kube.MergePatch(map[string]any{"spec": map[string]any{"height": 9}}))
 				return err
@@ -293,9 +294,9 @@ func TestWriteOfUnknownOutcomeExplainsOneChange(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		var lost atomic.Bool
-		s.After(func(_ context.Context, r *kube.Request) error {
-			if r.Verb == kube.VerbPatch && r.Subresource == "status" && lost.CompareAndSwap(false, true) {
-				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+		s.After(func(_ context.Context, r *wire.Request) error {
+			if r.Verb == wire.VerbPatch && r.Subresource == "status" && lost.CompareAndSwap(false, true) {
+				return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 			}
 			return nil
 		})
@@ -329,17 +330,17 @@ func TestDeletionIsNoEchoOfAStatus(t *testing.T) {
 		var calls journal
 		c := s.client()
 		create(t, c, garden("eden"))
-		unknown := func(r *kube.Request) error {
-			return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+		unknown := func(r *wire.Request) error {
+			return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 		}
-		s.before = func(r *kube.Request) error { // the status is not written
+		s.before = func(r *wire.Request) error { // the status is not written
 			if r.Subresource == "status" {
 				return unknown(r)
 			}
 			return nil
 		}
-		s.After(func(_ context.Context, r *kube.Request) error { // the plant is
-			if r.Verb == kube.VerbPatch && r.Resource.Plural == "plants" {
+		s.After(func(_ context.Context, r *wire.Request) error { // the plant is
+			if r.Verb == wire.VerbPatch && r.Resource.Plural == "plants" {
 				return unknown(r)
 			}
 			return nil
@@ -368,9 +369,9 @@ func TestDeletedChildIsNoEchoOfItsStatus(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		c := s.client()
 		create(t, c, garden("eden"))
-		s.before = func(r *kube.Request) error { // no status is written
+		s.before = func(r *wire.Request) error { // no status is written
 			if r.Subresource == "status" {
-				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+				return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 			}
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // errExited is the error of a function of the author that ended its goroutine.
@@ -67,7 +68,7 @@ func isEachError(err error, holds func(error) bool) bool {
 // another field manager is not expected, because a retry would meet the same conflict.
 func isConflict(err error) bool {
 	return isEachError(err, func(err error) bool {
-		e, ok := err.(*kube.Error) //nolint:errorlint // isEachError unwraps
+		e, ok := err.(*wire.Error) //nolint:errorlint // isEachError unwraps
 		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || kube.IsUIDConflict(e) || kube.IsNamespaceTerminating(e))
 	})
 }
@@ -75,7 +76,7 @@ func isConflict(err error) bool {
 // serverDelay returns the longest delay that a server asked for in the errors in err.
 func serverDelay(err error) (d time.Duration) {
 	isEachError(err, func(err error) bool {
-		if e, ok := err.(*kube.Error); ok { //nolint:errorlint // isEachError unwraps
+		if e, ok := err.(*wire.Error); ok { //nolint:errorlint // isEachError unwraps
 			d = max(d, e.RetryDelay())
 		}
 		return false

@@ -18,6 +18,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -142,13 +143,13 @@ func never(controller.Change) bool { return false }
 // mention it.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
-	stale := &kube.Error{Verb: kube.VerbPatch, Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict, Message: "old"}}
-	otherUID := &kube.Error{Verb: kube.VerbPatch, Code: 422, Answer: metav1.Status{Reason: metav1.StatusReasonInvalid,
+	stale := &wire.Error{Verb: wire.VerbPatch, Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict, Message: "old"}}
+	otherUID := &wire.Error{Verb: wire.VerbPatch, Code: 422, Answer: metav1.Status{Reason: metav1.StatusReasonInvalid,
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: "metadata.uid"}}}}}
-	owned := &kube.Error{Verb: kube.VerbPatch, Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict, Message: "owned",
+	owned := &wire.Error{Verb: wire.VerbPatch, Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict, Message: "owned",
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.size"}}}}}
-	exists := &kube.Error{Verb: kube.VerbCreate, Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonAlreadyExists, Message: "exists"}}
-	invalid := &kube.Error{Verb: kube.VerbPatch, Code: 422, Answer: metav1.Status{Reason: metav1.StatusReasonInvalid,
+	exists := &wire.Error{Verb: wire.VerbCreate, Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonAlreadyExists, Message: "exists"}}
+	invalid := &wire.Error{Verb: wire.VerbPatch, Code: 422, Answer: metav1.Status{Reason: metav1.StatusReasonInvalid,
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: "metadata.uid"}, {Field: "spec.size"}}}}}
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {
@@ -302,7 +303,7 @@ func TestObjectThatDoesNotFitItsType(t *testing.T) {
 	})
 }
 
-func resourceOf[T any, P kube.ObjectOf[T]](t *testing.T) kube.Resource {
+func resourceOf[T any, P kube.ObjectOf[T]](t *testing.T) wire.Resource {
 	t.Helper()
 	r, err := kube.ResourceOf[T, P]()
 	if err != nil {
@@ -320,7 +321,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 		create(t, c, garden("eden"))
 		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			reconciles.Add(1)
-			return controller.Done(), &kube.Error{Code: http.StatusServiceUnavailable, RetryAfter: 240 * time.Hour}
+			return controller.Done(), &wire.Error{Code: http.StatusServiceUnavailable, RetryAfter: 240 * time.Hour}
 		}))
 		time.Sleep(10 * time.Minute)
 		if n := reconciles.Load(); n < 2 {

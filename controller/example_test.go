@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A controller is a function for each object, and what makes it run.
@@ -100,7 +101,7 @@ func ExampleNamespace() {
 		controller.Log(ctx).Info("reconciling", "season", settings.Data["season"])
 		return controller.Done(), nil
 	}
-	gardens := controller.New(reconcile, controller.Reads[corev1.ConfigMap](kube.VerbGet).InOwnNamespace())
+	gardens := controller.New(reconcile, controller.Reads[corev1.ConfigMap](wire.VerbGet).InOwnNamespace())
 	needs, err := gardens.Needs()
 	settings := needs.Access[len(needs.Access)-1]
 	fmt.Println(settings.Resource, settings.Verbs, settings.OwnNamespace, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // server is a fake API server with what most tests here ask of it.
@@ -19,7 +20,7 @@ type server struct {
 	mu sync.Mutex
 	// before is asked about each request first; an error is the answer. It is called without
 	// the lock.
-	before func(*kube.Request) error
+	before func(*wire.Request) error
 	// unsynced holds the plurals whose lists and watches are not answered.
 	unsynced map[string]bool
 	synced   chan struct{}
@@ -32,7 +33,7 @@ type place struct{ plural, namespace, name string }
 
 func newServer() *server {
 	s := &server{Server: fakeserver.New(), unsynced: make(map[string]bool), synced: make(chan struct{})}
-	s.Before(func(ctx context.Context, r *kube.Request) error {
+	s.Before(func(ctx context.Context, r *wire.Request) error {
 		s.mu.Lock()
 		before, hold, synced := s.before, s.unsynced[r.Resource.Plural], s.synced
 		s.mu.Unlock()
@@ -41,7 +42,7 @@ func newServer() *server {
 				return err
 			}
 		}
-		if hold && (r.Verb == kube.VerbWatch || r.Verb == kube.VerbList) {
+		if hold && (r.Verb == wire.VerbWatch || r.Verb == wire.VerbList) {
 			select {
 			case <-synced:
 			case <-ctx.Done():
@@ -56,7 +57,7 @@ func newServer() *server {
 func (s *server) client() *kube.Client { return kube.NewClientFromHandler(s) }
 
 // store stores an object as if somebody had written it.
-func (s *server) store(r kube.Resource, at place, content object) {
+func (s *server) store(r wire.Resource, at place, content object) {
 	s.Store(r, at.namespace, at.name, content)
 }
 
@@ -70,10 +71,10 @@ func (s *server) sync(plural string) {
 }
 
 // count returns the number of requests that pass, watches apart.
-func (s *server) count(pass func(*kube.Request) bool) int {
+func (s *server) count(pass func(*wire.Request) bool) int {
 	n := 0
 	for _, e := range s.Requests() {
-		if e.Request.Verb != kube.VerbWatch && pass(e.Request) {
+		if e.Request.Verb != wire.VerbWatch && pass(e.Request) {
 			n++
 		}
 	}
@@ -83,7 +84,7 @@ func (s *server) count(pass func(*kube.Request) bool) int {
 // watches returns the streams that were begun.
 func (s *server) watches() (streams []string) {
 	for _, e := range s.Requests() {
-		if r := e.Request; r.Verb == kube.VerbWatch && r.Query.Get("resourceVersion") == "" {
+		if r := e.Request; r.Verb == wire.VerbWatch && r.Query.Get("resourceVersion") == "" {
 			streams = append(streams, strings.TrimSpace(r.Resource.Plural+" "+r.Query.Get("labelSelector")))
 		}
 	}
@@ -103,7 +104,7 @@ func (s *server) feeds(yield func(*feed) bool) {
 		if err != nil {
 			panic(err)
 		}
-		if stream.Watches() > 0 && !yield(&feed{stream, stream.ID.Plural, selector, stream.ID.Representation == kube.MetadataOnly}) {
+		if stream.Watches() > 0 && !yield(&feed{stream, stream.ID.Plural, selector, stream.ID.Representation == wire.MetadataOnly}) {
 			return
 		}
 	}
@@ -121,7 +122,7 @@ type feed struct {
 func (f *feed) end() { f.stream.End() }
 
 // refuse returns an answer that is an error, about these fields.
-func refuse(r *kube.Request, code int, reason metav1.StatusReason, fields ...string) error {
+func refuse(r *wire.Request, code int, reason metav1.StatusReason, fields ...string) error {
 	return fakeserver.Refusal(r, code, reason, fields...)
 }
 

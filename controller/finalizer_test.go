@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const finalizer = "test.example.com/cleanup"
@@ -214,9 +215,9 @@ func TestFinalizerBesideOthers(t *testing.T) {
 				c := s.client()
 				create(t, c, garden("eden"))
 				first := true
-				held := c.With(func(next kube.Handler) kube.Handler {
-					return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-						if r.ContentType == kube.ContentJSONPatch && first {
+				held := c.With(func(next wire.Handler) wire.Handler {
+					return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+						if r.ContentType == wire.ContentJSONPatch && first {
 							first = false
 							test.meanwhile(t, s)
 						}
@@ -255,8 +256,8 @@ func TestFinalizerThatIsRefused(t *testing.T) {
 		var calls, asked journal
 		c := s.client()
 		create(t, c, garden("eden"))
-		s.before = func(r *kube.Request) error {
-			if r.ContentType == kube.ContentJSONPatch {
+		s.before = func(r *wire.Request) error {
+			if r.ContentType == wire.ContentJSONPatch {
 				return refuse(r, 422, "Invalid", "spec.size")
 			}
 			return nil
@@ -454,8 +455,8 @@ func TestFinalizerWithoutADomain(t *testing.T) {
 // countPatches counts the JSON patches that s receives from now on. It returns a function that returns the count.
 func countPatches(s *server) func() int {
 	var n atomic.Int32
-	s.before = func(r *kube.Request) error {
-		if r.ContentType == kube.ContentJSONPatch {
+	s.before = func(r *wire.Request) error {
+		if r.ContentType == wire.ContentJSONPatch {
 			n.Add(1)
 		}
 		return nil

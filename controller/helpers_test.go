@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Garden is what most tests reconcile.
@@ -153,7 +154,7 @@ func watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...con
 }
 
 // watchesMetadata does what watches does, for the metadata of a resource.
-func watchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...controller.SourceOption) controller.Option {
+func watchesMetadata(r wire.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...controller.SourceOption) controller.Option {
 	return watches(keys, append(options, controller.Kind(r))...)
 }
 

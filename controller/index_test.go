@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // bySoil finds gardens by the ConfigMaps that their annotations name.
@@ -108,7 +109,7 @@ func TestListsFromTheCache(t *testing.T) {
 		if diff := cmp.Diff([]string{"fern", "moss", "rose", ".", "fern", "weed", ".", "fern", ".", "moss", "rose", "."}, found); diff != "" {
 			t.Errorf("found (-want +got):\n%s", diff)
 		}
-		if n := s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbList }); n > 0 {
+		if n := s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbList }); n > 0 {
 			t.Errorf("%d lists were sent", n)
 		}
 	})
@@ -139,7 +140,7 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 		start(t, c, controller.New(reconcile, controller.Reconciled(mine), controller.Owns[Plant](mine), controller.From(controller.Channel(names))))
 		synctest.Wait()
 		calls.drain()
-		writes := func() int { return s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() }) }
+		writes := func() int { return s.count(func(r *wire.Request) bool { return r.Verb.IsWrite() }) }
 		before := writes()
 		for range 3 {
 			names <- kube.Key{Namespace: "default", Name: "mine"}

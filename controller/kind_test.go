@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A controller reconciles, owns and watches kinds without a Go type: it adds a finalizer, is run by
@@ -65,7 +66,7 @@ func TestKindsWithoutAGoType(t *testing.T) {
 }
 
 // untyped returns a controller of gardens for a T that stands for any kind.
-func untyped[T any, P kube.ObjectOf[T]](calls *journal, gardens, plants, countries kube.Resource, view func(*kube.Client, kube.Resource, string) kube.API[T]) part {
+func untyped[T any, P kube.ObjectOf[T]](calls *journal, gardens, plants, countries wire.Resource, view func(*kube.Client, wire.Resource, string) kube.API[T]) part {
 	reconcile := func(ctx context.Context, t *T, c *kube.Client) (controller.Action, error) {
 		g := P(t)
 		children, err := view(c, plants, g.GetNamespace()).List(ctx, kube.OwnerIs(g))

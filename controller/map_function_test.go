@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // bed returns a garden with a label.
@@ -67,7 +68,7 @@ func TestMapFunctionReadsFromTheCache(t *testing.T) {
 			t.Errorf("at the start the map function found %d gardens, want 2", n)
 		}
 		calls.drain()
-		before := s.count(func(*kube.Request) bool { return true })
+		before := s.count(func(*wire.Request) bool { return true })
 		apply(t, c, rules("b"))
 		time.Sleep(time.Minute)
 		got := calls.drain()
@@ -75,7 +76,7 @@ func TestMapFunctionReadsFromTheCache(t *testing.T) {
 		if diff := cmp.Diff([]string{"fern", "moss", "rose"}, got); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
 		}
-		if n := s.count(func(*kube.Request) bool { return true }) - before - 1; n > 0 {
+		if n := s.count(func(*wire.Request) bool { return true }) - before - 1; n > 0 {
 			t.Errorf("the map function made %d requests", n)
 		}
 	})

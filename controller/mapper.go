@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // mapper finds the objects that changes concern by slow relations, such as map functions. The mapper
@@ -100,15 +101,15 @@ func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task
 
 // newMapClient returns the client of map functions. It reads what the sources of the controller show,
 // which covers reports. It reads from the server only what the program's own writes have left in doubt.
-func newMapClient(client *kube.Client, view *cache.View, covers func(*kube.Request) bool) *kube.Client {
-	return client.With(func(server kube.Handler) kube.Handler {
-		cached := view.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func newMapClient(client *kube.Client, view *cache.View, covers func(*wire.Request) bool) *kube.Client {
+	return client.With(func(server wire.Handler) wire.Handler {
+		cached := view.Handler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if !covers(r) {
 				return nil, uncoveredRead(r)
 			}
 			return server.Do(ctx, r)
 		}))
-		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Verb.IsWrite() {
 				return nil, fmt.Errorf("%s %s in a map function: a map function only finds out which objects a change concerns: write in the reconcile", r.Verb, r.Ref())
 			}
@@ -118,9 +119,9 @@ func newMapClient(client *kube.Client, view *cache.View, covers func(*kube.Reque
 }
 
 // uncoveredRead returns the error of a map function that reads what no source shows.
-func uncoveredRead(r *kube.Request) error {
+func uncoveredRead(r *wire.Request) error {
 	option := fmt.Sprintf("controller.Owns or controller.Watches of the kind %s, without controller.Select", r.Resource.Kind)
-	if r.Resource.IsSecret() && r.Representation == kube.Full {
+	if r.Resource.IsSecret() && r.Representation == wire.Full {
 		option += " and with controller.KeepSecrets"
 	}
 	if r.Subresource != "" {
@@ -131,7 +132,7 @@ func uncoveredRead(r *kube.Request) error {
 	}
 	what := r.Ref().String()
 	if r.Name == "" {
-		what = kube.Stream{Resource: r.Resource, Namespace: r.Namespace}.String()
+		what = wire.Stream{Resource: r.Resource, Namespace: r.Namespace}.String()
 	}
 	return fmt.Errorf("%s %s in a map function: no source of the controller shows all that is read: add %s, or read it in the reconcile", r.Verb, what, option)
 }

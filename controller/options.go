@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Option configures a controller: see [New]. A [Permission] is an option too.
@@ -217,7 +218,7 @@ func Reconciled(options ...SourceOption) Option {
 //	controller.New(func(ctx context.Context, u *unstructured.Unstructured, c *kube.Client) (controller.Action, error) { … },
 //		controller.Reconciled(controller.Kind(certificates)),
 //	)
-func Kind(r kube.Resource) SourceOption {
+func Kind(r wire.Resource) SourceOption {
 	return func(w *watchedKind) { w.named = &r }
 }
 

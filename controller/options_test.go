@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A mistake in the declaration of a controller is an error before any request. The error text contains the
@@ -41,14 +42,14 @@ func TestMistakes(t *testing.T) {
 		"unknown owned type":                  {build(controller.Owns[metav1.PartialObjectMetadata]()), []string{"PartialObjectMetadata", "controller.Kind"}},
 		"no names":                            {build(watches(nobody)), []string{"plants", "is nil", "give one"}},
 		"no names of metadata":                {build(controller.Watches[metav1.PartialObjectMetadata](nil, controller.Kind(resourceOf[Plant](t)))), []string{"plants", "is nil"}},
-		"resource":                            {build(watchesMetadata(kube.Resource{}, func(*metav1.PartialObjectMetadata) []kube.Key { return nil })), []string{"not complete", "Plural"}},
+		"resource":                            {build(watchesMetadata(wire.Resource{}, func(*metav1.PartialObjectMetadata) []kube.Key { return nil })), []string{"not complete", "Plural"}},
 		"selector of a source":                {build(controller.Owns[Plant](controller.Select(kube.ParseLabels("a=b=c")))), []string{"a=b=c"}},
 		"selector":                            {build(controller.Reconciled(controller.Select(kube.ParseFields("no field")))), []string{"field selector"}},
 		"index of another":                    {build(controller.Reconciled(controller.Index(kube.NewIndex("x", func(*Plant) []string { return nil })))), []string{`index "x"`, "of plants", "not of gardens"}},
 		"index of metadata":                   {build(watchesMetadata(resourceOf[Plant](t), func(*metav1.PartialObjectMetadata) []kube.Key { return nil }, controller.Index(kube.NewIndex("x", func(*Plant) []string { return nil })))), []string{`index "x"`, "whole objects", "plants"}},
 		"kind of a typed source":              {build(controller.Owns[Plant](controller.Kind(resourceOf[Garden](t)))), []string{"names gardens", "PlantSpec", "leave controller.Kind out"}},
 		"kind of a typed controller":          {build(controller.Reconciled(controller.Kind(resourceOf[Garden](t)))), []string{"names gardens", "GardenSpec"}},
-		"kind of an untyped controller":       {controller.New(doNothing[unstructured.Unstructured], controller.Reconciled(controller.Kind(kube.Resource{Plural: "things"}))), []string{"things", "not complete"}},
+		"kind of an untyped controller":       {controller.New(doNothing[unstructured.Unstructured], controller.Reconciled(controller.Kind(wire.Resource{Plural: "things"}))), []string{"things", "not complete"}},
 		"no references":                       {build(controller.WatchesReferenced[Plant](nil)), []string{"refers to plants", "kube.NewIndex"}},
 		"references of others":                {build(controller.WatchesReferenced[Plant](kube.NewIndex("x", func(*Plant) []string { return nil }))), []string{`index "x"`, "not of gardens"}},
 		"predicate":                           {build(controller.Reconciled(controller.When(nil))), []string{"predicate is nil", "leave it out"}},
@@ -82,16 +83,16 @@ func TestMistakes(t *testing.T) {
 		"policy":                              {build().Backoff(nil), []string{"backoff policy is nil", "leave Backoff out"}},
 		"field manager":                       {build(controller.FieldManager(strings.Repeat("x", 129))), []string{"field manager", "128"}},
 		"permission":                          {build(controller.Permission{}), []string{"Permission is empty", "controller.Reads"}},
-		"a write that reads":                  {build(controller.Writes[Plant](kube.VerbGet)), []string{"controller.Writes[", "PlantSpec", `"get" does not write`, "controller.Reads"}},
-		"a read that writes":                  {build(controller.Reads[Plant](kube.VerbDelete)), []string{`"delete" does not read`, "controller.Writes"}},
+		"a write that reads":                  {build(controller.Writes[Plant](wire.VerbGet)), []string{"controller.Writes[", "PlantSpec", `"get" does not write`, "controller.Reads"}},
+		"a read that writes":                  {build(controller.Reads[Plant](wire.VerbDelete)), []string{`"delete" does not read`, "controller.Writes"}},
 		"no verbs":                            {build(controller.Writes[Plant]()), []string{"no verbs"}},
 		"a wildcard":                          {build(controller.Writes[Plant]("*")), []string{"wildcard", "controller.Allow"}},
 		"permission for any kind":             {build(controller.Reads[unstructured.Unstructured]()), []string{"controller.Reads[unstructured.Unstructured]", "any kind", "method Kind"}},
 		"a kind of its own":                   {build(controller.Reads[Plant]().Kind(resourceOf[Garden](t))), []string{"leave Kind(gardens"}},
-		"a kind that is not complete":         {build(controller.Reads[unstructured.Unstructured]().Kind(kube.Resource{})), []string{"not complete"}},
+		"a kind that is not complete":         {build(controller.Reads[unstructured.Unstructured]().Kind(wire.Resource{})), []string{"not complete"}},
 		"subresource":                         {build(controller.Reads[Plant]().Subresource("")), []string{`the subresource ""`}},
 		"names of a permission":               {build(controller.Reads[Plant]().Named()), []string{"leave Named out"}},
-		"names of a collection":               {build(controller.Writes[Plant](kube.VerbDeleteCollection).Named("a")), []string{"deletecollection has no name"}},
+		"names of a collection":               {build(controller.Writes[Plant](wire.VerbDeleteCollection).Named("a")), []string{"deletecollection has no name"}},
 		"namespaces of a permission":          {build(controller.Reads[Plant]().InNamespaces("Not_Valid")), []string{`"Not_Valid"`}},
 		"namespaces for a cluster-scoped":     {build(controller.Reads[corev1.Node]().InNamespaces("a")), []string{"nodes live outside of namespaces"}},
 		"a rule without verbs":                {build(controller.Allow(kube.PolicyRule{NonResourceURLs: []string{"/x"}})), []string{"controller.Allow", "no verbs"}},
@@ -99,8 +100,8 @@ func TestMistakes(t *testing.T) {
 		"a rule for nothing":                  {build(controller.Allow(kube.PolicyRule{Verbs: []string{"get"}})), []string{"either Resources or NonResourceURLs"}},
 		"a narrowed rule":                     {build(controller.Allow(kube.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}}).InOwnNamespace()), []string{"InOwnNamespace", "write it into the rule"}},
 		"writing of a watched kind":           {build(watches(gardenOf, controller.WriteVerbs())), []string{"controller.WriteVerbs", "controller.Writes"}},
-		"writing of the reconciled kind":      {build(controller.Reconciled(controller.WriteVerbs(kube.VerbDelete))), []string{"controller.WriteVerbs"}},
-		"writing that reads":                  {build(controller.Owns[Plant](controller.WriteVerbs(kube.VerbList))), []string{"controller.WriteVerbs", `"list" does not write`}},
+		"writing of the reconciled kind":      {build(controller.Reconciled(controller.WriteVerbs(wire.VerbDelete))), []string{"controller.WriteVerbs"}},
+		"writing that reads":                  {build(controller.Owns[Plant](controller.WriteVerbs(wire.VerbList))), []string{"controller.WriteVerbs", `"list" does not write`}},
 		"ownership": {
 			build(controller.Owns[corev1.Namespace]()),
 			[]string{"namespaces outside", "cannot own", "controller.OwnsByLabel"},
@@ -140,12 +141,12 @@ func TestNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
+	read := []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch}
 	want := []kube.Access{
-		{Resource: resourceOf[Garden](t), Verbs: append(read[:3:3], kube.VerbPatch)},
-		{Resource: resourceOf[Garden](t), Subresource: "status", Verbs: []kube.Verb{kube.VerbPatch}},
-		{Resource: resourceOf[appsv1.Deployment](t), Verbs: append(read[:3:3], kube.VerbCreate, kube.VerbPatch)},
-		{Resource: resourceOf[Garden](t), Subresource: "finalizers", Verbs: []kube.Verb{kube.VerbUpdate}},
+		{Resource: resourceOf[Garden](t), Verbs: append(read[:3:3], wire.VerbPatch)},
+		{Resource: resourceOf[Garden](t), Subresource: "status", Verbs: []wire.Verb{wire.VerbPatch}},
+		{Resource: resourceOf[appsv1.Deployment](t), Verbs: append(read[:3:3], wire.VerbCreate, wire.VerbPatch)},
+		{Resource: resourceOf[Garden](t), Subresource: "finalizers", Verbs: []wire.Verb{wire.VerbUpdate}},
 	}
 	if diff := cmp.Diff(want, got.Access); diff != "" {
 		t.Errorf("access (-want +got):\n%s", diff)
@@ -261,7 +262,7 @@ type namedGarden struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-func (namedGarden) Projection() (kube.Resource, error) { return kube.ResourceOf[Garden]() }
+func (namedGarden) Projection() (wire.Resource, error) { return kube.ResourceOf[Garden]() }
 
 func reconcileNamed(context.Context, *namedGarden, *kube.Client) (controller.Action, error) {
 	return controller.Done(), nil
@@ -297,4 +298,4 @@ type namedPlant struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-func (namedPlant) Projection() (kube.Resource, error) { return kube.ResourceOf[Plant]() }
+func (namedPlant) Projection() (wire.Resource, error) { return kube.ResourceOf[Plant]() }

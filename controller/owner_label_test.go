@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Regression: two owners of one controller want a child of the same name, outside of namespaces, and mark it by
@@ -38,7 +39,7 @@ func TestTwoOwnersByLabelDoNotFight(t *testing.T) {
 			return controller.Done(), err
 		}, controller.OwnsByLabel[Country](ownerLabel)))
 		time.Sleep(time.Second)
-		writes := s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() && r.Resource.Plural == "countries" })
+		writes := s.count(func(r *wire.Request) bool { return r.Verb.IsWrite() && r.Resource.Plural == "countries" })
 		if n := calls.Load(); n > 20 {
 			t.Errorf("%d reconciles and %d writes of the child within a second: the owners fight", n, writes)
 		}

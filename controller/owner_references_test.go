@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 14: an owner is found by group, kind and uid, in whatever version the reference
@@ -139,7 +140,7 @@ func TestForbiddenOwnership(t *testing.T) {
 				if len(results) != 1 || results[0].Outcome() != controller.OutcomeTerminal || !strings.Contains(results[0].Err.Error(), "OwnsByLabel") {
 					t.Errorf("results: %+v; want one, terminal, that says what to do instead", results)
 				}
-				if n := s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() && r.Resource.Plural != "gardens" }); n > 0 {
+				if n := s.count(func(r *wire.Request) bool { return r.Verb.IsWrite() && r.Resource.Plural != "gardens" }); n > 0 {
 					t.Errorf("%d requests were sent", n)
 				}
 			})

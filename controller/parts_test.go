@@ -31,6 +31,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Each test of this file makes one part of a controller alone.
@@ -135,7 +136,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 	if got := s.newestShown(echo.NewTarget(s.own[0].stream.Resource, key("eden"))); got != want {
 		t.Errorf("the newest version is %v, not %v", got, want)
 	}
-	secret := &kube.Request{Verb: kube.VerbGet, Resource: s.all[1].stream.Resource, Namespace: "default", Name: "s", Representation: kube.Full}
+	secret := &wire.Request{Verb: wire.VerbGet, Resource: s.all[1].stream.Resource, Namespace: "default", Name: "s", Representation: wire.Full}
 	if s.coversRead(secret) {
 		t.Error("the metadata of Secrets covers a read of a whole Secret")
 	}
@@ -144,7 +145,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	t.Parallel()
 	var got triggers
-	e := newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil)
+	e := newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil)
 	e.emit(Trigger{Key: key("c")})
 	e.emit(Trigger{Key: kube.Key{Namespace: "elsewhere", Name: "d"}})
 	if names := got.names(); !slices.Equal(names, []string{"c"}) {
@@ -156,10 +157,10 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	}
 }
 
-func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(kube.Ref)) *dispatcher {
+func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(wire.Ref)) *dispatcher {
 	return &dispatcher{
 		log: discard, own: own, echoes: echo.NewTracker(), failures: newFailures(), cancels: newCancels(),
-		reconciled:        relation.Kind{Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
+		reconciled:        relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordRestoration: newRestorationSignal().record,
 		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, doubt: doubt,
 		dropGone: func(kube.Key) bool { return false },
@@ -169,8 +170,8 @@ func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(kube.Ref)
 func TestDispatcherTriggersTheOwnersOfAChild(t *testing.T) {
 	t.Parallel()
 	var got triggers
-	var doubts []kube.Ref
-	d := newDispatcher(fakeObjects{key("eden"): {Record: cache.Record{UID: "1"}}}, got.add, func(r kube.Ref) { doubts = append(doubts, r) })
+	var doubts []wire.Ref
+	d := newDispatcher(fakeObjects{key("eden"): {Record: cache.Record{UID: "1"}}}, got.add, func(r wire.Ref) { doubts = append(doubts, r) })
 	sub := &subscription{watched: &watchedKind{relation: relation.Owner{}}, synced: make(chan struct{})}
 	child := func(version, owner, uid string) cache.Record {
 		return cache.Record{
@@ -242,9 +243,9 @@ func TestPipelineHasOneOrder(t *testing.T) {
 	s, caches := openSubscriptions(t, fakeserver.New().Client())
 	view := s.view(caches)
 	p := &pipeline{view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
-	program := kube.HandlerFunc(nil)
+	program := wire.HandlerFunc(nil)
 	var got []string
-	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), kube.Ref{}, newRequestTrace(t.Context()))); ; {
+	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), wire.Ref{}, newRequestTrace(t.Context()))); ; {
 		if v.Kind() == reflect.Interface {
 			v = v.Elem()
 		}
@@ -254,7 +255,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 		}
 		v = v.FieldByName("next")
 	}
-	want := []string{"*controller.requestTrace", "*adoption.ownerCheck", "*noop.handler", "*adoption.handler", "*echo.handler", "*cache.handler", "kube.HandlerFunc"}
+	want := []string{"*controller.requestTrace", "*adoption.ownerCheck", "*noop.handler", "*adoption.handler", "*echo.handler", "*cache.handler", "wire.HandlerFunc"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the chain of handlers (-want +got):\n%s", diff)
 	}
@@ -347,7 +348,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 			}
 			return configMap(k.Name), selected, nil
 		},
-		clientFor: func(context.Context, kube.Key, kube.Ref, *requestTrace) *kube.Client { return nil },
+		clientFor: func(context.Context, kube.Key, wire.Ref, *requestTrace) *kube.Client { return nil },
 		echoes:    echo.NewTracker(),
 		report: func(_ *call, _ kube.Object, r Result, _ *failure) {
 			reported = append(reported, fmt.Sprint(r.Object.Name, " ", r.Err))
@@ -371,7 +372,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		r := &restorationRepair{
 			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailed: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
-			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil).enqueueAll,
+			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

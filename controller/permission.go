@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Permission is a permission of a part of a program, besides the permissions that follow from its type
@@ -18,8 +19,8 @@ import (
 //
 //	controller.New(reconcile,
 //		controller.Owns[appsv1.Deployment](),
-//		controller.Reads[corev1.Node](kube.VerbList),
-//		controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch).InNamespaces("registry"),
+//		controller.Reads[corev1.Node](wire.VerbList),
+//		controller.Writes[corev1.ConfigMap](wire.VerbCreate, wire.VerbPatch).InNamespaces("registry"),
 //	)
 //
 // A request that no part declares fails in yare dev and in the tests of package yaretest, before it is
@@ -46,13 +47,13 @@ type Permission struct {
 // Reads returns the permission to use verbs that read on objects of T: get, list and watch, or only
 // the given verbs. A Get needs get, a List needs list, and a stream needs list and watch. The kinds
 // that a controller reconciles, owns or watches need no Reads.
-func Reads[T any, P kube.ObjectOf[T]](verbs ...kube.Verb) Permission {
+func Reads[T any, P kube.ObjectOf[T]](verbs ...wire.Verb) Permission {
 	return newPermission("controller.Reads", P(new(T))).reading(verbs)
 }
 
 // Writes returns the permission to use verbs that write on objects of T. An Apply needs create and
 // patch; if the object always exists, patch alone. A Modify needs update. Reading is not included.
-func Writes[T any, P kube.ObjectOf[T]](verbs ...kube.Verb) Permission {
+func Writes[T any, P kube.ObjectOf[T]](verbs ...wire.Verb) Permission {
 	return newPermission("controller.Writes", P(new(T))).writing(verbs)
 }
 
@@ -84,11 +85,11 @@ func newPermission(function string, zero kube.Object) Permission {
 }
 
 // reading returns p with verbs that read, or with all of them if none is given.
-func (p Permission) reading(verbs []kube.Verb) Permission {
+func (p Permission) reading(verbs []wire.Verb) Permission {
 	if len(verbs) == 0 {
 		verbs = readVerbs()
 	}
-	if i := slices.IndexFunc(verbs, kube.Verb.IsWrite); i >= 0 {
+	if i := slices.IndexFunc(verbs, wire.Verb.IsWrite); i >= 0 {
 		p.reject(fmt.Errorf("%q does not read: declare it by controller.Writes", verbs[i]))
 	}
 	p.access.Verbs = slices.Clone(verbs)
@@ -96,9 +97,9 @@ func (p Permission) reading(verbs []kube.Verb) Permission {
 }
 
 // writing returns p with verbs that write.
-func (p Permission) writing(verbs []kube.Verb) Permission {
+func (p Permission) writing(verbs []wire.Verb) Permission {
 	if len(verbs) == 0 {
-		p.reject(errors.New("there are no verbs: name those that are used, such as kube.VerbCreate"))
+		p.reject(errors.New("there are no verbs: name those that are used, such as wire.VerbCreate"))
 	}
 	p.reject(checkWrites(verbs))
 	p.access.Verbs = slices.Clone(verbs)
@@ -106,7 +107,7 @@ func (p Permission) writing(verbs []kube.Verb) Permission {
 }
 
 // checkWrites returns an error unless verbs are verbs that write.
-func checkWrites(verbs []kube.Verb) error {
+func checkWrites(verbs []wire.Verb) error {
 	for _, verb := range verbs {
 		switch {
 		case verb == "":
@@ -121,7 +122,7 @@ func checkWrites(verbs []kube.Verb) error {
 }
 
 // readVerbs returns all verbs that read.
-func readVerbs() []kube.Verb { return []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch} }
+func readVerbs() []wire.Verb { return []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch} }
 
 // reject records why p is not valid. A nil err is ignored.
 func (p *Permission) reject(err error) {
@@ -139,7 +140,7 @@ func (p *Permission) narrow(method string) {
 
 // Kind returns p for the kind r. It is for a Go type that stands for any kind: unstructured.Unstructured,
 // or metav1.PartialObjectMetadata.
-func (p Permission) Kind(r kube.Resource) Permission {
+func (p Permission) Kind(r wire.Resource) Permission {
 	p.narrow("Kind")
 	switch {
 	case p.goType == nil:
@@ -207,7 +208,7 @@ func (p Permission) err() error {
 	switch resource := p.access.Resource; {
 	case resource.ClusterScoped && (p.isInOwn || len(p.namespaces) > 0):
 		errs = append(errs, fmt.Errorf("%s live outside of namespaces: leave InNamespaces and InOwnNamespace out", resource))
-	case len(p.access.Names) > 0 && slices.Contains(p.access.Verbs, kube.VerbDeleteCollection):
+	case len(p.access.Names) > 0 && slices.Contains(p.access.Verbs, wire.VerbDeleteCollection):
 		errs = append(errs, errors.New("a deletecollection has no name: leave Named out"))
 	}
 	if err := errors.Join(errs...); err != nil {

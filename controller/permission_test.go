@@ -9,24 +9,25 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // What an author declares is what the controller needs.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
-	type verbs = []kube.Verb
+	type verbs = []wire.Verb
 	maps, nodes, plants := resourceOf[corev1.ConfigMap](t), resourceOf[corev1.Node](t), resourceOf[Plant](t)
 	rule := kube.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}
-	narrowed := controller.Reads[corev1.ConfigMap](kube.VerbGet).Named("a").InNamespaces("one")
+	narrowed := controller.Reads[corev1.ConfigMap](wire.VerbGet).Named("a").InNamespaces("one")
 	for name, c := range map[string]struct {
 		permission controller.Permission
 		want       kube.Needs
 	}{
 		"reads":       {controller.Reads[corev1.Node](), kube.Needs{Access: []kube.Access{{Resource: nodes, Verbs: verbs{"get", "list", "watch"}}}}},
-		"one verb":    {controller.Reads[corev1.Node](kube.VerbList), kube.Needs{Access: []kube.Access{{Resource: nodes, Verbs: verbs{"list"}}}}},
-		"writes":      {controller.Writes[Plant](kube.VerbCreate, "bind"), kube.Needs{Access: []kube.Access{{Resource: plants, Verbs: verbs{"create", "bind"}}}}},
-		"subresource": {controller.Writes[Plant](kube.VerbPatch).Subresource("status"), kube.Needs{Access: []kube.Access{{Resource: plants, Subresource: "status", Verbs: verbs{"patch"}}}}},
-		"any kind":    {controller.Reads[unstructured.Unstructured](kube.VerbGet).Kind(plants), kube.Needs{Access: []kube.Access{{Resource: plants, Verbs: verbs{"get"}}}}},
+		"one verb":    {controller.Reads[corev1.Node](wire.VerbList), kube.Needs{Access: []kube.Access{{Resource: nodes, Verbs: verbs{"list"}}}}},
+		"writes":      {controller.Writes[Plant](wire.VerbCreate, "bind"), kube.Needs{Access: []kube.Access{{Resource: plants, Verbs: verbs{"create", "bind"}}}}},
+		"subresource": {controller.Writes[Plant](wire.VerbPatch).Subresource("status"), kube.Needs{Access: []kube.Access{{Resource: plants, Subresource: "status", Verbs: verbs{"patch"}}}}},
+		"any kind":    {controller.Reads[unstructured.Unstructured](wire.VerbGet).Kind(plants), kube.Needs{Access: []kube.Access{{Resource: plants, Verbs: verbs{"get"}}}}},
 		"narrowed":    {narrowed, kube.Needs{Access: []kube.Access{{Resource: maps, Verbs: verbs{"get"}, Names: []string{"a"}, Namespaces: []string{"one"}}}}},
 		"narrowed again": {narrowed.Named("b").InNamespaces("two").InOwnNamespace(), kube.Needs{Access: []kube.Access{
 			{Resource: maps, Verbs: verbs{"get"}, Names: []string{"a", "b"}, Namespaces: []string{"one", "two"}},
@@ -58,19 +59,19 @@ func TestPermissions(t *testing.T) {
 // The sources imply what their options say.
 func TestNeedsOfSources(t *testing.T) {
 	t.Parallel()
-	type verbs = []kube.Verb
-	read := verbs{kube.VerbGet, kube.VerbList, kube.VerbWatch}
+	type verbs = []wire.Verb
+	read := verbs{wire.VerbGet, wire.VerbList, wire.VerbWatch}
 	plants, gardens := resourceOf[Plant](t), resourceOf[Garden](t)
-	finalizers := kube.Access{Resource: gardens, Subresource: "finalizers", Verbs: verbs{kube.VerbUpdate}}
+	finalizers := kube.Access{Resource: gardens, Subresource: "finalizers", Verbs: verbs{wire.VerbUpdate}}
 	for name, c := range map[string]struct {
 		option controller.Option
 		want   []kube.Access
 	}{
 		"watched":          {watches(gardenOf), []kube.Access{{Resource: plants, Verbs: read}}},
-		"owned":            {controller.Owns[Plant](), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate, kube.VerbPatch)}, finalizers}},
-		"only created":     {controller.Owns[Plant](controller.WriteVerbs(kube.VerbCreate)), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate)}, finalizers}},
+		"owned":            {controller.Owns[Plant](), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], wire.VerbCreate, wire.VerbPatch)}, finalizers}},
+		"only created":     {controller.Owns[Plant](controller.WriteVerbs(wire.VerbCreate)), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], wire.VerbCreate)}, finalizers}},
 		"only observed":    {controller.Owns[Plant](controller.WriteVerbs()), []kube.Access{{Resource: plants, Verbs: read}}},
-		"owned by a label": {controller.OwnsByLabel[Plant]("example.com/uid"), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate, kube.VerbPatch, kube.VerbDelete)}}},
+		"owned by a label": {controller.OwnsByLabel[Plant]("example.com/uid"), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], wire.VerbCreate, wire.VerbPatch, wire.VerbDelete)}}},
 		"in namespaces": {watches(gardenOf, controller.InNamespaces("one"), controller.InOwnNamespace()), []kube.Access{
 			{Resource: plants, Verbs: read, Namespaces: []string{"one"}}, {Resource: plants, Verbs: read, OwnNamespace: true},
 		}},

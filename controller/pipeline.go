@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
@@ -19,7 +20,7 @@ var ErrForeignChild = adoption.ErrForeignChild
 
 // ownershipMover is an [adoption.Mover].
 type ownershipMover interface {
-	Handler(next kube.Handler, owner kube.Ref) kube.Handler
+	Handler(next wire.Handler, owner wire.Ref) wire.Handler
 	Forget()
 }
 
@@ -43,12 +44,12 @@ type pipeline struct {
 	newestShown func(echo.Target) echo.Version
 	enqueue     func(queue.Trigger)
 	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
-	doubt func(kube.Ref)
+	doubt func(wire.Ref)
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx.
-func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
-	return p.client.InCluster(key.Cluster).With(func(program kube.Handler) kube.Handler {
+func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client {
+	return p.client.InCluster(key.Cluster).With(func(program wire.Handler) wire.Handler {
 		return p.handlers(ctx, program, key, self, trace)
 	})
 }
@@ -68,8 +69,8 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, t
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
-func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.Key, self kube.Ref, trace *requestTrace) kube.Handler {
-	isTrigger := func(r kube.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
+func (p *pipeline) handlers(ctx context.Context, program wire.Handler, key kube.Key, self wire.Ref, trace *requestTrace) wire.Handler {
+	isTrigger := func(r wire.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
 	next := p.view.Handler(program)
 	var ownStatus echo.Target
 	if p.skipsOwnStatus {
@@ -87,7 +88,7 @@ func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.
 
 // triggersSelf reports whether a change to the object live of resource r would trigger the reconcile of
 // key. Predicates do not count: the author has decided that rejected changes do not matter.
-func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.KnownState) bool {
+func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self wire.Ref, r wire.Resource, live *cache.KnownState) bool {
 	for _, sub := range p.subscriptions {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue
@@ -95,9 +96,9 @@ func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref
 		// A map function receives an object in the representation of its own stream.
 		object := live.Bytes
 		switch {
-		case sub.stream.Representation == kube.MetadataOnly:
+		case sub.stream.Representation == wire.MetadataOnly:
 			object = live.Metadata
-		case live.Representation == kube.MetadataOnly:
+		case live.Representation == wire.MetadataOnly:
 			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
 		}
 		keys, err := sub.relatedKeys(ctx, live.Record, object, p.reconciled)

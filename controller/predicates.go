@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // isDeletionStep reports whether an object is gone, or its deletion begins with c. A deletion has up to
@@ -92,7 +93,7 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOpt
 				return nil, errors.New("the function of a controller.Changed is nil: leave it out, because all changes matter without one")
 			case err != nil:
 				return nil, fmt.Errorf("controller.Changed: %w", err)
-			case kind.Resource != w.kind.Resource, kind.Representation != w.kind.Representation && w.kind.Representation != kube.Full:
+			case kind.Resource != w.kind.Resource, kind.Representation != w.kind.Representation && w.kind.Representation != wire.Full:
 				return nil, fmt.Errorf("a controller.Changed of %s is an option of a source of %s: give it a function of %s",
 					kube.TypeName(kind.Go), w.kind.Resource, kube.TypeName(w.kind.Go))
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A predicate on objects decides by what the objects contain. Deletions, and objects that do not fit
@@ -149,8 +150,8 @@ func TestPaused(t *testing.T) {
 		create(t, c, paused("hortus", finalizer))
 		var writes atomic.Int32
 		s.mu.Lock()
-		s.before = func(r *kube.Request) error {
-			if r.ContentType == kube.ContentJSONPatch {
+		s.before = func(r *wire.Request) error {
+			if r.ContentType == wire.ContentJSONPatch {
 				writes.Add(1)
 			}
 			return nil

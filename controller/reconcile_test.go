@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Bomb is a kind whose decoding panics for one size.
@@ -69,9 +70,9 @@ func TestPanicWhileFinalizerIsAdded(t *testing.T) {
 		c := s.client()
 		create(t, c, &Bomb{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}, Spec: BombSpec{Size: 1}})
 		var edited atomic.Bool
-		s.before = func(r *kube.Request) error {
+		s.before = func(r *wire.Request) error {
 			// Somebody edits the spec between the controller's read and its patch.
-			if r.Verb == kube.VerbPatch && r.ContentType == kube.ContentJSONPatch && edited.CompareAndSwap(false, true) {
+			if r.Verb == wire.VerbPatch && r.ContentType == wire.ContentJSONPatch && edited.CompareAndSwap(false, true) {
 				_, err := kube.Dynamic(s.client(), r.Resource, "default").Patch(context.Background(), "b",
 					kube.MergePatch(map[string]any{"spec": map[string]any{"size": 13}}))
 				return err
@@ -218,7 +219,7 @@ func TestLastingConflictsAreLogged(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-			return controller.Done(), &kube.Error{Code: http.StatusConflict, Answer: metav1.Status{Reason: metav1.StatusReasonConflict, Message: "stuck"}}
+			return controller.Done(), &wire.Error{Code: http.StatusConflict, Answer: metav1.Status{Reason: metav1.StatusReasonConflict, Message: "stuck"}}
 		}))
 		time.Sleep(50 * time.Second)
 		if text := p.warnings(); text != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // reconciler reconciles the objects whose keys the queue hands out. The steps of one reconcile are: it
@@ -18,7 +19,7 @@ import (
 type reconciler struct {
 	// name is the name of the controller, and resource is the reconciled resource.
 	name     string
-	resource kube.Resource
+	resource wire.Resource
 	// log has the name of the controller as an attribute, and programLog has not.
 	log, programLog *slog.Logger
 	timeout         time.Duration
@@ -26,7 +27,7 @@ type reconciler struct {
 	functions       functions
 	onGone          []func(kube.Key)
 	// tracer may be nil.
-	tracer kube.Tracer
+	tracer wire.Tracer
 
 	queue    workQueue
 	own      ownObjects
@@ -39,7 +40,7 @@ type reconciler struct {
 	// read returns the object of key: see [objectReader].
 	read func(ctx context.Context, key kube.Key) (kube.Object, presence, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
-	clientFor func(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client
+	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
 	echoes    writeMemory
 	// report reports a result: see [reporter].
 	report func(c *call, obj kube.Object, r Result, f *failure)
@@ -124,7 +125,7 @@ func (c *reconciler) run(ctx, calls context.Context, running *sync.WaitGroup) {
 // reconcile runs the cleanup or the reconcile of one object.
 func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 	key := r.work.Key
-	ref := kube.Ref{Cluster: key.Cluster, Resource: c.resource, Namespace: key.Namespace, Name: key.Name}
+	ref := wire.Ref{Cluster: key.Cluster, Resource: c.resource, Namespace: key.Namespace, Name: key.Name}
 	r.result = Result{Controller: c.name, Object: ref, Causes: r.work.Causes.String(), Waited: r.work.Waited}
 
 	r.step = "the decoding of the object"
@@ -132,7 +133,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 	r.isDeselected = found == deselected
 	switch {
 	case err != nil:
-		if _, isMisfit := errors.AsType[*kube.DecodeError](err); isMisfit {
+		if _, isMisfit := errors.AsType[*wire.DecodeError](err); isMisfit {
 			return Terminal(err) // only a change of the object can help
 		}
 		return err

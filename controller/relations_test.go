@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // With AnyOwner, an owner reference that is not the controlling one counts too.
@@ -99,7 +100,7 @@ func TestOwnsByLabel(t *testing.T) {
 			}
 		}
 		expect("the start", "reconcile")
-		writes := func() int { return s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() }) }
+		writes := func() int { return s.count(func(r *wire.Request) bool { return r.Verb.IsWrite() }) }
 		before := writes()
 		remove(t, c, &Country{ObjectMeta: metav1.ObjectMeta{Name: "arcadia"}})
 		expect("the child outside of namespaces is deleted", "reconcile")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // reporter reports the results of reconciles: to the log, to the observer of the program and to the
@@ -82,7 +83,7 @@ func errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr
 
 // edition identifies the state of an object apart from its status.
 func edition(obj kube.Object, err error) string {
-	if misfit, ok := errors.AsType[*kube.DecodeError](err); ok {
+	if misfit, ok := errors.AsType[*wire.DecodeError](err); ok {
 		return misfit.ResourceVersion
 	}
 	switch {

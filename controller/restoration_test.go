@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A reconcile skipped its apply because the store of another controller showed a state that the
@@ -83,7 +84,7 @@ func TestReconcilesOfLowPriorityWaitForTheListsAfterARestoration(t *testing.T) {
 		s.Restore(backup)
 		s.Advance(1000) // the stream of the plants finds nothing by itself
 		reads := func() int {
-			return s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "plants" })
+			return s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbGet && r.Resource.Plural == "plants" })
 		}
 		lists := func(plural string) (n int) {
 			for _, stream := range s.watches() {

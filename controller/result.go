@@ -3,7 +3,7 @@ package controller
 import (
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Result is the result of one reconcile or cleanup.
@@ -11,7 +11,7 @@ type Result struct {
 	// Controller is the name of the controller.
 	Controller string
 	// Object is the object that was reconciled. Its UID is empty if the object was not read.
-	Object kube.Ref
+	Object wire.Ref
 	// Cleanup is true if the object was being deleted, or no longer matched the selectors of [Reconciled].
 	Cleanup bool
 	// Causes lists the first few causes of the reconcile, and how many there were.
@@ -34,8 +34,8 @@ type Result struct {
 
 // Write is one request of a reconcile that changes something.
 type Write struct {
-	Verb        kube.Verb
-	Object      kube.Ref
+	Verb        wire.Verb
+	Object      wire.Ref
 	Subresource string
 	// Skipped is true if the request was not sent, because it would have changed nothing.
 	Skipped bool

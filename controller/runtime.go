@@ -7,6 +7,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Runtime is what the parts of one program share.
@@ -21,7 +22,7 @@ type Runtime struct {
 	Observer Observer
 	// Tracer records a span for each reconcile and cleanup. It may be nil. With package operator it
 	// records the requests of Client too.
-	Tracer kube.Tracer
+	Tracer wire.Tracer
 	// Namespace is the namespace of the program: the value of the environment variable POD_NAMESPACE
 	// (https://kubernetes.io/docs/concepts/workloads/pods/downward-api/); else, in a Pod, the
 	// namespace of its ServiceAccount; else the namespace of the kubeconfig's context, or default. It
@@ -73,7 +74,7 @@ func (rt *Runtime) isElected() bool {
 // controlling owner takes no foreign object over without [kube.Adopt]: see [ErrForeignChild].
 func (rt *Runtime) CachedClient() *kube.Client {
 	guard := adoption.NewGuard(rt.Cache.View(), nil, nil, nil)
-	return rt.Client.With(func(program kube.Handler) kube.Handler {
+	return rt.Client.With(func(program wire.Handler) wire.Handler {
 		return guard.HandlerOutside(rt.Cache.Handler(program))
 	})
 }

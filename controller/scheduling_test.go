@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 11: whatever path leads to an object, the object is reconciled by one worker at a
@@ -182,7 +183,7 @@ func TestBackoff(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var asked, calls journal
 		broken := errors.New("broken")
-		outcomes := []error{broken, &kube.Error{Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict}}, broken, broken, nil, broken}
+		outcomes := []error{broken, &wire.Error{Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict}}, broken, broken, nil, broken}
 		c := s.client()
 		create(t, c, garden("good"))
 		create(t, c, garden("bad"))
@@ -328,8 +329,8 @@ func TestEchoBeforeTheAnswer(t *testing.T) {
 				var calls journal
 				c := s.client()
 				create(t, c, garden("eden"))
-				slow := c.With(func(next kube.Handler) kube.Handler {
-					return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+				slow := c.With(func(next wire.Handler) wire.Handler {
+					return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 						response, err := next.Do(ctx, r)
 						if r.Verb.IsWrite() {
 							time.Sleep(time.Minute)

@@ -19,11 +19,12 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // crds answers the discovery of a server, and refuses what it does not serve as a server does.
 type crds struct {
-	next kube.Handler
+	next wire.Handler
 	mu   sync.Mutex
 	// absent holds the plurals that are not served.
 	absent map[string]bool
@@ -32,12 +33,12 @@ type crds struct {
 	discoveries atomic.Int64
 }
 
-func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (d *crds) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r.Resource.Plural != "" {
 		if d.absent[r.Resource.Plural] {
-			return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+			return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
 		}
 		return d.next.Do(ctx, r)
 	}
@@ -52,7 +53,7 @@ func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) 
 			list.Groups = []metav1.APIGroup{{Name: "test.example.com", Versions: []metav1.GroupVersionForDiscovery{version}}}
 		}
 		body, err := kube.Marshal(list)
-		return &kube.Response{Code: http.StatusOK, Body: body}, err
+		return &wire.Response{Code: http.StatusOK, Body: body}, err
 	}
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: r.Resource.GroupVersion().String()}
 	for plural, kind := range map[string]string{"plants": "Plant", "gardens": "Garden"} {
@@ -62,10 +63,10 @@ func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) 
 		}
 	}
 	if len(list.APIResources) == 0 {
-		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
 	}
 	body, err := kube.Marshal(list)
-	return &kube.Response{Code: http.StatusOK, Body: body}, err
+	return &wire.Response{Code: http.StatusOK, Body: body}, err
 }
 
 func (d *crds) set(plural string, isServed bool, broken error) {
@@ -179,9 +180,9 @@ func TestProxyThatKnowsNothingDeletesNoObjects(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		var away atomic.Bool
-		c := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		c := kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if away.Load() {
-				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: 404, Answer: metav1.Status{Status: "Failure", Code: 404, Message: "default backend - 404"}}
+				return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: 404, Answer: metav1.Status{Status: "Failure", Code: 404, Message: "default backend - 404"}}
 			}
 			return (&crds{next: s, absent: map[string]bool{}}).Do(ctx, r)
 		}))

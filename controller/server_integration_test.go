@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -75,9 +76,9 @@ func TestFinalizerOnARealServer(t *testing.T) {
 	}
 	var done [6]atomic.Bool
 	index := map[string]int{"alone": 0, "quicker": 1, "beside": 2, "gone": 3, "going": 4, "anew": 5}
-	held := c.With(func(next kube.Handler) kube.Handler {
-		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.ContentType == kube.ContentJSONPatch && !done[index[r.Name]].Swap(true) {
+	held := c.With(func(next wire.Handler) wire.Handler {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+			if r.ContentType == wire.ContentJSONPatch && !done[index[r.Name]].Swap(true) {
 				meanwhile[r.Name]()
 			}
 			return next.Do(ctx, r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 18: at the end no work is begun; what is under way goes on undisturbed, cached
@@ -54,7 +55,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-func isGet(r *kube.Request) bool { return r.Verb == kube.VerbGet }
+func isGet(r *wire.Request) bool { return r.Verb == wire.VerbGet }
 
 // Promise 18: a call that ignores its context does not keep the program from ending, and
 // can do no more harm.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Only what matches the selector is reconciled, by whatever path, and only as long as it
@@ -304,7 +305,7 @@ func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
 				start(t, c, controller.New(reconcile, controller.Owns[corev1.Secret](options...), controller.From(controller.Channel(names))))
 				synctest.Wait()
 				time.Sleep(time.Minute)
-				sent := func() int { return s.count(func(*kube.Request) bool { return true }) }
+				sent := func() int { return s.count(func(*wire.Request) bool { return true }) }
 				before := sent()
 				names <- kube.Key{Namespace: "default", Name: "eden"}
 				synctest.Wait()

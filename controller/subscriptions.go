@@ -14,6 +14,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
@@ -37,7 +38,7 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 		}
 		for _, stream := range streams {
 			if stream.Resource.IsSecret() && !w.keepSecrets {
-				stream.Representation = kube.MetadataOnly
+				stream.Representation = wire.MetadataOnly
 			}
 			stream.IfServed = w.ifServed
 			s.all = append(s.all, &subscription{watched: w, isOwn: i == 0, stream: stream, synced: make(chan struct{})})
@@ -187,19 +188,19 @@ func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
 }
 
 // coversRead reports whether a stream shows what r reads.
-func (s *subscriptions) coversRead(r *kube.Request) bool {
-	if r.Verb == kube.VerbWatch || r.Subresource != "" || r.Live {
+func (s *subscriptions) coversRead(r *wire.Request) bool {
+	if r.Verb == wire.VerbWatch || r.Subresource != "" || r.Live {
 		return false
 	}
 	for _, sub := range s.all {
 		stream := sub.stream
 		switch {
 		case stream.Cluster != r.Cluster || stream.Resource != r.Resource:
-		case stream.Representation != kube.Full && stream.Representation != r.Representation:
+		case stream.Representation != wire.Full && stream.Representation != r.Representation:
 		case stream.Namespace != "" && stream.Namespace != r.Namespace:
 		case stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == "":
 			return true
-		case r.Verb == kube.VerbGet:
+		case r.Verb == wire.VerbGet:
 			if _, ok := sub.store().Get(kube.Key{Namespace: r.Namespace, Name: r.Name}); ok {
 				return true
 			}
@@ -213,7 +214,7 @@ type subscription struct {
 	watched *watchedKind
 	// isOwn is true for a stream of the reconciled kind.
 	isOwn  bool
-	stream kube.Stream
+	stream wire.Stream
 	// synced is closed once the subscription has received all objects.
 	synced chan struct{}
 	// open is nil until the stream is open. The stream may publish changes to the controller before.

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // requestTrace records what one reconcile reads and writes. It is the outermost handler of the
 // reconcile's client.
 type requestTrace struct {
-	next kube.Handler
+	next wire.Handler
 	// ended returns an error once the reconcile's context has ended. A call that ignores its
 	// context must not write when another instance may have taken over.
 	ended func() error
@@ -29,7 +30,7 @@ func newRequestTrace(ctx context.Context) *requestTrace {
 }
 
 // Do serves one request.
-func (t *requestTrace) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (t *requestTrace) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if err := t.ended(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Verb, r.Ref(), err)
 	}

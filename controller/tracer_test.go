@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 type spanKey struct{}
@@ -41,7 +42,7 @@ func TestSpans(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		traced := new(tracer)
-		client := s.client().With(kube.Trace(traced))
+		client := s.client().With(wire.Trace(traced))
 		part := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 			if _, err := kube.Apply(ctx, c, kube.OwnedBy(g, plant("rose"))); err != nil {
 				return controller.Done(), err
@@ -74,7 +75,7 @@ func TestSpans(t *testing.T) {
 // tracedPart runs a part with a tracer.
 type tracedPart struct {
 	part
-	tracer kube.Tracer
+	tracer wire.Tracer
 }
 
 func (p tracedPart) Start(ctx context.Context, rt *controller.Runtime) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Trigger asks for the reconcile of one object, or of all.
@@ -53,7 +54,7 @@ type enqueuer struct {
 
 // newEnqueuer returns an enqueuer of triggers for own, which are of a resource. quiet is the quiet time of
 // [Debounce], or 0.
-func newEnqueuer(own ownObjects, r kube.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
+func newEnqueuer(own ownObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
 	e := &enqueuer{own: own, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
 	if quiet > 0 {
 		e.debouncer = queue.NewDebouncer(quiet, add)

@@ -15,12 +15,13 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // plantWatch identifies a stream of plants.
 type plantWatch struct {
 	selector string
-	form     kube.Representation
+	form     wire.Representation
 }
 
 // refuseWatches makes the server answer the opening of each watch in refused with its code, and ends
@@ -28,8 +29,8 @@ type plantWatch struct {
 func (s *server) refuseWatches(refused map[plantWatch]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.before = func(r *kube.Request) error {
-		if r.Verb != kube.VerbWatch || r.Resource.Plural != "plants" {
+	s.before = func(r *wire.Request) error {
+		if r.Verb != wire.VerbWatch || r.Resource.Plural != "plants" {
 			return nil
 		}
 		switch code := refused[plantWatch{canonical(r.Query.Get("labelSelector")), r.Representation}]; {
@@ -43,7 +44,7 @@ func (s *server) refuseWatches(refused map[plantWatch]int) {
 	for f := range s.feeds {
 		w := plantWatch{selector: f.selector.String()}
 		if f.metadata {
-			w.form = kube.MetadataOnly
+			w.form = wire.MetadataOnly
 		}
 		if f.plural == "plants" && refused[w] != 0 {
 			f.end()
@@ -98,10 +99,10 @@ func bystander(option controller.Option) *controller.Controller[Country] {
 func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 	t.Parallel()
 	all, x, y := plantWatch{}, plantWatch{selector: "app=x"}, plantWatch{selector: "tier=y"}
-	metadata := plantWatch{form: kube.MetadataOnly}
+	metadata := plantWatch{form: wire.MetadataOnly}
 	watching := func(w plantWatch) controller.Option {
 		switch {
-		case w.form == kube.MetadataOnly:
+		case w.form == wire.MetadataOnly:
 			return watchesPlantMetadata()
 		case w.selector != "":
 			return controller.Owns[Plant](controller.Select(kube.ParseLabels(w.selector)))
@@ -199,7 +200,7 @@ func TestReadsAreAsNewAsTheChangesOfTheirNamespaceOnly(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.refuseWatches(map[plantWatch]int{{}: http.StatusServiceUnavailable})
 		synctest.Wait()
-		reads := func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "plants" }
+		reads := func(r *wire.Request) bool { return r.Verb == wire.VerbGet && r.Resource.Plural == "plants" }
 		check := func(what string, live bool) {
 			t.Helper()
 			before := s.count(reads)
@@ -236,7 +237,7 @@ func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
 			return controller.RequeueAfter(time.Minute), err
 		}, controller.Owns[Plant]()))
 		time.Sleep(10 * time.Second)
-		applies := func(r *kube.Request) bool { return r.Verb == kube.VerbPatch && r.Resource.Plural == "plants" }
+		applies := func(r *wire.Request) bool { return r.Verb == wire.VerbPatch && r.Resource.Plural == "plants" }
 		before := s.count(applies)
 		time.Sleep(10 * time.Minute)
 		if sent := s.count(applies) - before; sent > 0 {
@@ -280,8 +281,8 @@ func TestLiveClientInAReconcile(t *testing.T) {
 		}, controller.Owns[Plant]()))
 		time.Sleep(90 * time.Second)
 		sent := func() [2]int {
-			reads := s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "gardens" })
-			return [2]int{reads, s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbPatch && r.Resource.Plural == "plants" })}
+			reads := s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbGet && r.Resource.Plural == "gardens" })
+			return [2]int{reads, s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbPatch && r.Resource.Plural == "plants" })}
 		}
 		before := sent()
 		time.Sleep(time.Minute)

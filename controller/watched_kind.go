@@ -9,13 +9,14 @@ import (
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // watchedKind is a kind whose changes trigger reconciles.
 type watchedKind struct {
 	kind kube.Type
 	// named is the kind that the author has named by [Kind], or nil.
-	named *kube.Resource
+	named *wire.Resource
 	// relation finds the objects that a change concerns.
 	relation   relation.Relation
 	selectors  []kube.Selector
@@ -33,7 +34,7 @@ type watchedKind struct {
 	// isAnyOwner is true with [AnyOwner].
 	isAnyOwner bool
 	// writing holds the verbs of [WriteVerbs]. hasWriting is true with that option.
-	writing    []kube.Verb
+	writing    []wire.Verb
 	hasWriting bool
 	ifServed   bool
 	// skipsOwnStatus is true with [SkipOwnStatus].
@@ -90,12 +91,12 @@ func (w *watchedKind) bind(zero kube.Object) error {
 }
 
 // streams returns the streams of the objects that match the selectors.
-func (w *watchedKind) streams(c *kube.Client) ([]kube.Stream, error) {
+func (w *watchedKind) streams(c *kube.Client) ([]wire.Stream, error) {
 	return w.kind.Streams(c, w.selectors...)
 }
 
 // typeOf returns the type of an object. named is the kind that the object stands for, or nil.
-func typeOf(obj kube.Object, named *kube.Resource) (kube.Type, error) {
+func typeOf(obj kube.Object, named *wire.Resource) (kube.Type, error) {
 	t := reflect.TypeOf(obj).Elem()
 	isAnyKind := kube.StandsForAnyKind(t)
 	switch {
@@ -145,12 +146,12 @@ func (w *watchedKind) check() error {
 }
 
 // access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.
-func (w *watchedKind) access(subresource string, verbs []kube.Verb) []kube.Access {
+func (w *watchedKind) access(subresource string, verbs []wire.Verb) []kube.Access {
 	return placed(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwn)
 }
 
 // writeVerbs returns the verbs with which the program writes the objects of a source.
-func (w *watchedKind) writeVerbs() []kube.Verb {
+func (w *watchedKind) writeVerbs() []wire.Verb {
 	if w.hasWriting {
 		return w.writing
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
@@ -28,8 +29,8 @@ var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Own
 // permissions of the program. The default is what an apply needs: create and patch; and, for
 // OwnsByLabel, delete. Without verbs the program only watches the children.
 //
-//	controller.Owns[batchv1.Job](controller.WriteVerbs(kube.VerbCreate, kube.VerbDelete))
-func WriteVerbs(verbs ...kube.Verb) SourceOption {
+//	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
+func WriteVerbs(verbs ...wire.Verb) SourceOption {
 	return func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true }
 }
 

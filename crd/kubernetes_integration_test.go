@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/yaretest"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -23,6 +20,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/yaretest"
 )
 
 // openAPI is what an OpenAPI document says of a type or a field, as far as it matters here.
@@ -128,7 +130,7 @@ func schemaOf(t *testing.T, typ reflect.Type) *crd.Schema {
 			{Name: "Metadata", Type: reflect.TypeFor[metav1.ObjectMeta](), Tag: `json:"metadata"`},
 			{Name: "V", Type: typ, Tag: `json:"v"`},
 		}),
-		Resource:   kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Holder"}, Plural: "holders"},
+		Resource:   wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Holder"}, Plural: "holders"},
 		Definition: &definition,
 	})
 	if err != nil {

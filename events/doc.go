@@ -35,5 +35,5 @@
 // the program watches. The events of objects outside of namespaces are in the namespace default. A
 // program that watches only other namespaces also declares the permissions there:
 //
-//	controller.Writes[eventsv1.Event](kube.VerbCreate, kube.VerbPatch).InNamespaces("default")
+//	controller.Writes[eventsv1.Event](wire.VerbCreate, wire.VerbPatch).InNamespaces("default")
 package events

@@ -10,6 +10,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -37,13 +38,13 @@ func Example() {
 
 // Equal occurrences are one Event with a count.
 func ExampleRecorder_Event() {
-	server := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	server := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		var e eventsv1.Event
 		if err := kube.Unmarshal(r.Body, &e); err != nil {
 			return nil, err
 		}
 		fmt.Println(e.Type, e.Reason, e.Note, e.Series.Count)
-		return &kube.Response{Code: 201, Body: r.Body}, nil
+		return &wire.Response{Code: 201, Body: r.Body}, nil
 	})
 	recorder := events.New("example.com/addresses")
 	service := new(corev1.Service)

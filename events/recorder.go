@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // startTimeout is how long after its first event a recorder must have been started. All parts of a
@@ -124,7 +125,7 @@ func (r *Recorder) Needs() (kube.Needs, error) {
 	if r.err != nil {
 		err = r.err
 	}
-	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []kube.Verb{kube.VerbCreate, kube.VerbPatch}}}}, err
+	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []wire.Verb{wire.VerbCreate, wire.VerbPatch}}}}, err
 }
 
 // Start writes events until ctx ends, and then the rest, for four seconds at most. It returns an

@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
@@ -153,12 +153,12 @@ func TestUnknownFate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
-		var lost *kube.Request
-		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
+		var lost *wire.Request
+		h := wire.HandlerFunc(func(ctx context.Context, q *wire.Request) (*wire.Response, error) {
 			response, err := s.Do(ctx, q)
 			if lost == nil {
 				lost = q
-				return nil, &kube.Error{Verb: q.Verb, Unknown: true, Err: errors.New("connection reset")}
+				return nil, &wire.Error{Verb: q.Verb, Unknown: true, Err: errors.New("connection reset")}
 			}
 			return response, err
 		})
@@ -177,9 +177,9 @@ func TestServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
-		s.failIf(func(_ *kube.Request) error {
+		s.failIf(func(_ *wire.Request) error {
 			if time.Since(s.since) < 10*time.Second {
-				return &kube.Error{Err: errors.New("connection refused")}
+				return &wire.Error{Err: errors.New("connection refused")}
 			}
 			return nil
 		})
@@ -227,7 +227,7 @@ func TestRefusedEventsAreDroppedAndLogged(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, r := newServer(), events.New("web")
-				s.failIf(func(r *kube.Request) error { return fakeserver.Refusal(r, c.code, "") })
+				s.failIf(func(r *wire.Request) error { return fakeserver.Refusal(r, c.code, "") })
 				logged, end := run(t, r, s)
 				for range 3 {
 					r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
@@ -253,7 +253,7 @@ func TestBadEventDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
-		s.failIf(func(r *kube.Request) error {
+		s.failIf(func(r *wire.Request) error {
 			if strings.Contains(string(r.Body), "web-bad") {
 				return fakeserver.Refusal(r, 500, metav1.StatusReasonInternalError)
 			}
@@ -277,7 +277,7 @@ func TestTooManyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		stuck := make(chan struct{})
-		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, q *wire.Request) (*wire.Response, error) {
 			<-stuck
 			return s.Do(ctx, q)
 		})
@@ -323,9 +323,9 @@ func TestEnd(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		r := events.New("web")
-		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, q *wire.Request) (*wire.Response, error) {
 			<-ctx.Done()
-			return nil, &kube.Error{Verb: q.Verb, Err: ctx.Err()}
+			return nil, &wire.Error{Verb: q.Verb, Err: ctx.Err()}
 		})
 		logged, end := run(t, r, h)
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")

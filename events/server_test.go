@@ -19,6 +19,7 @@ import (
 	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // server is a fake API server that keeps events.
@@ -30,8 +31,8 @@ type server struct {
 func newServer() *server { return &server{fakeserver.New(), time.Now()} }
 
 // failIf makes the server answer a request with the error that f returns, if it returns one.
-func (s *server) failIf(f func(r *kube.Request) error) {
-	s.Before(func(_ context.Context, r *kube.Request) error { return f(r) })
+func (s *server) failIf(f func(r *wire.Request) error) {
+	s.Before(func(_ context.Context, r *wire.Request) error { return f(r) })
 }
 
 // requests returns the requests so far: their time since the start, and what became of them.
@@ -114,7 +115,7 @@ func (l *log) String() string {
 }
 
 // run starts a recorder in a bubble. The returned function ends it.
-func run(t *testing.T, r *events.Recorder, h kube.Handler) (logged *log, end func()) {
+func run(t *testing.T, r *events.Recorder, h wire.Handler) (logged *log, end func()) {
 	t.Helper()
 	logged = new(log)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -53,7 +54,7 @@ func noteParts() []operator.Part {
 		}
 		n.Status.Page = page.Name
 		return controller.Done(), c.ApplyStatus(ctx, n)
-	}, controller.Owns[corev1.ConfigMap](controller.WriteVerbs(kube.VerbCreate, kube.VerbPatch)))}
+	}, controller.Owns[corev1.ConfigMap](controller.WriteVerbs(wire.VerbCreate, wire.VerbPatch)))}
 }
 
 // pages returns the pages of a state.

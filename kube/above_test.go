@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A handler above the transport gets each attempt. Its own error ends the request, and does not hide
@@ -24,8 +26,8 @@ func TestAboveTransport(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	defer server.Close()
-	count := func(next Handler) Handler {
-		return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
+	count := func(next wire.Handler) wire.Handler {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			attempt := attempts.Add(1)
 			if attempt == 3 {
 				return nil, wrong

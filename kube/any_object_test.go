@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // TestWritesTakeAnyObject applies, creates and deletes typed values, interfaces and unstructured objects.
@@ -42,7 +44,7 @@ func TestWritesTakeAnyObject(t *testing.T) {
 	if err != nil || live.Object["data"].(map[string]any)["answer"] != "yes" {
 		t.Errorf("unstructured: %+v, %v", live, err)
 	}
-	if n := server.count(VerbGet); n != 1 {
+	if n := server.count(wire.VerbGet); n != 1 {
 		t.Errorf("the resource of one kind was looked up %d times", n)
 	}
 }
@@ -91,7 +93,7 @@ func TestAnUnknownKindIsAnErrorBeforeTheWrite(t *testing.T) {
 	if _, err := Apply[Object](t.Context(), c, nil); err == nil {
 		t.Error("a nil interface is applied")
 	}
-	if n := len(server.requests) - server.count(VerbGet); n != 0 {
+	if n := len(server.requests) - server.count(wire.VerbGet); n != 0 {
 		t.Errorf("%d writes were sent", n)
 	}
 }
@@ -99,10 +101,10 @@ func TestAnUnknownKindIsAnErrorBeforeTheWrite(t *testing.T) {
 // kindServer is a server of the kinds of example.com/v1 and of ConfigMaps. It answers each write.
 type kindServer struct {
 	plurals  map[string]string
-	requests []*Request
+	requests []*wire.Request
 }
 
-func (s *kindServer) count(verb Verb) (n int) {
+func (s *kindServer) count(verb wire.Verb) (n int) {
 	for _, r := range s.requests {
 		if r.Verb == verb {
 			n++
@@ -111,27 +113,27 @@ func (s *kindServer) count(verb Verb) (n int) {
 	return n
 }
 
-func (s *kindServer) Do(ctx context.Context, r *Request) (*Response, error) {
+func (s *kindServer) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	s.requests = append(s.requests, r)
-	if r.Verb == VerbGet && r.Resource.Plural == "" {
+	if r.Verb == wire.VerbGet && r.Resource.Plural == "" {
 		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "example.com/v1"}
 		for kind, plural := range s.plurals {
 			list.APIResources = append(list.APIResources,
 				metav1.APIResource{Name: plural + "/status", Kind: kind, Namespaced: true}, metav1.APIResource{Name: plural, Kind: kind, Namespaced: true})
 		}
 		body, err := json.Marshal(list)
-		return &Response{Body: body}, err
+		return &wire.Response{Body: body}, err
 	}
 	if r.Resource.Plural != "configmaps" && s.plurals[r.Resource.Kind] != r.Resource.Plural {
 		return notFound(ctx, r)
 	}
-	if r.Verb == VerbDelete {
-		return &Response{Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, nil
+	if r.Verb == wire.VerbDelete {
+		return &wire.Response{Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, nil
 	}
 	gv := schema.GroupVersion{Group: r.Resource.Group, Version: r.Resource.Version}
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": gv.String(), "kind": r.Resource.Kind,
 		"metadata": map[string]any{"namespace": "ns", "name": "w", "uid": "u", "resourceVersion": "1"}, "data": map[string]any{"answer": "yes"},
 	})
-	return &Response{Body: body}, err
+	return &wire.Response{Body: body}, err
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // API is the typed view of one resource, in one namespace or in all namespaces. If the type or
@@ -54,15 +56,15 @@ func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] 
 
 // Dynamic returns the API of a resource without a Go type. An empty namespace
 // means all namespaces. A resource without Version, Kind or Plural is an error of the API.
-func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
+func Dynamic(c *Client, r wire.Resource, namespace string) API[unstructured.Unstructured] {
 	return makeAPI[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: checkResource(r)}, namespace)
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
 // its objects. An empty namespace means all namespaces. A resource without Version, Kind or Plural
 // is an error of the API.
-func Metadata(c *Client, r Resource, namespace string) API[metav1.PartialObjectMetadata] {
-	return makeAPI[metav1.PartialObjectMetadata](c, target{resource: r, representation: MetadataOnly, err: checkResource(r)}, namespace)
+func Metadata(c *Client, r wire.Resource, namespace string) API[metav1.PartialObjectMetadata] {
+	return makeAPI[metav1.PartialObjectMetadata](c, target{resource: r, representation: wire.MetadataOnly, err: checkResource(r)}, namespace)
 }
 
 // makeAPI returns the API of kind in a namespace, or in all namespaces if namespace is empty. kind has no
@@ -80,7 +82,7 @@ func (a API[T]) For(c *Client, namespace string) API[T] {
 }
 
 // Resource returns the resource that a works on.
-func (a API[T]) Resource() Resource { return a.target.resource }
+func (a API[T]) Resource() wire.Resource { return a.target.resource }
 
 // Err returns what is wrong with the type, the client, the namespace or the subresource, or nil.
 func (a API[T]) Err() error { return a.target.err }
@@ -118,7 +120,7 @@ func (a API[T]) Subresource(name string) API[T] {
 }
 
 // do sends a request and decodes the answer.
-func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
+func (a API[T]) do(ctx context.Context, r *wire.Request) (*T, error) {
 	t := new(T)
 	if err := a.target.codec(a.client).do(ctx, a.client, r, a.object(t)); err != nil {
 		return nil, err
@@ -129,10 +131,10 @@ func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
 // Get reads one object. A client with a cache may answer from the cache. If there is no such
 // object, [IsNotFound] reports the error.
 func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
-	if err := a.target.requireName(VerbGet, name); err != nil {
+	if err := a.target.requireName(wire.VerbGet, name); err != nil {
 		return nil, err
 	}
-	return a.do(ctx, a.target.request(VerbGet, name))
+	return a.do(ctx, a.target.request(wire.VerbGet, name))
 }
 
 // Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty.
@@ -141,7 +143,7 @@ func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name s
 }
 
 // List reads all objects that match. Objects that do not fit T are left out, and the error
-// has a [*DecodeError] for each of them. If the list becomes too old between two pages (see
+// has a [*wire.DecodeError] for each of them. If the list becomes too old between two pages (see
 // [IsGone]), List begins again, at most twice.
 func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	// A list of several pages can become too old between two of them.
@@ -150,7 +152,7 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 		var bad []error
 		var failed error
 		for t, err := range a.Each(ctx, selectors...) {
-			if _, ok := errors.AsType[*DecodeError](err); ok {
+			if _, ok := errors.AsType[*wire.DecodeError](err); ok {
 				bad = append(bad, err)
 			} else if err != nil {
 				failed = err
@@ -175,7 +177,7 @@ func List[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace string
 }
 
 // Each lists all objects that match, one decoded object at a time, and holds one page of the
-// list in memory. An object that does not fit T comes as a [*DecodeError], and the sequence
+// list in memory. An object that does not fit T comes as a [*wire.DecodeError], and the sequence
 // goes on. Any other error ends the sequence, such as the error of a list that has become too old
 // between two pages: see [IsGone].
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
@@ -196,12 +198,12 @@ func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, e
 // client is narrowed to, or one for the namespace of a, or one for all namespaces. One selection
 // gives the same Streams however it is written. A selector that servers do not know is an error:
 // see [OwnerIs] and [Index.Is].
-func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
+func (a API[T]) Streams(selectors ...Selector) ([]wire.Stream, error) {
 	return a.target.streams(a.client, selectors)
 }
 
 // Watch sends one watch request from resourceVersion on. The sequence ends with the answer. An
-// object that does not fit T comes as a [*DecodeError], and the sequence goes on. Package watch lists
+// object that does not fit T comes as a [*wire.DecodeError], and the sequence goes on. Package watch lists
 // before it watches, and watches again.
 func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...Selector) iter.Seq2[WatchEvent[T], error] {
 	return func(yield func(WatchEvent[T], error) bool) {
@@ -229,7 +231,7 @@ func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
 }
 
 // Decode returns the object that data encodes, as the server sent it, with its kind filled
-// in. An error is a [*DecodeError].
+// in. An error is a [*wire.DecodeError].
 func (a API[T]) Decode(data []byte) (*T, error) {
 	t := new(T)
 	if err := a.target.codec(a.client).decode(data, a.object(t)); err != nil {

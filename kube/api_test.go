@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func page(next string, items ...string) string {
@@ -101,13 +103,6 @@ func TestPagesAdaptToTheSizeOfObjects(t *testing.T) {
 	if diff := cmp.Diff([]string{"500", "500", "10", "10"}, limits); diff != "" {
 		t.Error(diff)
 	}
-	for _, test := range []struct{ items, size, want int }{
-		{0, 100, 500}, {500, 1 << 20, 500}, {500, 16 << 20, 250}, {100, 8 << 20, 100}, {5, 50 << 20, 10},
-	} {
-		if got := nextLimit(test.items, test.size); got != test.want {
-			t.Errorf("after %d objects in %d bytes the limit is %d, want %d", test.items, test.size, got, test.want)
-		}
-	}
 }
 
 func TestListBeginsAgainWhenItIsTooOld(t *testing.T) {
@@ -165,7 +160,7 @@ func TestListWithAnObjectThatDoesNotFit(t *testing.T) {
 		t.Error(diff)
 	}
 	wantError(t, err, `decode pods "ns/bad"`, "nodeName")
-	var e *DecodeError
+	var e *wire.DecodeError
 	if !errors.As(err, &e) || e.ResourceVersion != "5" || e.Ref.UID != "u" {
 		t.Errorf("the error is %#v", err)
 	}
@@ -238,7 +233,7 @@ func TestMetadataOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Kind != "Gadget" || got.Labels["a"] != "b" || s.got[0].Representation != MetadataOnly {
+	if got.Kind != "Gadget" || got.Labels["a"] != "b" || s.got[0].Representation != wire.MetadataOnly {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -261,7 +256,7 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 		"get cluster in namespace": {func() error { _, err := Get[planet](ctx, c, "ns", "p"); return err }, "planets.example.com live outside of namespaces"},
 		"unknown type":             {func() error { _, err := Everywhere[foreign](c).List(ctx); return err }, "wrap it"},
 		"unstructured":             {func() error { _, err := Everywhere[unstructured.Unstructured](c).List(ctx); return err }, "use kube.Dynamic"},
-		"incomplete resource":      {func() error { _, err := Dynamic(c, Resource{Plural: "x"}, "").List(ctx); return err }, "needs Version, Kind and Plural"},
+		"incomplete resource":      {func() error { _, err := Dynamic(c, wire.Resource{Plural: "x"}, "").List(ctx); return err }, "needs Version, Kind and Plural"},
 		"no client":                {func() error { _, err := Everywhere[corev1.Pod](nil).List(ctx); return err }, "pods: the client is nil"},
 		"bad label selector":       {func() error { _, err := pods.List(ctx, Label("a", "b"), ParseLabels("a==b=c")); return err }, `label selector "a==b=c"`},
 		"bad field selector":       {func() error { _, err := pods.List(ctx, ParseFields("metadata.name")); return err }, `field selector "metadata.name"`},
@@ -352,9 +347,9 @@ func TestPipeline(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(`{}`))
 	var order []string
-	note := func(name string) func(Handler) Handler {
-		return func(next Handler) Handler {
-			return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
+	note := func(name string) func(wire.Handler) wire.Handler {
+		return func(next wire.Handler) wire.Handler {
+			return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 				order = append(order, name+" "+r.Cluster)
 				return next.Do(ctx, r)
 			})

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // asObject returns t as an Object, or an error if t is nil.
-func (a API[T]) asObject(verb Verb, t *T) (Object, error) {
+func (a API[T]) asObject(verb wire.Verb, t *T) (Object, error) {
 	if a.target.err != nil {
 		return nil, a.target.err
 	}
@@ -23,7 +24,7 @@ func (a API[T]) asObject(verb Verb, t *T) (Object, error) {
 // Create creates t, and returns the object that the server stored. If an object of its name exists,
 // [IsAlreadyExists] reports the error.
 func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
-	obj, err := a.asObject(VerbCreate, t)
+	obj, err := a.asObject(wire.VerbCreate, t)
 	if err != nil {
 		return nil, err
 	}
@@ -39,19 +40,19 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 // If t has a resourceVersion, as an object that was read has, Replace fails if the object has changed
 // since: see [IsConflict].
 func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
-	obj, err := a.asObject(VerbUpdate, t)
+	obj, err := a.asObject(wire.VerbUpdate, t)
 	if err != nil {
 		return nil, err
 	}
-	if a.target, err = a.target.inNamespaceOf(VerbUpdate, obj); err == nil {
-		err = a.target.requireName(VerbUpdate, obj.GetName())
+	if a.target, err = a.target.inNamespaceOf(wire.VerbUpdate, obj); err == nil {
+		err = a.target.requireName(wire.VerbUpdate, obj.GetName())
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := a.target.request(VerbUpdate, obj.GetName())
+	r := a.target.request(wire.VerbUpdate, obj.GetName())
 	r.Query = newWriteOptions(a.client.manager, options).query()
-	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
+	r.Preconditions = wire.Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 	if r.Body, err = a.target.encode(obj); err != nil {
 		return nil, err
 	}
@@ -60,13 +61,13 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 
 // Patch changes parts of the object of that name, and returns the stored object.
 func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
-	if err := a.target.requireName(VerbPatch, name); err != nil {
+	if err := a.target.requireName(wire.VerbPatch, name); err != nil {
 		return nil, err
 	}
 	if err := patch.check(); err != nil {
 		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, ident.Quoted(a.target.namespace, name), err)
 	}
-	r := a.target.request(VerbPatch, name)
+	r := a.target.request(wire.VerbPatch, name)
 	r.Query = newWriteOptions(a.client.manager, options).query()
 	r.ContentType, r.Body = patch.contentType, patch.body
 	return a.do(ctx, r)
@@ -92,7 +93,7 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 // The client of a reconcile skips an apply that would change nothing, and returns the cached
 // object. If only the metadata is cached, as of a Secret, the result is t with the live metadata.
 func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, error) {
-	obj, err := a.asObject(VerbPatch, t)
+	obj, err := a.asObject(wire.VerbPatch, t)
 	if err != nil {
 		return nil, err
 	}
@@ -127,14 +128,14 @@ const (
 // The object is replaced as a whole. Fields that T lacks are removed, such as fields of a newer version
 // of the kind: [API.PatchDifference] leaves these fields alone.
 func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, options ...WriteOption) (*T, error) {
-	if err := a.target.requireName(VerbUpdate, name); err != nil {
+	if err := a.target.requireName(wire.VerbUpdate, name); err != nil {
 		return nil, err
 	}
 	if modify == nil {
 		return nil, fmt.Errorf("modify %s %s: the function is nil", a.target.resource, ident.Quoted(a.target.namespace, name))
 	}
 	for attempt := 1; ; attempt++ {
-		read := a.target.request(VerbGet, name)
+		read := a.target.request(wire.VerbGet, name)
 		read.Live = attempt > 1
 		t, err := a.do(ctx, read)
 		if err != nil {
@@ -185,16 +186,16 @@ func (a API[T]) callModify(t *T, modify func(*T) error) (hasChanged bool, err er
 //
 // The view of a subresource patches that subresource: a difference in the status needs [API.Status].
 func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options ...WriteOption) (*T, error) {
-	old, err := a.asObject(VerbPatch, before)
+	old, err := a.asObject(wire.VerbPatch, before)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.asObject(VerbPatch, after)
+	changed, err := a.asObject(wire.VerbPatch, after)
 	if err != nil {
 		return nil, err
 	}
-	if a.target, err = a.target.inNamespaceOf(VerbPatch, old); err == nil {
-		err = a.target.requireName(VerbPatch, old.GetName())
+	if a.target, err = a.target.inNamespaceOf(wire.VerbPatch, old); err == nil {
+		err = a.target.requireName(wire.VerbPatch, old.GetName())
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // applier makes the requests that apply objects of a target.
@@ -19,7 +20,7 @@ type applier struct {
 func newApplier(t target, c *Client) applier { return applier{t, c.manager, c.pruner} }
 
 // request returns the apply of obj, or of its status if the target is the status.
-func (a applier) request(obj Object, options []ApplyOption) (*Request, error) {
+func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, error) {
 	t := a.target
 	name := ident.Quoted(obj.GetNamespace(), obj.GetName())
 	wasRead := ""
@@ -43,23 +44,23 @@ func (a applier) request(obj Object, options []ApplyOption) (*Request, error) {
 }
 
 // statusRequest returns the apply of the status of obj to the version of the live object.
-func (a applier) statusRequest(obj Object, resourceVersion string, options []ApplyOption) (*Request, error) {
+func (a applier) statusRequest(obj Object, resourceVersion string, options []ApplyOption) (*wire.Request, error) {
 	body, err := a.pruner.statusBody(obj, a.target.resource, resourceVersion)
 	return a.requestOf(body, err, obj, resourceVersion, options)
 }
 
 // requestOf returns the apply of body, which was made of obj. err is why body could not be made.
-func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion string, options []ApplyOption) (*Request, error) {
+func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion string, options []ApplyOption) (*wire.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", a.target.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
 	o := newWriteOptions(a.manager, options)
-	r := a.target.request(VerbPatch, obj.GetName())
-	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), ContentApply, body, o.adopt
+	r := a.target.request(wire.VerbPatch, obj.GetName())
+	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.adopt
 	if !o.noForce {
 		r.Query.Set("force", "true")
 	}
-	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
+	r.Preconditions = wire.Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
 	return r, nil
 }
 
@@ -74,7 +75,7 @@ const statusAttempts = 5
 // changed, and nobody has written the status as this manager. So the status is applied to version 6. If the
 // generation has changed, the status was made from an old spec, and the conflict is returned.
 type statusApply struct {
-	handler Handler
+	handler wire.Handler
 	applier applier
 	object  Object
 	options []ApplyOption
@@ -129,8 +130,8 @@ func newWrittenMetadata(object []byte) (writtenMetadata, bool) {
 
 // readLive reads the metadata of the object from the server. It reports false if that fails.
 func (s statusApply) readLive(ctx context.Context) (writtenMetadata, bool) {
-	r := s.applier.target.request(VerbGet, s.object.GetName())
-	r.Subresource, r.Representation, r.Live = "", MetadataOnly, true
+	r := s.applier.target.request(wire.VerbGet, s.object.GetName())
+	r.Subresource, r.Representation, r.Live = "", wire.MetadataOnly, true
 	response, err := s.handler.Do(ctx, r)
 	if err != nil {
 		return writtenMetadata{}, false

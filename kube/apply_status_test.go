@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // gadgetServer serves one gadget as an API server does, as far as its status is concerned.
@@ -54,8 +56,8 @@ func (s *gadgetServer) wroteStatus(manager string) {
 	})
 }
 
-func (s *gadgetServer) Do(ctx context.Context, r *Request) (*Response, error) {
-	if r.Verb == VerbGet {
+func (s *gadgetServer) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+	if r.Verb == wire.VerbGet {
 		if !r.Live {
 			s.t.Error("it was read in a way that a cache may answer")
 		}
@@ -82,7 +84,7 @@ func (s *gadgetServer) Do(ctx context.Context, r *Request) (*Response, error) {
 		s.wroteStatus(r.Query.Get("fieldManager"))
 	}
 	body, err := Marshal(s.object)
-	return &Response{Code: http.StatusOK, Body: body}, err
+	return &wire.Response{Code: http.StatusOK, Body: body}, err
 }
 
 // read returns the gadget as a reconcile reads it.
@@ -188,16 +190,16 @@ func TestStatusThatWasNotWritten(t *testing.T) {
 	if err := NewClientFromHandler(s).ApplyStatus(t.Context(), g, DryRun()); err != nil {
 		t.Fatal(err)
 	}
-	broken := NewClientFromHandler(HandlerFunc(func(context.Context, *Request) (*Response, error) {
+	broken := NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 		return nil, errors.New("broken")
 	}))
 	if err := broken.ApplyStatus(t.Context(), g); err == nil {
 		t.Error("there is no error")
 	}
-	cached := NewClientFromHandler(HandlerFunc(func(context.Context, *Request) (*Response, error) {
+	cached := NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 		s.wroteStatus("yare")
 		body, err := Marshal(s.object)
-		return &Response{Code: http.StatusOK, Body: body, Cached: true}, err
+		return &wire.Response{Code: http.StatusOK, Body: body, Cached: true}, err
 	}))
 	if err := cached.ApplyStatus(t.Context(), g); err != nil {
 		t.Error(err)

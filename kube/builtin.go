@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube/internal/plural"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // builtinResource returns the resource of a type of k8s.io/api. pkg is its package path below
 // that module. A test compares the whole table with the discovery of an API server.
-func builtinResource(pkg, typeName string) (Resource, bool) {
+func builtinResource(pkg, typeName string) (wire.Resource, bool) {
 	for line := range strings.SplitSeq(builtinKinds, "\n") {
 		name, rest, _ := strings.Cut(line, " ")
 		if name != pkg {
@@ -21,18 +22,18 @@ func builtinResource(pkg, typeName string) (Resource, bool) {
 		namespaced, cluster, _ := strings.Cut(kinds, " ")
 		inCluster := hasWord(cluster, typeName)
 		if !inCluster && !hasWord(namespaced, typeName) {
-			return Resource{}, false
+			return wire.Resource{}, false
 		}
 		if group == "-" {
 			group = ""
 		}
-		return Resource{
+		return wire.Resource{
 			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: path.Base(pkg), Kind: typeName},
 			Plural:           plural.Of(typeName),
 			ClusterScoped:    inCluster,
 		}, true
 	}
-	return Resource{}, false
+	return wire.Resource{}, false
 }
 
 // hasWord reports whether a list of words, which commas separate, has a word.

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 )
 
-// Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
+// Client puts types on top of a [wire.Handler]. It is immutable and safe for concurrent use.
 type Client struct {
-	handler Handler
+	handler wire.Handler
 	scope   scope
 	manager string
 	// isLive is true if no cache may answer.
@@ -43,7 +44,7 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 		o.timeout = 30 * time.Second
 	}
 	if o.warn == nil {
-		o.warn = func(context.Context, *Request, string) {}
+		o.warn = func(context.Context, *wire.Request, string) {}
 	}
 	program := filepath.Base(os.Args[0])
 	if config.UserAgent == "" {
@@ -53,20 +54,20 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	var attempts Handler = t
+	var attempts wire.Handler = t
 	for _, wrap := range o.wraps {
 		attempts = permanentErrors(wrap(attempts))
 	}
 	return NewClientFromHandler(retry{next: limitWrites(o.writes, attempts), limit: o.timeout}).WithFieldManager(program), nil
 }
 
-// permanentErrors returns a handler that calls next. An error of next that is no [*Error] becomes the cause
+// permanentErrors returns a handler that calls next. An error of next that is no [*wire.Error] becomes the cause
 // of a permanent Error about the request.
-func permanentErrors(next Handler) Handler {
-	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
+func permanentErrors(next wire.Handler) wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		response, err := next.Do(ctx, r)
 		if _, ok := AsError(err); err != nil && !ok {
-			e := NewError(r)
+			e := wire.NewError(r)
 			e.Err, e.Permanent = err, true
 			err = e
 		}
@@ -76,13 +77,13 @@ func permanentErrors(next Handler) Handler {
 
 // NewClientFromHandler returns a client on top of any Handler. The client neither repeats nor limits
 // requests. Its field manager is yare.
-func NewClientFromHandler(h Handler) *Client {
+func NewClientFromHandler(h wire.Handler) *Client {
 	return &Client{handler: h, manager: "yare", pruner: newPruner(), decoder: newDecoder(), kinds: new(kindTable)}
 }
 
 // With returns a client whose requests pass first through the handler from wrap. next is the handler of c.
 // With calls wrap once.
-func (c *Client) With(wrap func(next Handler) Handler) *Client {
+func (c *Client) With(wrap func(next wire.Handler) wire.Handler) *Client {
 	d := *c
 	d.handler = wrap(c.handler)
 	return &d
@@ -140,7 +141,7 @@ func (c *Client) Live() *Client {
 
 // Do passes a request through the handlers of the client. A request without a cluster gets the client's
 // cluster. Do does not change r.
-func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
+func (c *Client) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	inCluster, isLive := r.Cluster == "" && c.scope.cluster != "", c.isLive && !r.Live
 	if inCluster || isLive {
 		changed := *r
@@ -168,13 +169,13 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 // do not conflict with this one. A dry run does not change obj. obj must not be used by another
 // goroutine meanwhile.
 func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOption) error {
-	t, err := c.targetOf(ctx, VerbPatch, obj)
+	t, err := c.targetOf(ctx, wire.VerbPatch, obj)
 	if err != nil {
 		return err
 	}
 	t = t.in(c, obj.GetNamespace())
 	t.subresource = "status"
-	switch err := t.requireName(VerbPatch, obj.GetName()); {
+	switch err := t.requireName(wire.VerbPatch, obj.GetName()); {
 	case !t.hasStatus:
 		return fmt.Errorf("apply the status of %s: %s has none", t.resource, TypeName(reflect.TypeOf(obj).Elem()))
 	case err != nil:
@@ -190,20 +191,20 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 // of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
 // reports the error or, if another object has the name, [IsUIDConflict] does.
 func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
-	t, err := c.targetOf(ctx, VerbDelete, obj)
+	t, err := c.targetOf(ctx, wire.VerbDelete, obj)
 	if err != nil {
 		return err
 	}
 	if uid := obj.GetUID(); uid != "" {
 		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
-	t.representation = Full // a projection can be deleted too
+	t.representation = wire.Full // a projection can be deleted too
 	return c.checkKind(obj, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
 }
 
 // targetOf returns the target of the kind of obj, in no namespace. For an object whose Go type stands for any kind,
 // discovery finds the resource.
-func (c *Client) targetOf(ctx context.Context, verb Verb, obj Object) (target, error) {
+func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (target, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || !StandsForAnyKind(t.Elem()) {
 		kind, err := typeOfObject(verb, obj)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // ClientOption changes what [NewClient] returns.
@@ -13,9 +15,9 @@ type ClientOption func(*clientOptions)
 type clientOptions struct {
 	timeout time.Duration
 	writes  int
-	warn    func(context.Context, *Request, string)
+	warn    func(context.Context, *wire.Request, string)
 	// wraps holds the functions of AboveTransport, the innermost first.
-	wraps []func(Handler) Handler
+	wraps []func(wire.Handler) wire.Handler
 }
 
 // Timeout sets how long the server may be silent before a request fails: until its answer
@@ -32,15 +34,15 @@ func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes 
 // OnWarning sets a function that receives each warning of the server about a request, such as a warning
 // about a deprecated version. Several goroutines call f, each with the context of its request. A nil f
 // drops the warnings. Default: each text is logged once, with the context of its request.
-func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOption {
+func OnWarning(f func(ctx context.Context, r *wire.Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
 }
 
 // AboveTransport puts a handler directly above the transport, below the repetition of requests and
 // [LimitWrites]. So each attempt to send a request passes the handler. If the handler returns an error
-// other than an [*Error], the request ends and is not repeated. The last of several such options makes the
+// other than an [*wire.Error], the request ends and is not repeated. The last of several such options makes the
 // outermost handler.
-func AboveTransport(wrap func(next Handler) Handler) ClientOption {
+func AboveTransport(wrap func(next wire.Handler) wire.Handler) ClientOption {
 	return func(o *clientOptions) { o.wraps = append(o.wraps, wrap) }
 }
 
@@ -49,10 +51,10 @@ const maxWarnings = 256
 
 // warnOnce returns a function that logs each text once. It forgets all texts after maxWarnings
 // different ones.
-func warnOnce() func(context.Context, *Request, string) {
+func warnOnce() func(context.Context, *wire.Request, string) {
 	var mu sync.Mutex
 	logged := make(map[string]bool)
-	return func(ctx context.Context, r *Request, text string) {
+	return func(ctx context.Context, r *wire.Request, text string) {
 		mu.Lock()
 		before := logged[text]
 		if len(logged) >= maxWarnings {

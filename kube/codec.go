@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/internal/jsonplan"
 	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
@@ -44,31 +45,31 @@ func (d decoder) decode(data []byte, into any) error {
 // objectCodec decodes the objects of one resource.
 type objectCodec struct {
 	cluster        string
-	resource       Resource
-	representation Representation
+	resource       wire.Resource
+	representation wire.Representation
 	decoder        decoder
 }
 
 // do sends r by h, and decodes the answer into obj.
-func (c objectCodec) do(ctx context.Context, h Handler, r *Request, obj Object) error {
+func (c objectCodec) do(ctx context.Context, h wire.Handler, r *wire.Request, obj Object) error {
 	response, err := h.Do(ctx, r)
 	if err != nil {
 		return err
 	}
 	err = c.decode(response.Body, obj)
-	if e, ok := errors.AsType[*DecodeError](err); ok && e.Ref.Name == "" {
+	if e, ok := errors.AsType[*wire.DecodeError](err); ok && e.Ref.Name == "" {
 		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not name the object
 	}
 	return err
 }
 
 // decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
-// error is a [*DecodeError].
+// error is a [*wire.DecodeError].
 func (c objectCodec) decode(data []byte, obj Object) error {
 	if err := c.decodeContent(data, obj); err != nil {
 		return c.decodeError(data, err)
 	}
-	if c.representation == MetadataOnly {
+	if c.representation == wire.MetadataOnly {
 		// The server sends the kind PartialObjectMetadata. The kind of the object is more useful.
 		obj.GetObjectKind().SetGroupVersionKind(c.resource.GroupVersionKind)
 	} else if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
@@ -94,7 +95,7 @@ func (c objectCodec) decodeContent(data []byte, obj Object) error {
 
 // decodeError returns the error of an object that does not fit its type because of err.
 func (c objectCodec) decodeError(data []byte, err error) error {
-	e := &DecodeError{Ref: Ref{Cluster: c.cluster, Resource: c.resource}, Err: err}
+	e := &wire.DecodeError{Ref: wire.Ref{Cluster: c.cluster, Resource: c.resource}, Err: err}
 	var object ident.Answer
 	if Unmarshal(data, &object) == nil {
 		m := object.Metadata
@@ -104,7 +105,7 @@ func (c objectCodec) decodeError(data []byte, err error) error {
 }
 
 // withKind returns the JSON of an object with the kind of r in place of its own.
-func withKind(object []byte, r Resource) ([]byte, error) {
+func withKind(object []byte, r wire.Resource) ([]byte, error) {
 	d := jsonDecoder(object)
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.Join(errors.New("it is no JSON object"), err)
@@ -127,7 +128,7 @@ func withKind(object []byte, r Resource) ([]byte, error) {
 }
 
 // openObject returns the beginning of the JSON of an object of r: its apiVersion and its kind.
-func openObject(r Resource, size int) []byte {
+func openObject(r wire.Resource, size int) []byte {
 	dst := make([]byte, 0, size+len(r.Group)+len(r.Version)+len(r.Kind)+32)
 	dst = appendString(append(dst, `{"apiVersion":`...), r.GroupVersion().String())
 	return appendString(append(dst, `,"kind":`...), r.Kind)

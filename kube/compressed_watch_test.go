@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // API servers from 1.37 on compress streaming lists, and all that follows on the same watch
@@ -43,13 +45,13 @@ func TestCompressedWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := c.Do(t.Context(), &Request{Verb: VerbWatch, Resource: r})
+	response, err := c.Do(t.Context(), &wire.Request{Verb: wire.VerbWatch, Resource: r})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Stream.Close()
 	n := 0
-	for frame, err := range Frames(response.Stream) {
+	for frame, err := range wire.Frames(response.Stream) {
 		if err != nil {
 			t.Fatalf("after %d events: %v", n, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/kube/internal/plural"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Definition describes one version of one resource: the part of its CustomResourceDefinition
@@ -132,8 +133,8 @@ type Scale struct {
 }
 
 // Resource returns the resource that d names, or an error if d is not valid.
-func (d Definition) Resource() (Resource, error) {
-	r := Resource{
+func (d Definition) Resource() (wire.Resource, error) {
+	r := wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind},
 		Plural:           d.Plural,
 		ClusterScoped:    d.ClusterScoped,
@@ -151,14 +152,14 @@ func (d Definition) Resource() (Resource, error) {
 		{"Plural", r.Plural, validation.IsDNS1035Label(r.Plural)},
 	} {
 		if check.value == "" {
-			return Resource{}, fmt.Errorf("the Definition has no %s", check.name)
+			return wire.Resource{}, fmt.Errorf("the Definition has no %s", check.name)
 		}
 		if len(check.problems) > 0 {
-			return Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s", check.name, check.value, check.problems[0])
+			return wire.Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s", check.name, check.value, check.problems[0])
 		}
 	}
 	if first := d.Kind[:1]; first != strings.ToUpper(first) {
-		return Resource{}, fmt.Errorf("the Definition's Kind %q must begin with a capital letter", d.Kind)
+		return wire.Resource{}, fmt.Errorf("the Definition's Kind %q must begin with a capital letter", d.Kind)
 	}
 	return r, nil
 }

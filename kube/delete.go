@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // DeleteOption changes how something is deleted. [DryRun] is a DeleteOption too.
@@ -53,17 +55,17 @@ func GracePeriod(d time.Duration) DeleteOption {
 }
 
 // deleteObject deletes the object of that name.
-func deleteObject(ctx context.Context, h Handler, t target, name string, options []DeleteOption) error {
-	if err := cmp.Or(t.requireName(VerbDelete, name), t.rejectSubresource(VerbDelete, name)); err != nil {
+func deleteObject(ctx context.Context, h wire.Handler, t target, name string, options []DeleteOption) error {
+	if err := cmp.Or(t.requireName(wire.VerbDelete, name), t.rejectSubresource(wire.VerbDelete, name)); err != nil {
 		return err
 	}
-	return doDelete(ctx, h, t.request(VerbDelete, name), options)
+	return doDelete(ctx, h, t.request(wire.VerbDelete, name), options)
 }
 
 // deleteAll deletes the objects of t that selectors select. See [API.DeleteAll].
 func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, options []DeleteOption) error {
 	streams, err := t.streams(c, selectors)
-	if err = cmp.Or(err, t.rejectSubresource(VerbDeleteCollection, "")); err != nil {
+	if err = cmp.Or(err, t.rejectSubresource(wire.VerbDeleteCollection, "")); err != nil {
 		return err
 	}
 	for _, s := range streams {
@@ -75,8 +77,8 @@ func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, o
 		}
 	}
 	for _, s := range streams {
-		r := s.Request(VerbDeleteCollection)
-		r.Representation = Full
+		r := s.Request(wire.VerbDeleteCollection)
+		r.Representation = wire.Full
 		if err := doDelete(ctx, c, r, options); err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, o
 }
 
 // doDelete sends a deletion with options.
-func doDelete(ctx context.Context, h Handler, r *Request, options []DeleteOption) error {
+func doDelete(ctx context.Context, h wire.Handler, r *wire.Request, options []DeleteOption) error {
 	if len(options) > 0 {
 		o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 		for _, option := range options {

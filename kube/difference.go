@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // difference is the change from one state of an object to another.
@@ -94,7 +96,7 @@ func (d *difference) recordLists(name string, values ...jsontext.Value) {
 func isNull(value jsontext.Value) bool { return len(value) == 0 || value.Kind() == 'n' }
 
 // patch returns the merge patch with preconditions.
-func (d difference) patch(p Preconditions) ([]byte, error) {
+func (d difference) patch(p wire.Preconditions) ([]byte, error) {
 	metadata, ok := d.members["metadata"].(map[string]any)
 	if !ok {
 		metadata = make(map[string]any)
@@ -125,7 +127,7 @@ func (d difference) check(t target) error {
 }
 
 // differenceRequest returns the patch from before to after, or nil if they are equal.
-func differenceRequest(t target, before, after Object, options writeOptions) (*Request, error) {
+func differenceRequest(t target, before, after Object, options writeOptions) (*wire.Request, error) {
 	if before.GetUID() == "" {
 		return nil, errors.New("the object before has no uid: give PatchDifference the object as it was read")
 	}
@@ -151,8 +153,8 @@ func differenceRequest(t target, before, after Object, options writeOptions) (*R
 	if err != nil || len(d.members) == 0 {
 		return nil, err
 	}
-	r := t.request(VerbPatch, before.GetName())
-	r.Query, r.ContentType = options.query(), ContentMergePatch
+	r := t.request(wire.VerbPatch, before.GetName())
+	r.Query, r.ContentType = options.query(), wire.ContentMergePatch
 	r.Preconditions.UID = before.GetUID()
 	if d.hasList {
 		r.Preconditions.ResourceVersion = before.GetResourceVersion()

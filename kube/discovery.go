@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Discover returns the resources that the server serves in a version of a group, without their
@@ -20,8 +21,8 @@ import (
 //
 // An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent if
 // the list of all groups lacks it too.
-func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
-	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
+func Discover(ctx context.Context, h wire.Handler, gv schema.GroupVersion) ([]wire.Resource, error) {
+	response, err := h.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: gv.WithKind("")}})
 	if IsNotFound(err) || IsNoResource(err) {
 		versions, listErr := groupVersions(ctx, h)
 		switch {
@@ -30,7 +31,7 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 		case slices.Contains(versions, gv):
 			err = fmt.Errorf("the server lists %s among its groups, and does not show its resources: %w", gv, err)
 		default:
-			return []Resource{}, nil
+			return []wire.Resource{}, nil
 		}
 	}
 	if err != nil {
@@ -43,12 +44,12 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 	if list.Kind != "APIResourceList" {
 		return nil, fmt.Errorf("discover the resources of %s: the answer is of the kind %q, not an APIResourceList", gv, list.Kind)
 	}
-	resources := make([]Resource, 0, len(list.APIResources))
+	resources := make([]wire.Resource, 0, len(list.APIResources))
 	for _, r := range list.APIResources {
 		if strings.Contains(r.Name, "/") {
 			continue
 		}
-		resources = append(resources, Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
+		resources = append(resources, wire.Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
 	}
 	return resources, nil
 }
@@ -58,12 +59,12 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 // request for each version of a group. An error means that the resources of some groups are not known. One
 // cause is an aggregated server without an answer. The resources of the other groups are returned beside
 // the error.
-func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
+func DiscoverAll(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
 	versions, err := groupVersions(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	var all []Resource
+	var all []wire.Resource
 	var errs []error
 	known := make(map[schema.GroupResource]bool)
 	for _, gv := range versions {
@@ -80,8 +81,8 @@ func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 }
 
 // groupVersions returns the versions of all groups that the server serves, the core group first.
-func groupVersions(ctx context.Context, h Handler) ([]schema.GroupVersion, error) {
-	response, err := h.Do(ctx, &Request{Verb: VerbGet})
+func groupVersions(ctx context.Context, h wire.Handler) ([]schema.GroupVersion, error) {
+	response, err := h.Do(ctx, &wire.Request{Verb: wire.VerbGet})
 	if err != nil {
 		return nil, fmt.Errorf("discover the groups of the server: %w", err)
 	}

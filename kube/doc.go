@@ -7,11 +7,11 @@
 // is an alias of CustomResource, or a defined type where it needs methods. For client-go and
 // controller-runtime it is a runtime.Object: see [DeepCopy].
 //
-// A [Client] puts these types on top of a [Handler], which serves requests and knows only
+// A [Client] puts these types on top of a [wire.Handler], which serves requests and knows only
 // bytes. [NewClient] returns a client over HTTP. A layer between an operator and the server
 // (a cache, metrics, a fault on purpose) wraps a Handler:
 //
-//	client = client.With(func(next kube.Handler) kube.Handler { … })
+//	client = client.With(func(next wire.Handler) wire.Handler { … })
 //
 // # Where a call lives
 //

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // AsError returns the first Error in the tree of err. It reports false if there is none.
-func AsError(err error) (*Error, bool) {
-	return errors.AsType[*Error](err)
+func AsError(err error) (*wire.Error, bool) {
+	return errors.AsType[*wire.Error](err)
 }
 
 func hasReason(err error, code int, reasons ...metav1.StatusReason) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // WebAppSpec is the desired state of a web application.
@@ -58,12 +59,12 @@ func second[T any](_ T, err error) error { return err }
 
 // A Handler sees every request of a client as bytes.
 func ExampleClient_With() {
-	server := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	server := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		fmt.Println(r.Verb, r.Ref(), string(r.Body))
-		return &kube.Response{Code: 200, Body: r.Body}, nil
+		return &wire.Response{Code: 200, Body: r.Body}, nil
 	})
-	readOnly := func(next kube.Handler) kube.Handler {
-		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	readOnly := func(next wire.Handler) wire.Handler {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Verb.IsWrite() && r.Namespace == "kube-system" {
 				return nil, fmt.Errorf("%s %s: not in this namespace", r.Verb, r.Ref())
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 type gadgetSpec struct {
@@ -43,11 +45,11 @@ func named(namespace, name string) metav1.ObjectMeta {
 type script struct {
 	t     *testing.T
 	mu    sync.Mutex
-	steps []HandlerFunc
-	got   []*Request
+	steps []wire.HandlerFunc
+	got   []*wire.Request
 }
 
-func scripted(t *testing.T, steps ...HandlerFunc) *script {
+func scripted(t *testing.T, steps ...wire.HandlerFunc) *script {
 	s := &script{t: t, steps: steps}
 	t.Cleanup(func() {
 		if left := len(s.steps) - len(s.got); left > 0 {
@@ -57,7 +59,7 @@ func scripted(t *testing.T, steps ...HandlerFunc) *script {
 	return s
 }
 
-func (s *script) Do(ctx context.Context, r *Request) (*Response, error) {
+func (s *script) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	s.mu.Lock()
 	i := len(s.got)
 	s.got = append(s.got, r)
@@ -80,16 +82,16 @@ func (s *script) String() string {
 	return strings.Join(lines, "\n")
 }
 
-func answer(body string) HandlerFunc {
-	return func(context.Context, *Request) (*Response, error) {
-		return &Response{Code: http.StatusOK, Body: []byte(body)}, nil
+func answer(body string) wire.HandlerFunc {
+	return func(context.Context, *wire.Request) (*wire.Response, error) {
+		return &wire.Response{Code: http.StatusOK, Body: []byte(body)}, nil
 	}
 }
 
 // refuse answers as a server that sends a Status.
-func refuse(code int, reason metav1.StatusReason, message string, change ...func(*Error)) HandlerFunc {
-	return func(_ context.Context, r *Request) (*Response, error) {
-		e := NewError(r)
+func refuse(code int, reason metav1.StatusReason, message string, change ...func(*wire.Error)) wire.HandlerFunc {
+	return func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		e := wire.NewError(r)
 		e.Code = code
 		e.Answer = metav1.Status{
 			Code: int32(code), Reason: reason, Message: message,
@@ -104,9 +106,9 @@ func refuse(code int, reason metav1.StatusReason, message string, change ...func
 }
 
 // lost breaks the connection; sent reports whether the request may have arrived.
-func lost(sent bool) HandlerFunc {
-	return func(_ context.Context, r *Request) (*Response, error) {
-		e := NewError(r)
+func lost(sent bool) wire.HandlerFunc {
+	return func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		e := wire.NewError(r)
 		e.Err = fmt.Errorf("the connection broke")
 		e.Unknown = sent && r.Verb.IsWrite()
 		return nil, e

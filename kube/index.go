@@ -3,6 +3,8 @@ package kube
 import (
 	"errors"
 	"fmt"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Index finds the objects of one type by values. A function takes the values from an object, such as the
@@ -19,8 +21,8 @@ import (
 // may be called concurrently. An object that does not fit the type has no values.
 type Index struct {
 	name           string
-	resource       Resource
-	representation Representation
+	resource       wire.Resource
+	representation wire.Representation
 	values         func(object []byte) ([]string, error)
 	err            error
 }
@@ -50,12 +52,12 @@ func (x *Index) String() string { return x.name }
 // Is selects the objects whose values in the index include value. The selector works only in lists,
 // because servers do not know indexes.
 func (x *Index) Is(value string) Selector {
-	return Selector{match: &Match{Index: x, Value: value}}
+	return Selector{match: &wire.Match{Index: x, Value: value}}
 }
 
 // Check returns an error unless x can be used for the objects of r in the given representation. An
 // index of a projection can be used for whole objects.
-func (x *Index) Check(r Resource, representation Representation) error {
+func (x *Index) Check(r wire.Resource, representation wire.Representation) error {
 	switch {
 	case x == nil:
 		return errors.New("the index is nil: make one with kube.NewIndex")
@@ -63,9 +65,9 @@ func (x *Index) Check(r Resource, representation Representation) error {
 		return fmt.Errorf("the index %q: %w", x.name, x.err)
 	case x.resource != r:
 		return fmt.Errorf("the index %q is of %s (%s), not of %s (%s)", x.name, x.resource, x.resource.Version, r, r.Version)
-	case representation == MetadataOnly:
+	case representation == wire.MetadataOnly:
 		return fmt.Errorf("the index %q looks at more than the metadata of %s: use it where whole objects are watched or listed", x.name, r)
-	case representation != Full && representation != x.representation:
+	case representation != wire.Full && representation != x.representation:
 		return fmt.Errorf("the index %q looks at other fields of %s than the projection has: make an index of the projected type", x.name, r)
 	}
 	return nil

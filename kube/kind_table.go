@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // kindTable holds the resources of kinds without a Go type, as discovery has shown them. An entry stays until a
@@ -16,7 +18,7 @@ import (
 // to that resource. The next apply of a Deployment reads nothing.
 type kindTable struct {
 	mu        sync.Mutex
-	resources map[clusterKind]Resource
+	resources map[clusterKind]wire.Resource
 }
 
 // clusterKind is a kind of a cluster.
@@ -26,7 +28,7 @@ type clusterKind struct {
 }
 
 // find returns the resource of a kind on the server of c. A kind that the server does not have is an error.
-func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersionKind) (Resource, error) {
+func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersionKind) (wire.Resource, error) {
 	key := clusterKind{c.scope.cluster, kind}
 	k.mu.Lock()
 	r, ok := k.resources[key]
@@ -36,20 +38,20 @@ func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersio
 	}
 	resources, err := Discover(ctx, c, kind.GroupVersion())
 	if err != nil {
-		return Resource{}, err
+		return wire.Resource{}, err
 	}
 	for _, r := range resources {
 		if r.Kind == kind.Kind {
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			if k.resources == nil {
-				k.resources = make(map[clusterKind]Resource)
+				k.resources = make(map[clusterKind]wire.Resource)
 			}
 			k.resources[key] = r
 			return r, nil
 		}
 	}
-	return Resource{}, fmt.Errorf("the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
+	return wire.Resource{}, fmt.Errorf("the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
 		kind.Kind, kind.GroupVersion())
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // listItems lists the items of all objects of t that selectors select, not decoded. An item that cannot
-// be read comes as a [*DecodeError], and the sequence goes on. Any other error ends the sequence.
+// be read comes as a [*wire.DecodeError], and the sequence goes on. Any other error ends the sequence.
 func listItems(ctx context.Context, c *Client, t target, selectors []Selector) iter.Seq2[jsontext.Value, error] {
 	return func(yield func(jsontext.Value, error) bool) {
 		matches, err := matchesOf(selectors, t)

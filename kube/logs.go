@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // LogOptions selects the lines that [API.Logs] reads. The zero value means all lines of the only
@@ -30,8 +31,8 @@ type LogOptions struct {
 }
 
 // openLog opens the log of a container of a Pod. See [API.Logs].
-func openLog(ctx context.Context, h Handler, t target, name string, options LogOptions) (io.ReadCloser, error) {
-	if err := cmp.Or(t.requireName(VerbGet, name), t.rejectSubresource(VerbGet, name)); err != nil {
+func openLog(ctx context.Context, h wire.Handler, t target, name string, options LogOptions) (io.ReadCloser, error) {
+	if err := cmp.Or(t.requireName(wire.VerbGet, name), t.rejectSubresource(wire.VerbGet, name)); err != nil {
 		return nil, err
 	}
 	if t.resource.Group != "" || t.resource.Plural != "pods" {
@@ -40,8 +41,8 @@ func openLog(ctx context.Context, h Handler, t target, name string, options LogO
 	if options.Since < 0 || options.Tail < 0 {
 		return nil, fmt.Errorf("read the log of %s %s: Since and Tail must not be negative: 0 means all lines", t.resource, ident.Quoted(t.namespace, name))
 	}
-	t.subresource, t.representation = "log", Full
-	r := t.request(VerbGet, name)
+	t.subresource, t.representation = "log", wire.Full
+	r := t.request(wire.VerbGet, name)
 	r.Query, r.Streams = options.query(), true
 	response, err := h.Do(ctx, r)
 	if err != nil {

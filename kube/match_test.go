@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // byNode finds Pods by their node; a Pod named "bad" makes it panic.
@@ -88,7 +90,7 @@ func TestOwnerAndIndexNarrowListsOnly(t *testing.T) {
 		"index of another":   {list(pods, NewIndex("size", func(*gadget) []string { return nil }).Is("1")), `the index "size" is of gadgets.example.com (v1), not of pods (v1)`},
 		"index of no type":   {list(pods, NewIndex("x", func(*autoscalingv1.Scale) []string { return nil }).Is("1")), "does not serve this type"},
 		"index of nothing":   {list(pods, NewIndex[corev1.Pod]("x", nil).Is("1")), "function is nil"},
-		"index that is nil":  {none.Check(pods.Resource(), Full), "kube.NewIndex"},
+		"index that is nil":  {none.Check(pods.Resource(), wire.Full), "kube.NewIndex"},
 		"index and metadata": {ofMetadata, "more than the metadata"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

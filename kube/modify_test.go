@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const storedGadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"ns","name":"g","uid":"u","resourceVersion":"7"},"spec":{"size":1,"parts":{"a":"1","b":"2"}}}`
@@ -45,7 +47,7 @@ func TestModify(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if r.Live != want.live || (r.Verb == VerbUpdate) != want.update || r.Preconditions.ResourceVersion != want.version ||
+			if r.Live != want.live || (r.Verb == wire.VerbUpdate) != want.update || r.Preconditions.ResourceVersion != want.version ||
 				sent.ResourceVersion != want.version || sent.Spec.Size != want.size {
 				t.Errorf("request %d is %+v with %s, want %+v", i, r, r.Body, want)
 			}
@@ -61,7 +63,7 @@ func TestModifyEnds(t *testing.T) {
 	conflict := refuse(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 	grow := func(g *gadget) error { g.Spec.Size++; return nil }
 	synctest.Test(t, func(t *testing.T) {
-		var steps []HandlerFunc
+		var steps []wire.HandlerFunc
 		for range modifyAttempts {
 			steps = append(steps, answer(storedGadget), conflict)
 		}
@@ -69,7 +71,7 @@ func TestModifyEnds(t *testing.T) {
 			t.Errorf("the error of the last attempt is %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		s := scripted(t, answer(storedGadget), func(ctx context.Context, r *Request) (*Response, error) {
+		s := scripted(t, answer(storedGadget), func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			cancel()
 			return conflict(ctx, r)
 		})
@@ -151,7 +153,7 @@ func TestPatchDifference(t *testing.T) {
 				return
 			}
 			r := s.got[0]
-			if diff := cmp.Diff(test.want, string(r.Body)); diff != "" || r.ContentType != ContentMergePatch || r.Query.Get("fieldManager") != "me" ||
+			if diff := cmp.Diff(test.want, string(r.Body)); diff != "" || r.ContentType != wire.ContentMergePatch || r.Query.Get("fieldManager") != "me" ||
 				r.Preconditions.UID != "u" || r.Ref().Namespace != "ns" || r.Name != "g" || (r.Subresource == "status") != test.status {
 				t.Errorf("sent %+v, body (-want +got):\n%s", r, diff)
 			}
@@ -188,11 +190,11 @@ func TestModifyWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conflict := refuse(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 		mine := strings.NewReplacer(`"resourceVersion":"7"`, `"resourceVersion":"9","labels":{"by":"somebody"}`, `"size":1`, `"size":2`).Replace(storedGadget)
-		s := &script{t: t, steps: []HandlerFunc{answer(storedGadget), lost(true), conflict, answer(mine), answer(mine), answer(mine)}}
+		s := &script{t: t, steps: []wire.HandlerFunc{answer(storedGadget), lost(true), conflict, answer(mine), answer(mine), answer(mine)}}
 		client := NewClientFromHandler(retry{next: s, limit: 30 * time.Second})
 		_, err := Namespaced[gadget](client, "ns").Modify(t.Context(), "g", func(g *gadget) error { g.Spec.Size++; return nil })
 		last := s.got[len(s.got)-1]
-		if last.Verb == VerbUpdate && strings.Contains(string(last.Body), `"size":3`) {
+		if last.Verb == wire.VerbUpdate && strings.Contains(string(last.Body), `"size":3`) {
 			t.Errorf("size 1 was to become 2, the server has had 2, and Modify has sent 3 (%v):\n%s", err, s)
 		}
 	})
@@ -210,7 +212,7 @@ func TestConflictOfTheFunctionItselfEndsModify(t *testing.T) {
 		calls := 0
 		_, err := Namespaced[gadget](NewClientFromHandler(s), "ns").Modify(t.Context(), "g", func(*gadget) error {
 			calls++
-			return &Error{Verb: VerbUpdate, Code: http.StatusConflict, Answer: metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "of something else"}}
+			return &wire.Error{Verb: wire.VerbUpdate, Code: http.StatusConflict, Answer: metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "of something else"}}
 		})
 		if calls != 1 {
 			t.Errorf("modify was called %d times although it returned an error: %v", calls, err)

@@ -1,6 +1,10 @@
 package kube
 
-import "time"
+import (
+	"time"
+
+	"github.com/yare-go/yare/kube/wire"
+)
 
 // Needs describes what one part of a program requires from the cluster and from the program
 // around it. Definitions, permissions and the order of the start follow from it.
@@ -14,7 +18,7 @@ type Needs struct {
 	// their CustomResourceDefinitions, except for a Definition that is Foreign.
 	Defines []Type
 	// Reconciles holds the resources whose objects the part reconciles. These objects can have Finalizers.
-	Reconciles []Resource
+	Reconciles []wire.Resource
 	// Access holds the permissions that the part needs on resources.
 	Access []Access
 	// Finalizers are the finalizers that the part removes from objects: those that it adds, and those of
@@ -30,9 +34,9 @@ type Needs struct {
 // Access describes permissions that a part needs: verbs on a resource, in the namespaces of the program.
 // For a resource outside of namespaces Namespaces is empty, and OwnNamespace false.
 type Access struct {
-	Resource    Resource
+	Resource    wire.Resource
 	Subresource string
-	Verbs       []Verb
+	Verbs       []wire.Verb
 	// Names narrows the permissions to the objects of these names. If Names is empty, the permissions are
 	// for all objects. RBAC cannot narrow a deletecollection by name, and a create only if it is an apply
 	// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -198,7 +199,7 @@ func TestCustomResourceOnTheServer(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	defineShip(t, cluster)
 	warned := make(chan string, 9)
-	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ context.Context, _ *kube.Request, text string) { warned <- text })))(t).WithFieldManager("author")
+	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ context.Context, _ *wire.Request, text string) { warned <- text })))(t).WithFieldManager("author")
 	namespace, ctx := cluster.Namespace(t), t.Context()
 	api := kube.Namespaced[ship](c, namespace)
 	masts := int32(3)
@@ -314,7 +315,7 @@ func TestErrorsOfTheRealServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
-	unknown := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "none.yare.dev", Version: "v1", Kind: "None"}, Plural: "nones"}
+	unknown := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "none.yare.dev", Version: "v1", Kind: "None"}, Plural: "nones"}
 	for name, do := range map[string]func() error{
 		"list": func() error { _, err := kube.Dynamic(c, unknown, "").List(ctx); return err },
 		"get":  func() error { _, err := kube.Dynamic(c, unknown, namespace).Get(ctx, "x"); return err },

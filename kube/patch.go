@@ -3,6 +3,8 @@ package kube
 import (
 	"errors"
 	"fmt"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Patch describes a change to parts of an object. If a Patch cannot be encoded, the method that gets the
@@ -32,9 +34,9 @@ func (p Patch) check() error {
 		return p.err
 	case p.contentType == "":
 		return errors.New("the patch is empty: make one with kube.MergePatch, kube.JSONPatch or kube.StrategicPatch")
-	case p.contentType == ContentJSONPatch && first != '[':
+	case p.contentType == wire.ContentJSONPatch && first != '[':
 		return errors.New("the JSON patch has no operations")
-	case p.contentType != ContentJSONPatch && first != '{':
+	case p.contentType != wire.ContentJSONPatch && first != '{':
 		return fmt.Errorf("a merge patch must encode as a JSON object, such as a map does, and not as %.40s", p.body)
 	}
 	return nil
@@ -42,16 +44,16 @@ func (p Patch) check() error {
 
 // MergePatch returns a patch that sets the members of v. The patch removes the members that are null in v.
 // Lists are replaced as a whole (RFC 7386). v is anything that encodes as a JSON object, such as a map.
-func MergePatch(v any) Patch { return newPatch(ContentMergePatch, v) }
+func MergePatch(v any) Patch { return newPatch(wire.ContentMergePatch, v) }
 
 // StrategicPatch returns a strategic merge patch. For this patch, the server knows which lists are keyed.
 // Custom resources do not support strategic merge patches.
-func StrategicPatch(v any) Patch { return newPatch(ContentStrategicPatch, v) }
+func StrategicPatch(v any) Patch { return newPatch(wire.ContentStrategicPatch, v) }
 
 // JSONPatch returns a patch that does one operation after the other (RFC 6902). If one operation
 // fails, the object stays as it is, and the server answers 422: see [IsInvalid].
 func JSONPatch(operations ...PatchOperation) Patch {
-	return newPatch(ContentJSONPatch, operations)
+	return newPatch(wire.ContentJSONPatch, operations)
 }
 
 // PatchOperation is one step of a JSON patch. Op is the name of the operation (RFC 6902). Paths are

@@ -3,9 +3,9 @@ package kube
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/yare-go/yare/internal/jsonscan/projection"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Projected is the interface of types with only some fields of a kind. With a projection a program watches
@@ -19,7 +19,7 @@ import (
 //		} `json:"status"`
 //	}
 //
-//	func (podPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
+//	func (podPhase) Projection() (wire.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
 //
 // A projection is read, listed, watched and cached in place of the whole type. The server still sends whole
 // objects. The cache drops the other fields, and the managedFields. A cache of a projection answers no read
@@ -31,16 +31,7 @@ import (
 // projection shows is always sent.
 type Projected interface {
 	Object
-	Projection() (Resource, error)
-}
-
-// projectionPrefix begins the Representation of a projection. The fields follow.
-const projectionPrefix = "fields:"
-
-// ProjectedFields returns the fields of a projection, and reports whether r is the representation of a
-// projection.
-func (r Representation) ProjectedFields() (fields string, ok bool) {
-	return strings.CutPrefix(string(r), projectionPrefix)
+	Projection() (wire.Resource, error)
 }
 
 // projectionOf returns the Type of a projection.
@@ -56,5 +47,5 @@ func projectionOf(t reflect.Type, p Projected) (Type, error) {
 	if err != nil {
 		return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
 	}
-	return Type{Resource: r, Go: t, Representation: Representation(projectionPrefix + fields.String())}, nil
+	return Type{Resource: r, Go: t, Representation: wire.Projection(fields.String())}, nil
 }

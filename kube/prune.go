@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // pruner encodes objects for an apply. An apply must contain less than the JSON of Go structs: a
@@ -37,7 +39,7 @@ var serverWritten = map[string]bool{
 
 // applyBody returns the body of an apply of obj, without fields that were never set. withStatus is
 // false for a resource whose status has a subresource: the server would ignore the status.
-func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, error) {
+func (p *pruner) applyBody(obj Object, r wire.Resource, withStatus bool) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, err
 
 // statusBody returns the body of an apply of the status of obj. Its metadata has only
 // what names the object, and resourceVersion.
-func (p *pruner) statusBody(obj Object, r Resource, resourceVersion string) ([]byte, error) {
+func (p *pruner) statusBody(obj Object, r wire.Resource, resourceVersion string) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // applied returns what an apply of obj sends.
@@ -27,7 +29,7 @@ func applied(t *testing.T, obj Object, subresource string) map[string]any {
 	t.Helper()
 	typ, err := TypeOfObject(obj)
 	if err != nil {
-		typ.Resource = Resource{GroupVersionKind: obj.GetObjectKind().GroupVersionKind(), Plural: "things"}
+		typ.Resource = wire.Resource{GroupVersionKind: obj.GetObjectKind().GroupVersionKind(), Plural: "things"}
 	}
 	var data []byte
 	if subresource == "" {

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 type foreign struct {
@@ -183,11 +185,11 @@ func TestNames(t *testing.T) {
 	}
 	for got, want := range map[string]string{
 		r.String(): "deployments.apps",
-		Ref{Resource: r, Namespace: "ns", Name: "d"}.String():               `deployments.apps "ns/d"`,
-		Ref{Resource: r, Name: "d"}.String():                                `deployments.apps "d"`,
-		TypeName(reflect.TypeFor[gadget]()):                                 "the custom resource of kube.gadgetSpec",
-		TypeName(reflect.TypeFor[corev1.Pod]()):                             "v1.Pod",
-		Stream{Resource: r, Namespace: "ns", LabelSelector: "a=b"}.String(): `deployments.apps in namespace "ns" with "a=b"`,
+		wire.Ref{Resource: r, Namespace: "ns", Name: "d"}.String():               `deployments.apps "ns/d"`,
+		wire.Ref{Resource: r, Name: "d"}.String():                                `deployments.apps "d"`,
+		TypeName(reflect.TypeFor[gadget]()):                                      "the custom resource of kube.gadgetSpec",
+		TypeName(reflect.TypeFor[corev1.Pod]()):                                  "v1.Pod",
+		wire.Stream{Resource: r, Namespace: "ns", LabelSelector: "a=b"}.String(): `deployments.apps in namespace "ns" with "a=b"`,
 	} {
 		if got != want {
 			t.Errorf("it is %s, want %s", got, want)

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // retry is a Handler that repeats requests after a transient failure, if the repetition is safe:
@@ -26,7 +28,7 @@ import (
 //
 // Watches and other streams are not repeated: package watch knows where a watch goes on.
 type retry struct {
-	next Handler
+	next wire.Handler
 	// limit is the time within which all attempts must begin. It is also how long the server may be silent
 	// in all attempts together.
 	limit time.Duration
@@ -35,7 +37,7 @@ type retry struct {
 const retryAttempts = 5
 
 // Do passes r on, at most five times.
-func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
+func (h retry) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if isStreamed(r) {
 		return h.next.Do(ctx, r)
 	}
@@ -77,7 +79,7 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 
 // callerGoneError returns the error for a caller that stopped waiting for the next attempt: e with the
 // error of the caller's context before its own. If the caller still waits, it returns e.
-func callerGoneError(caller context.Context, e *Error) error {
+func callerGoneError(caller context.Context, e *wire.Error) error {
 	if caller.Err() == nil {
 		return e
 	}
@@ -91,20 +93,20 @@ func callerGoneError(caller context.Context, e *Error) error {
 }
 
 // shouldRetry reports whether to repeat r after attempt has failed with e.
-func shouldRetry(r *Request, e *Error, attempt int) bool {
+func shouldRetry(r *wire.Request, e *wire.Error, attempt int) bool {
 	return attempt < retryAttempts && isTransient(r, e) && (!e.Unknown || isRepeatable(r))
 }
 
 // retryWait returns the wait after attempt: about 100 ms after the first attempt, and twice as long after
 // each further attempt, or what the server asks for if that is longer.
-func retryWait(e *Error, attempt int) time.Duration {
+func retryWait(e *wire.Error, attempt int) time.Duration {
 	backoff := 100 * time.Millisecond << (attempt - 1)
 	backoff = backoff/2 + rand.N(backoff)
 	return max(backoff, e.RetryDelay())
 }
 
 // isTransient reports whether a failure may be over soon.
-func isTransient(r *Request, e *Error) bool {
+func isTransient(r *wire.Request, e *wire.Error) bool {
 	switch {
 	case e.Permanent:
 		return false
@@ -120,14 +122,14 @@ func isTransient(r *Request, e *Error) bool {
 }
 
 // isRepeatable reports whether carrying out r twice has the effect of carrying it out once.
-func isRepeatable(r *Request) bool {
+func isRepeatable(r *wire.Request) bool {
 	switch r.Verb {
-	case VerbUpdate:
+	case wire.VerbUpdate:
 		return r.Preconditions.ResourceVersion != ""
-	case VerbDelete:
+	case wire.VerbDelete:
 		return r.Preconditions.UID != ""
-	case VerbPatch:
-		return r.ContentType == ContentApply
+	case wire.VerbPatch:
+		return r.ContentType == wire.ContentApply
 	default:
 		return !r.Verb.IsWrite()
 	}

@@ -9,6 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // earlierSuccess finds out whether an earlier attempt of a write was carried out, when the server refuses
@@ -17,26 +18,26 @@ import (
 // A replace names the resource version 5. The connection breaks, and the repetition is refused with a
 // conflict. If the live object, now of version 6, has the content of the replace, the first attempt was
 // carried out. Otherwise somebody else has changed the object.
-type earlierSuccess struct{ next Handler }
+type earlierSuccess struct{ next wire.Handler }
 
 // answer returns the answer of a write whose repetition was refused with e. It reports false unless the
 // refusal only shows that an earlier attempt was carried out.
-func (h earlierSuccess) answer(ctx context.Context, r *Request, e *Error) (*Response, bool) {
+func (h earlierSuccess) answer(ctx context.Context, r *wire.Request, e *wire.Error) (*wire.Response, bool) {
 	switch r.Verb {
-	case VerbDelete:
+	case wire.VerbDelete:
 		// The object of that uid is gone, or is being deleted.
 		if IsNotFound(e) || IsUIDConflict(e) || IsConflict(e) && h.isDeleted(ctx, r) {
-			return &Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
+			return &wire.Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
 		}
-	case VerbUpdate:
+	case wire.VerbUpdate:
 		if IsNotFound(e) && removesObject(r.Body) {
-			return &Response{Code: http.StatusOK, Body: r.Body}, true
+			return &wire.Response{Code: http.StatusOK, Body: r.Body}, true
 		}
 		if !IsConflict(e) {
 			return nil, false
 		}
 		live, err := h.next.Do(ctx, readOf(r))
-		if err == nil && r.Representation == Full && isSameObject(live.Body, r.Body) {
+		if err == nil && r.Representation == wire.Full && isSameObject(live.Body, r.Body) {
 			return live, true
 		}
 	}
@@ -44,9 +45,9 @@ func (h earlierSuccess) answer(ctx context.Context, r *Request, e *Error) (*Resp
 }
 
 // readOf returns the request that reads the object of the write r.
-func readOf(r *Request) *Request {
-	return &Request{
-		Cluster: r.Cluster, Verb: VerbGet, Resource: r.Resource, Namespace: r.Namespace,
+func readOf(r *wire.Request) *wire.Request {
+	return &wire.Request{
+		Cluster: r.Cluster, Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace,
 		Name: r.Name, Subresource: r.Subresource, Representation: r.Representation,
 	}
 }
@@ -54,7 +55,7 @@ func readOf(r *Request) *Request {
 // isDeleted reports whether the object of the delete r is gone or is being deleted. An example is a
 // Namespace, which refuses a second delete while it is being deleted. It reports false for a delete with a
 // resourceVersion, because somebody else may have deleted the object first.
-func (h earlierSuccess) isDeleted(ctx context.Context, r *Request) bool {
+func (h earlierSuccess) isDeleted(ctx context.Context, r *wire.Request) bool {
 	if r.Preconditions.ResourceVersion != "" {
 		return false
 	}

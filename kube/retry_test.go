@@ -10,10 +10,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var (
-	podResource    = Resource{GroupVersionKind: metav1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods"}
+	podResource    = wire.Resource{GroupVersionKind: metav1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods"}
 	unavailable    = refuse(503, metav1.StatusReasonServiceUnavailable, "later")
 	internal       = refuse(500, metav1.StatusReasonInternalError, "oops")
 	tooMany        = refuse(429, metav1.StatusReasonTooManyRequests, "slow down")
@@ -23,27 +25,27 @@ var (
 	done           = answer(`{"kind":"Status","status":"Success"}`)
 )
 
-func noResource(_ context.Context, r *Request) (*Response, error) {
-	e := NewError(r)
+func noResource(_ context.Context, r *wire.Request) (*wire.Response, error) {
+	e := wire.NewError(r)
 	e.Code, e.Answer = 404, metav1.Status{Code: 404, Message: "404 page not found"}
 	return nil, e
 }
 
-func requestFor(verb Verb, change ...func(*Request)) *Request {
-	r := &Request{Verb: verb, Resource: podResource, Namespace: "ns", Name: "p"}
+func requestFor(verb wire.Verb, change ...func(*wire.Request)) *wire.Request {
+	r := &wire.Request{Verb: verb, Resource: podResource, Namespace: "ns", Name: "p"}
 	for _, f := range change {
 		f(r)
 	}
 	return r
 }
 
-func withUID(r *Request)     { r.Preconditions.UID = "u" }
-func withVersion(r *Request) { r.Preconditions.ResourceVersion = "7" }
-func withBody(body string) func(*Request) {
-	return func(r *Request) { r.Body = []byte(body) }
+func withUID(r *wire.Request)     { r.Preconditions.UID = "u" }
+func withVersion(r *wire.Request) { r.Preconditions.ResourceVersion = "7" }
+func withBody(body string) func(*wire.Request) {
+	return func(r *wire.Request) { r.Body = []byte(body) }
 }
-func withContent(content string) func(*Request) {
-	return func(r *Request) { r.ContentType = content }
+func withContent(content string) func(*wire.Request) {
+	return func(r *wire.Request) { r.ContentType = content }
 }
 
 const (
@@ -62,63 +64,63 @@ func TestRetry(t *testing.T) {
 	const lastWord = `{"metadata":{"name":"p","resourceVersion":"7","deletionTimestamp":"2026-01-02T03:04:05Z"}}`
 	terminating := answer(`{"metadata":{"name":"p","uid":"u","deletionTimestamp":"2026-01-02T03:04:05Z"}}`)
 	staying := answer(`{"metadata":{"name":"p","uid":"u"}}`)
-	evict := func(r *Request) { r.Subresource = "eviction" }
+	evict := func(r *wire.Request) { r.Subresource = "eviction" }
 
 	for _, test := range []struct {
 		name  string
-		r     *Request
-		steps []HandlerFunc
+		r     *wire.Request
+		steps []wire.HandlerFunc
 		want  int
 	}{
-		{"read, 429", requestFor(VerbGet), []HandlerFunc{tooMany, done}, isOK},
-		{"read, 500", requestFor(VerbGet), []HandlerFunc{internal, done}, isOK},
-		{"list, broken", requestFor(VerbList), []HandlerFunc{lost(true), unavailable, lost(false), tooMany, done}, isOK},
-		{"read, five times and no more", requestFor(VerbGet), []HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
-		{"read, 404", requestFor(VerbGet), []HandlerFunc{notFound}, isKnown},
-		{"read, 501", requestFor(VerbGet), []HandlerFunc{refuse(501, "", "no")}, isKnown},
-		{"watch is not repeated", requestFor(VerbWatch), []HandlerFunc{internal}, isKnown},
+		{"read, 429", requestFor(wire.VerbGet), []wire.HandlerFunc{tooMany, done}, isOK},
+		{"read, 500", requestFor(wire.VerbGet), []wire.HandlerFunc{internal, done}, isOK},
+		{"list, broken", requestFor(wire.VerbList), []wire.HandlerFunc{lost(true), unavailable, lost(false), tooMany, done}, isOK},
+		{"read, five times and no more", requestFor(wire.VerbGet), []wire.HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
+		{"read, 404", requestFor(wire.VerbGet), []wire.HandlerFunc{notFound}, isKnown},
+		{"read, 501", requestFor(wire.VerbGet), []wire.HandlerFunc{refuse(501, "", "no")}, isKnown},
+		{"watch is not repeated", requestFor(wire.VerbWatch), []wire.HandlerFunc{internal}, isKnown},
 
-		{"create, 429", requestFor(VerbCreate), []HandlerFunc{tooMany, done}, isOK},
-		{"create, refused connection", requestFor(VerbCreate), []HandlerFunc{lost(false), done}, isOK},
-		{"create, broken", requestFor(VerbCreate), []HandlerFunc{lost(true)}, isUnknown},
-		{"create, 500", requestFor(VerbCreate), []HandlerFunc{internal}, isUnknown},
-		{"create, 504", requestFor(VerbCreate), []HandlerFunc{refuse(504, metav1.StatusReasonTimeout, "timeout")}, isUnknown},
-		{"create, exists", requestFor(VerbCreate), []HandlerFunc{refuse(409, metav1.StatusReasonAlreadyExists, "exists")}, isKnown},
-		{"create, 429 and then broken", requestFor(VerbCreate), []HandlerFunc{tooMany, lost(true)}, isUnknown},
+		{"create, 429", requestFor(wire.VerbCreate), []wire.HandlerFunc{tooMany, done}, isOK},
+		{"create, refused connection", requestFor(wire.VerbCreate), []wire.HandlerFunc{lost(false), done}, isOK},
+		{"create, broken", requestFor(wire.VerbCreate), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"create, 500", requestFor(wire.VerbCreate), []wire.HandlerFunc{internal}, isUnknown},
+		{"create, 504", requestFor(wire.VerbCreate), []wire.HandlerFunc{refuse(504, metav1.StatusReasonTimeout, "timeout")}, isUnknown},
+		{"create, exists", requestFor(wire.VerbCreate), []wire.HandlerFunc{refuse(409, metav1.StatusReasonAlreadyExists, "exists")}, isKnown},
+		{"create, 429 and then broken", requestFor(wire.VerbCreate), []wire.HandlerFunc{tooMany, lost(true)}, isUnknown},
 
-		{"replace, broken", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), done}, isOK},
-		{"replace, own success", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, same}, isOK},
-		{"replace, own success after 429", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{internal, tooMany, versionChanged, same}, isOK},
-		{"replace, another's success", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, other}, isUnknown},
-		{"replace, gone", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), notFound}, isUnknown},
-		{"replace, last finalizer gone", requestFor(VerbUpdate, withVersion, withBody(lastWord)), []HandlerFunc{lost(true), notFound}, isOK},
-		{"replace, conflict at once", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{versionChanged}, isKnown},
-		{"replace, conflict after 429", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{tooMany, versionChanged}, isKnown},
-		{"replace without version, broken", requestFor(VerbUpdate, withBody(wanted)), []HandlerFunc{lost(true)}, isUnknown},
-		{"replace without version, 429", requestFor(VerbUpdate, withBody(wanted)), []HandlerFunc{tooMany, done}, isOK},
+		{"replace, broken", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), done}, isOK},
+		{"replace, own success", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), versionChanged, same}, isOK},
+		{"replace, own success after 429", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{internal, tooMany, versionChanged, same}, isOK},
+		{"replace, another's success", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), versionChanged, other}, isUnknown},
+		{"replace, gone", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), notFound}, isUnknown},
+		{"replace, last finalizer gone", requestFor(wire.VerbUpdate, withVersion, withBody(lastWord)), []wire.HandlerFunc{lost(true), notFound}, isOK},
+		{"replace, conflict at once", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{versionChanged}, isKnown},
+		{"replace, conflict after 429", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{tooMany, versionChanged}, isKnown},
+		{"replace without version, broken", requestFor(wire.VerbUpdate, withBody(wanted)), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"replace without version, 429", requestFor(wire.VerbUpdate, withBody(wanted)), []wire.HandlerFunc{tooMany, done}, isOK},
 
-		{"delete of a uid, broken", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), done}, isOK},
-		{"delete of a uid, gone", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), notFound}, isOK},
-		{"delete of a uid, another is there", requestFor(VerbDelete, withUID), []HandlerFunc{internal, uidChanged}, isOK},
-		{"delete of a uid, gone at once", requestFor(VerbDelete, withUID), []HandlerFunc{notFound}, isKnown},
-		{"delete of a uid, another at once", requestFor(VerbDelete, withUID), []HandlerFunc{uidChanged}, isKnown},
-		{"delete of a uid, resource unknown", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), noResource}, isUnknown},
-		{"delete of a uid, terminating", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, terminating}, isOK},
-		{"delete of a uid, conflict", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, staying}, isUnknown},
-		{"delete of a version, conflict", requestFor(VerbDelete, withUID, withVersion), []HandlerFunc{lost(true), versionChanged}, isUnknown},
-		{"delete by name, broken", requestFor(VerbDelete), []HandlerFunc{lost(true)}, isUnknown},
-		{"delete by name, 429", requestFor(VerbDelete), []HandlerFunc{tooMany, done}, isOK},
-		{"delete collection, broken", requestFor(VerbDeleteCollection), []HandlerFunc{lost(true)}, isUnknown},
+		{"delete of a uid, broken", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), done}, isOK},
+		{"delete of a uid, gone", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), notFound}, isOK},
+		{"delete of a uid, another is there", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{internal, uidChanged}, isOK},
+		{"delete of a uid, gone at once", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{notFound}, isKnown},
+		{"delete of a uid, another at once", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{uidChanged}, isKnown},
+		{"delete of a uid, resource unknown", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), noResource}, isUnknown},
+		{"delete of a uid, terminating", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), versionChanged, terminating}, isOK},
+		{"delete of a uid, conflict", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), versionChanged, staying}, isUnknown},
+		{"delete of a version, conflict", requestFor(wire.VerbDelete, withUID, withVersion), []wire.HandlerFunc{lost(true), versionChanged}, isUnknown},
+		{"delete by name, broken", requestFor(wire.VerbDelete), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"delete by name, 429", requestFor(wire.VerbDelete), []wire.HandlerFunc{tooMany, done}, isOK},
+		{"delete collection, broken", requestFor(wire.VerbDeleteCollection), []wire.HandlerFunc{lost(true)}, isUnknown},
 
-		{"apply, broken", requestFor(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), internal, done}, isOK},
-		{"apply, refused in the end", requestFor(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
-		{"apply, always broken", requestFor(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), lost(false), lost(false), lost(false), lost(false)}, isUnknown},
-		{"merge patch, broken", requestFor(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{lost(true)}, isUnknown},
-		{"merge patch, 429", requestFor(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{tooMany, done}, isOK},
-		{"JSON patch, 500", requestFor(VerbPatch, withContent(ContentJSONPatch)), []HandlerFunc{internal}, isUnknown},
-		{"strategic patch, broken", requestFor(VerbPatch, withContent(ContentStrategicPatch)), []HandlerFunc{lost(true)}, isUnknown},
+		{"apply, broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{lost(true), internal, done}, isOK},
+		{"apply, refused in the end", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{lost(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
+		{"apply, always broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{lost(true), lost(false), lost(false), lost(false), lost(false)}, isUnknown},
+		{"merge patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"merge patch, 429", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{tooMany, done}, isOK},
+		{"JSON patch, 500", requestFor(wire.VerbPatch, withContent(wire.ContentJSONPatch)), []wire.HandlerFunc{internal}, isUnknown},
+		{"strategic patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentStrategicPatch)), []wire.HandlerFunc{lost(true)}, isUnknown},
 
-		{"eviction, disruption budget", requestFor(VerbCreate, evict), []HandlerFunc{tooMany}, isKnown},
+		{"eviction, disruption budget", requestFor(wire.VerbCreate, evict), []wire.HandlerFunc{tooMany}, isKnown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -138,15 +140,15 @@ func TestRetry(t *testing.T) {
 // Bug: what cannot be asked at all was asked five times.
 func TestNoRetryOfPermanentErrors(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*Error){
-		"bad request": func(e *Error) { e.Code, e.Err, e.Permanent = 0, errors.New("bad"), true },
-		"certificate": func(e *Error) {
+	for name, change := range map[string]func(*wire.Error){
+		"bad request": func(e *wire.Error) { e.Code, e.Err, e.Permanent = 0, errors.New("bad"), true },
+		"certificate": func(e *wire.Error) {
 			e.Code, e.Err = 0, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), requestFor(VerbGet))
+			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), requestFor(wire.VerbGet))
 			if err == nil {
 				t.Error("there is no error")
 			}
@@ -160,12 +162,12 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 		var waited time.Duration
 		start := time.Now()
 		h := retry{limit: time.Minute, next: scripted(t,
-			refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *Error) { e.RetryAfter = 20 * time.Second }),
-			func(ctx context.Context, r *Request) (*Response, error) {
+			refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *wire.Error) { e.RetryAfter = 20 * time.Second }),
+			func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 				waited = time.Since(start)
 				return done(ctx, r)
 			})}
-		if _, err := h.Do(t.Context(), requestFor(VerbCreate)); err != nil {
+		if _, err := h.Do(t.Context(), requestFor(wire.VerbCreate)); err != nil {
 			t.Fatal(err)
 		}
 		if waited < 20*time.Second {
@@ -180,7 +182,7 @@ func TestRetryDelayIsBounded(t *testing.T) {
 	for asked, want := range map[time.Duration]time.Duration{
 		-time.Second: 0, 0: 0, time.Second: time.Second, 240 * time.Hour: time.Minute,
 	} {
-		if got := (&Error{RetryAfter: asked}).RetryDelay(); got != want {
+		if got := (&wire.Error{RetryAfter: asked}).RetryDelay(); got != want {
 			t.Errorf("RetryDelay of %s is %s, want %s", asked, got, want)
 		}
 	}
@@ -200,8 +202,8 @@ func TestRetryAfterBeyondTheLimit(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				_, err := retry{limit: test.limit, next: scripted(t,
-					refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *Error) { e.RetryAfter = 10 * time.Second }),
-				)}.Do(ctx, requestFor(VerbGet))
+					refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *wire.Error) { e.RetryAfter = 10 * time.Second }),
+				)}.Do(ctx, requestFor(wire.VerbGet))
 				if !IsTooManyRequests(err) {
 					t.Errorf("the error is %v", err)
 				}
@@ -219,17 +221,17 @@ func TestRetryLimitIsForAllAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		slow := func(ctx context.Context, r *Request) (*Response, error) {
+		slow := func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			select {
 			case <-time.After(20 * time.Second):
 				return unavailable(ctx, r)
 			case <-ctx.Done():
-				e := NewError(r)
+				e := wire.NewError(r)
 				e.Err = context.Cause(ctx)
 				return nil, e
 			}
 		}
-		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(VerbGet))
+		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(wire.VerbGet))
 		if !errors.Is(err, errNoAnswer) || !IsUnreachable(err) {
 			t.Errorf("the error is %v", err)
 		}
@@ -245,7 +247,7 @@ func TestRetryEndsWithTheCaller(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("shutting down")
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
-		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(VerbGet))
+		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(wire.VerbGet))
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("the error is %v", err)
 		}
@@ -260,11 +262,11 @@ func TestRetryBacksOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
-		note := func(ctx context.Context, r *Request) (*Response, error) {
+		note := func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			at = append(at, time.Now())
 			return internal(ctx, r)
 		}
-		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(VerbGet))
+		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(wire.VerbGet))
 		if e, ok := AsError(err); !ok || e.Code != http.StatusInternalServerError {
 			t.Fatalf("the error is %v", err)
 		}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Replicas is the scale subresource: the wanted and the observed number of replicas.
@@ -21,35 +23,35 @@ type Replicas struct {
 }
 
 // getScale reads the scale of an object of t.
-func getScale(ctx context.Context, h Handler, t target, name string) (*Replicas, error) {
-	if err := t.requireName(VerbGet, name); err != nil {
+func getScale(ctx context.Context, h wire.Handler, t target, name string) (*Replicas, error) {
+	if err := t.requireName(wire.VerbGet, name); err != nil {
 		return nil, err
 	}
 	t.subresource = "scale"
-	return doScale(ctx, h, t.request(VerbGet, name))
+	return doScale(ctx, h, t.request(wire.VerbGet, name))
 }
 
 // setScale sets the wanted number of replicas of an object of t.
 func setScale(ctx context.Context, c *Client, t target, name string, replicas int32, options []WriteOption) (*Replicas, error) {
-	if err := t.requireName(VerbPatch, name); err != nil {
+	if err := t.requireName(wire.VerbPatch, name); err != nil {
 		return nil, err
 	}
 	t.subresource = "scale"
-	r := t.request(VerbPatch, name)
-	r.Query, r.ContentType = newWriteOptions(c.manager, options).query(), ContentMergePatch
+	r := t.request(wire.VerbPatch, name)
+	r.Query, r.ContentType = newWriteOptions(c.manager, options).query(), wire.ContentMergePatch
 	r.Body = []byte(`{"spec":{"replicas":` + strconv.Itoa(int(replicas)) + `}}`)
 	return doScale(ctx, c, r)
 }
 
 // doScale sends a request about a scale, and decodes the answer.
-func doScale(ctx context.Context, h Handler, r *Request) (*Replicas, error) {
+func doScale(ctx context.Context, h wire.Handler, r *wire.Request) (*Replicas, error) {
 	response, err := h.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	s := &Replicas{}
 	if err := Unmarshal(response.Body, s); err != nil {
-		return nil, &DecodeError{Ref: r.Ref(), Err: err}
+		return nil, &wire.DecodeError{Ref: r.Ref(), Err: err}
 	}
 	return s, nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // scope is the cluster and the namespaces that a client is narrowed to.
@@ -33,7 +35,7 @@ func (s scope) narrow(namespaces []string) scope {
 //
 // A client that is narrowed to the namespaces "a" and "b" has two streams of all Pods: Pods in "a", and
 // Pods in "b". It has one stream of all Nodes, because Nodes are cluster-scoped.
-func (s scope) streams(t target, selectors []Selector) ([]Stream, error) {
+func (s scope) streams(t target, selectors []Selector) ([]wire.Stream, error) {
 	labelSelector, fieldSelector, err := joinSelectors(selectors)
 	if slices.ContainsFunc(selectors, func(each Selector) bool { return each.match != nil }) {
 		err = errors.Join(err, errListsOnly)
@@ -45,9 +47,9 @@ func (s scope) streams(t target, selectors []Selector) ([]Stream, error) {
 	if t.namespace == "" && !t.resource.ClusterScoped && len(s.namespaces) > 0 {
 		namespaces = s.namespaces
 	}
-	streams := make([]Stream, 0, len(namespaces))
+	streams := make([]wire.Stream, 0, len(namespaces))
 	for _, namespace := range namespaces {
-		streams = append(streams, Stream{
+		streams = append(streams, wire.Stream{
 			Cluster: s.cluster, Resource: t.resource, Namespace: namespace,
 			LabelSelector: labelSelector, FieldSelector: fieldSelector, Representation: t.representation,
 		})

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Selector narrows a list, a watch or a collection. Several selectors must all match. Each request with an
@@ -20,7 +22,7 @@ type Selector struct {
 	// everything is true for the selector that Everything returns.
 	everything bool
 	// match is for lists only.
-	match *Match
+	match *wire.Match
 	err   error
 }
 

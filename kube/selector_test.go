@@ -5,9 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
-func streamOf(t *testing.T, selectors ...Selector) Stream {
+func streamOf(t *testing.T, selectors ...Selector) wire.Stream {
 	t.Helper()
 	streams, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t))).Streams(selectors...)
 	if err != nil {

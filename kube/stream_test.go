@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // closed reports whether a watch's body was closed.
@@ -20,10 +22,10 @@ type closed struct {
 
 func (c *closed) Close() error { c.done = true; return nil }
 
-func watching(text string) (*closed, HandlerFunc) {
+func watching(text string) (*closed, wire.HandlerFunc) {
 	body := &closed{Reader: strings.NewReader(text)}
-	return body, func(context.Context, *Request) (*Response, error) {
-		return &Response{Code: http.StatusOK, Stream: body}, nil
+	return body, func(context.Context, *wire.Request) (*wire.Response, error) {
+		return &wire.Response{Code: http.StatusOK, Stream: body}, nil
 	}
 }
 
@@ -37,7 +39,7 @@ func TestWatch(t *testing.T) {
 	s := scripted(t, step)
 	var got []string
 	for event, err := range Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").Watch(t.Context(), "7", Label("a", "b")) {
-		switch _, bad := errors.AsType[*DecodeError](err); {
+		switch _, bad := errors.AsType[*wire.DecodeError](err); {
 		case bad:
 			got = append(got, event.Type+" does not fit")
 		case IsGone(err):
@@ -72,7 +74,7 @@ func TestWatchIsClosedByItsCaller(t *testing.T) {
 
 func TestWatchRefused(t *testing.T) {
 	t.Parallel()
-	for name, step := range map[string]HandlerFunc{"gone": expired, "no stream": answer(`{}`)} {
+	for name, step := range map[string]wire.HandlerFunc{"gone": expired, "no stream": answer(`{}`)} {
 		n := 0
 		for _, err := range Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "1") {
 			if n++; err == nil {
@@ -97,7 +99,7 @@ func TestStatusErrorWithoutCode(t *testing.T) {
 		`null`: false,
 		`7`:    false,
 	} {
-		err := Stream{Resource: podResource}.StatusError([]byte(status))
+		err := wire.Stream{Resource: podResource}.StatusError([]byte(status))
 		if IsGone(err) != gone {
 			t.Errorf("%s: IsGone is %t: %v", status, !gone, err)
 		}
@@ -107,7 +109,7 @@ func TestStatusErrorWithoutCode(t *testing.T) {
 
 func TestPagesOfWhatIsNoList(t *testing.T) {
 	t.Parallel()
-	for _, err := range (Stream{Resource: podResource}).Pages(t.Context(), scripted(t, answer(`{"items":{}}`))) {
+	for _, err := range (wire.Stream{Resource: podResource}).Pages(t.Context(), scripted(t, answer(`{"items":{}}`))) {
 		wantError(t, err, "list pods", "read the answer")
 	}
 }

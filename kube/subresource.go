@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // CreateSubresource creates a subresource of the object of that name, and returns the answer as an Answer.
@@ -32,14 +33,14 @@ func CreateSubresource[Answer, T any](ctx context.Context, a API[T], name, subre
 
 // createSubresource creates a subresource of an object of t, and decodes the answer.
 func createSubresource(ctx context.Context, c *Client, t target, name, subresource string, body, answer any, options []WriteOption) error {
-	if err := cmp.Or(t.requireName(VerbCreate, name), t.rejectSubresource(VerbCreate, name)); err != nil {
+	if err := cmp.Or(t.requireName(wire.VerbCreate, name), t.rejectSubresource(wire.VerbCreate, name)); err != nil {
 		return err
 	}
 	if err := checkSubresource(subresource); err != nil {
 		return fmt.Errorf("create %s of %s %s: %w", subresource, t.resource, ident.Quoted(t.namespace, name), err)
 	}
 	t.subresource = subresource
-	r := t.request(VerbCreate, name)
+	r := t.request(wire.VerbCreate, name)
 	r.Query = newWriteOptions(c.manager, options).query()
 	if body != nil {
 		data, err := Marshal(body)
@@ -56,7 +57,7 @@ func createSubresource(ctx context.Context, c *Client, t target, name, subresour
 		return err
 	}
 	if err := kubejson.Decode(response.Body, answer); err != nil {
-		return &DecodeError{Ref: r.Ref(), Err: fmt.Errorf("the answer to its %s: %w", subresource, err)}
+		return &wire.DecodeError{Ref: r.Ref(), Err: fmt.Errorf("the answer to its %s: %w", subresource, err)}
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func TestCreateSubresource(t *testing.T) {
@@ -36,7 +38,7 @@ func TestCreateSubresource(t *testing.T) {
 	if err := Unmarshal(first.Body, &sent); err != nil {
 		t.Fatal(err)
 	}
-	if first.Verb != VerbCreate || first.Ref().String() != `serviceaccounts "n/robot"` || first.Subresource != "token" ||
+	if first.Verb != wire.VerbCreate || first.Ref().String() != `serviceaccounts "n/robot"` || first.Subresource != "token" ||
 		sent.Namespace != "n" || sent.Name != "robot" || sent.Spec.Audiences[0] != "bank" || first.Query.Encode() != "dryRun=All&fieldManager=me" {
 		t.Errorf("sent %+v", first)
 	}
@@ -143,7 +145,7 @@ func TestLogs(t *testing.T) {
 func TestLogsOfNoPod(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", ContentJSON)
+		w.Header().Set("Content-Type", wire.ContentJSON)
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"kind":"Status","reason":"NotFound","message":"pods \"web\" not found","details":{"name":"web"}}`)
 	})
@@ -173,8 +175,8 @@ func TestSwitchOfProtocols(t *testing.T) {
 		_, _ = rw.WriteString("echo " + line)
 		_ = rw.Flush()
 	})
-	r := &Request{
-		Verb: VerbGet, Resource: Resource{Plural: "pods"}, Namespace: "n", Name: "web", Subresource: "exec", Streams: true,
+	r := &wire.Request{
+		Verb: wire.VerbGet, Resource: wire.Resource{Plural: "pods"}, Namespace: "n", Name: "web", Subresource: "exec", Streams: true,
 		Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}},
 	}
 	response, err := c.Do(t.Context(), r)

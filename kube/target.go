@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // target is what the requests of an [API] are about: the objects of one resource, or one subresource of
 // them. Its methods check input and make requests. They send nothing.
 type target struct {
-	resource Resource
+	resource wire.Resource
 	// namespace is empty for all namespaces, and for resources outside of namespaces.
 	namespace      string
 	subresource    string
-	representation Representation
+	representation wire.Representation
 	// hasStatus is true for a type with a status.
 	hasStatus bool
 	// hasStatusSubresource is true if the resource is known to have a status subresource. Then a write of
@@ -44,7 +45,7 @@ func (t target) in(c *Client, namespace string) target {
 }
 
 // inNamespaceOf returns t in the namespace of obj, or an error if obj is not one of the objects of t.
-func (t target) inNamespaceOf(verb Verb, obj Object) (target, error) {
+func (t target) inNamespaceOf(verb wire.Verb, obj Object) (target, error) {
 	if t.err != nil {
 		return t, t.err
 	}
@@ -69,18 +70,18 @@ func (t target) inNamespaceOf(verb Verb, obj Object) (target, error) {
 }
 
 // request returns a request for one object.
-func (t target) request(verb Verb, name string) *Request {
-	return &Request{
+func (t target) request(verb wire.Verb, name string) *wire.Request {
+	return &wire.Request{
 		Verb: verb, Resource: t.resource, Namespace: t.namespace, Name: name,
 		Subresource: t.subresource, Representation: t.representation,
 	}
 }
 
 // applyRequest returns the apply of obj by the field manager of c.
-func (t target) applyRequest(c *Client, obj Object, options []ApplyOption) (*Request, error) {
-	t, err := t.inNamespaceOf(VerbPatch, obj)
+func (t target) applyRequest(c *Client, obj Object, options []ApplyOption) (*wire.Request, error) {
+	t, err := t.inNamespaceOf(wire.VerbPatch, obj)
 	if err == nil {
-		err = t.requireName(VerbPatch, obj.GetName())
+		err = t.requireName(wire.VerbPatch, obj.GetName())
 	}
 	if err != nil {
 		return nil, err
@@ -89,25 +90,25 @@ func (t target) applyRequest(c *Client, obj Object, options []ApplyOption) (*Req
 }
 
 // createRequest returns the creation of obj by the field manager of c.
-func (t target) createRequest(c *Client, obj Object, options []WriteOption) (*Request, error) {
-	if err := cmp.Or(t.rejectSubresource(VerbCreate, obj.GetName()), t.rejectProjection(VerbCreate, obj.GetName())); err != nil {
+func (t target) createRequest(c *Client, obj Object, options []WriteOption) (*wire.Request, error) {
+	if err := cmp.Or(t.rejectSubresource(wire.VerbCreate, obj.GetName()), t.rejectProjection(wire.VerbCreate, obj.GetName())); err != nil {
 		return nil, err
 	}
-	t, err := t.inNamespaceOf(VerbCreate, obj)
+	t, err := t.inNamespaceOf(wire.VerbCreate, obj)
 	if err != nil {
 		return nil, err
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() == "" && !isReview(t.resource) {
 		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", t.resource)
 	}
-	r := t.request(VerbCreate, "")
+	r := t.request(wire.VerbCreate, "")
 	r.Query = newWriteOptions(c.manager, options).query()
 	r.Body, err = t.encode(obj)
 	return r, err
 }
 
 // requireName returns an error unless t and the name together name one object.
-func (t target) requireName(verb Verb, name string) error {
+func (t target) requireName(verb wire.Verb, name string) error {
 	switch {
 	case t.err != nil:
 		return t.err
@@ -124,7 +125,7 @@ func (t target) requireName(verb Verb, name string) error {
 
 // rejectSubresource returns an error if t is a subresource, which can be read and changed, but neither
 // created nor deleted.
-func (t target) rejectSubresource(verb Verb, name string) error {
+func (t target) rejectSubresource(verb wire.Verb, name string) error {
 	if t.err == nil && t.subresource != "" {
 		return fmt.Errorf("%s %s/%s %q: this can be done to the whole object only", verb, t.resource, t.subresource, name)
 	}
@@ -132,8 +133,8 @@ func (t target) rejectSubresource(verb Verb, name string) error {
 }
 
 // rejectProjection returns an error if t is read as a projection and verb would write it.
-func (t target) rejectProjection(verb Verb, name string) error {
-	if _, ok := t.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == VerbDelete || verb == VerbDeleteCollection {
+func (t target) rejectProjection(verb wire.Verb, name string) error {
+	if _, ok := t.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == wire.VerbDelete || verb == wire.VerbDeleteCollection {
 		return nil
 	}
 	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, t.resource, name)
@@ -162,7 +163,7 @@ func (t target) codec(c *Client) objectCodec {
 }
 
 // streams returns the streams of the objects of t that selectors select.
-func (t target) streams(c *Client, selectors []Selector) ([]Stream, error) {
+func (t target) streams(c *Client, selectors []Selector) ([]wire.Stream, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
@@ -171,12 +172,12 @@ func (t target) streams(c *Client, selectors []Selector) ([]Stream, error) {
 
 // isReview reports whether the objects of the resource are questions to the server, such as a
 // SubjectAccessReview. A create asks the question. A review has no name.
-func isReview(r Resource) bool {
+func isReview(r wire.Resource) bool {
 	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
 // checkResource returns an error unless r has what requests need.
-func checkResource(r Resource) error {
+func checkResource(r wire.Resource) error {
 	if r.Version == "" || r.Kind == "" || r.Plural == "" {
 		return fmt.Errorf("the resource %+v is not complete: it needs Version, Kind and Plural", r)
 	}

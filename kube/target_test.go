@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // podTarget returns the target of all Pods.
 func podTarget() target {
-	return target{resource: Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}}
+	return target{resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}}
 }
 
 // A target that is not in a namespace takes the namespace of an object. A target in a namespace refuses
@@ -20,17 +22,17 @@ func TestTargetTakesTheNamespaceOfAnObject(t *testing.T) {
 	inAll, inOne := podTarget(), podTarget()
 	inOne.namespace = "one"
 	other := &gadget{ObjectMeta: named("other", "p")}
-	got, err := inAll.inNamespaceOf(VerbCreate, other)
+	got, err := inAll.inNamespaceOf(wire.VerbCreate, other)
 	if err != nil || got.namespace != "other" {
 		t.Errorf("in %q: %v", got.namespace, err)
 	}
-	_, err = inOne.inNamespaceOf(VerbCreate, other)
+	_, err = inOne.inNamespaceOf(wire.VerbCreate, other)
 	wantError(t, err, `create pods "other/p": it is not in the namespace "one"`)
-	got, err = inOne.inNamespaceOf(VerbCreate, &gadget{ObjectMeta: named("", "p")})
+	got, err = inOne.inNamespaceOf(wire.VerbCreate, &gadget{ObjectMeta: named("", "p")})
 	if err != nil || got.namespace != "one" {
 		t.Errorf("in %q: %v", got.namespace, err)
 	}
-	_, err = inAll.inNamespaceOf(VerbCreate, &gadget{ObjectMeta: named("", "p")})
+	_, err = inAll.inNamespaceOf(wire.VerbCreate, &gadget{ObjectMeta: named("", "p")})
 	wantError(t, err, "it has no namespace")
 }
 
@@ -135,15 +137,15 @@ func TestObjectCodecNamesWhatItCannotDecode(t *testing.T) {
 // A conflict of a repeated replace is a success if the live object has the content of the replace.
 func TestEarlierSuccessComparesTheLiveObject(t *testing.T) {
 	t.Parallel()
-	r := &Request{Verb: VerbUpdate, Name: "g", Body: []byte(`{"metadata":{"name":"g","resourceVersion":"5"},"spec":{"size":1}}`)}
+	r := &wire.Request{Verb: wire.VerbUpdate, Name: "g", Body: []byte(`{"metadata":{"name":"g","resourceVersion":"5"},"spec":{"size":1}}`)}
 	for body, want := range map[string]bool{
 		`{"metadata":{"name":"g","resourceVersion":"6"},"spec":{"size":1}}`: true,
 		`{"metadata":{"name":"g","resourceVersion":"6"},"spec":{"size":2}}`: false,
 	} {
-		h := earlierSuccess{HandlerFunc(func(context.Context, *Request) (*Response, error) {
-			return &Response{Code: http.StatusOK, Body: []byte(body)}, nil
+		h := earlierSuccess{wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+			return &wire.Response{Code: http.StatusOK, Body: []byte(body)}, nil
 		})}
-		if _, ok := h.answer(t.Context(), r, &Error{Code: http.StatusConflict}); ok != want {
+		if _, ok := h.answer(t.Context(), r, &wire.Error{Code: http.StatusConflict}); ok != want {
 			t.Errorf("with the live object %s: %t", body, ok)
 		}
 	}

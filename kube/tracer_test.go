@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 type spanKey struct{}
@@ -44,11 +45,11 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	tracer := new(spans)
-	request := &kube.Request{
-		Verb: kube.VerbGet, Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Plural: "gadgets"},
+	request := &wire.Request{
+		Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Plural: "gadgets"},
 		Namespace: "default", Name: "one", Subresource: "status", Header: http.Header{"Accept": {"text/html"}},
 	}
-	_, err = client.With(kube.Trace(tracer)).Do(t.Context(), request)
+	_, err = client.With(wire.Trace(tracer)).Do(t.Context(), request)
 	if err == nil || received != "get gadgets.example.com/status, application/json" || len(request.Header) != 1 {
 		t.Errorf("received %q, %v, %v", received, request.Header, err)
 	}
@@ -61,9 +62,9 @@ func TestTrace(t *testing.T) {
 // A nil Tracer allocates nothing.
 func TestNoTracer(t *testing.T) {
 	failed := errors.New("there is no server")
-	plain := kube.NewClientFromHandler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) { return nil, failed }))
-	traced := plain.With(kube.Trace(nil))
-	request := &kube.Request{Verb: kube.VerbGet}
+	plain := kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return nil, failed }))
+	traced := plain.With(wire.Trace(nil))
+	request := &wire.Request{Verb: wire.VerbGet}
 	if n := testing.AllocsPerRun(100, func() { _, _ = traced.Do(context.Background(), request) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

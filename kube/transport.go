@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // transport is the Handler at the end of every pipeline: HTTP.
@@ -27,11 +29,11 @@ type transport struct {
 	http        *http.Client
 	credentials *roundTripper
 	timeout     time.Duration
-	warn        func(ctx context.Context, r *Request, text string)
+	warn        func(ctx context.Context, r *wire.Request, text string)
 }
 
 // newTransport returns a transport of config, which it keeps.
-func newTransport(config *Config, timeout time.Duration, warn func(context.Context, *Request, string)) (*transport, error) {
+func newTransport(config *Config, timeout time.Duration, warn func(context.Context, *wire.Request, string)) (*transport, error) {
 	base, err := serverURL(config.Host, config.hasCA() || config.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address %q: %w", config.Host, err)
@@ -50,7 +52,7 @@ func newTransport(config *Config, timeout time.Duration, warn func(context.Conte
 }
 
 // Do sends one HTTP request.
-func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
+func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	caller := ctx
 	// The timeout of a stream ends with its beginning. A watch that falls silent later is
 	// found by the pings of HTTP/2 and by package watch.
@@ -69,7 +71,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	})
 	request, err := t.request(ctx, r)
 	if err != nil {
-		e := NewError(r)
+		e := wire.NewError(r)
 		e.Err, e.Permanent = err, true
 		return nil, e
 	}
@@ -95,7 +97,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 			return nil, t.noAnswerError(caller, ctx, r, errNoAnswer, true)
 		}
 		stream = true
-		return &Response{
+		return &wire.Response{
 			Code: response.StatusCode, Header: response.Header,
 			Stream: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
 		}, nil
@@ -106,7 +108,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, t.noAnswerError(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
 	}
-	return &Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
+	return &wire.Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
 }
 
 // streamBody ends the request's context with the stream.
@@ -133,7 +135,7 @@ func (b *streamBody) Close() error {
 }
 
 // request returns the HTTP request for r.
-func (t *transport) request(ctx context.Context, r *Request) (*http.Request, error) {
+func (t *transport) request(ctx context.Context, r *wire.Request) (*http.Request, error) {
 	if r.Cluster != "" {
 		return nil, fmt.Errorf("the request is for the cluster %q, and this client knows only %s: pass it on to a client of that cluster, with a Handler of your own in Client.With", r.Cluster, t.base.Host)
 	}
@@ -145,7 +147,7 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 	u := *t.base
 	u.Path, u.RawPath = requestPath(u.Path, r), ""
 	query := r.Query
-	if r.Verb == VerbWatch {
+	if r.Verb == wire.VerbWatch {
 		query = make(url.Values, len(r.Query)+1)
 		maps.Copy(query, r.Query)
 		query.Set("watch", "true")
@@ -164,7 +166,7 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 		content := r.ContentType
 		if content == "" {
-			content = ContentJSON
+			content = wire.ContentJSON
 		}
 		request.Header.Set("Content-Type", content)
 	}
@@ -174,9 +176,9 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 
 // requestPath returns the path of the URL of r, below base, the path of the server. The path of the status of
 // the Deployment "web" in "default" is /apis/apps/v1/namespaces/default/deployments/web/status.
-func requestPath(base string, r *Request) string {
+func requestPath(base string, r *wire.Request) string {
 	parts := make([]string, 0, 9)
-	if r.Resource == (Resource{}) {
+	if r.Resource == (wire.Resource{}) {
 		parts = append(parts, "apis") // see DiscoverAll
 	} else if r.Resource.Group == "" {
 		parts = append(parts, "api", r.Resource.Version)
@@ -195,15 +197,15 @@ func requestPath(base string, r *Request) string {
 }
 
 // httpMethod returns the method of HTTP that stands for verb.
-func httpMethod(verb Verb) string {
+func httpMethod(verb wire.Verb) string {
 	switch verb {
-	case VerbCreate:
+	case wire.VerbCreate:
 		return http.MethodPost
-	case VerbUpdate:
+	case wire.VerbUpdate:
 		return http.MethodPut
-	case VerbPatch:
+	case wire.VerbPatch:
 		return http.MethodPatch
-	case VerbDelete, VerbDeleteCollection:
+	case wire.VerbDelete, wire.VerbDeleteCollection:
 		return http.MethodDelete
 	default:
 		return http.MethodGet
@@ -211,18 +213,18 @@ func httpMethod(verb Verb) string {
 }
 
 // acceptHeader returns the header Accept of r.
-func acceptHeader(r *Request) string {
+func acceptHeader(r *wire.Request) string {
 	if r.Streams {
 		return "*/*"
 	}
-	if r.Representation != MetadataOnly {
-		return ContentJSON
+	if r.Representation != wire.MetadataOnly {
+		return wire.ContentJSON
 	}
 	kind := "PartialObjectMetadata"
-	if r.Verb == VerbList {
+	if r.Verb == wire.VerbList {
 		kind = "PartialObjectMetadataList"
 	}
-	return ContentJSON + ";as=" + kind + ";g=meta.k8s.io;v=v1"
+	return wire.ContentJSON + ";as=" + kind + ";g=meta.k8s.io;v=v1"
 }
 
 // readAll reads the body of an answer. Each part of the body restarts timeout.
@@ -237,8 +239,8 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 
 // noAnswerError returns the error of a request without an answer. sent reports whether it may have
 // reached the server.
-func (t *transport) noAnswerError(caller, ctx context.Context, r *Request, err error, sent bool) error {
-	e := NewError(r)
+func (t *transport) noAnswerError(caller, ctx context.Context, r *wire.Request, err error, sent bool) error {
+	e := wire.NewError(r)
 	e.Unknown = sent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoAnswer):
@@ -266,14 +268,14 @@ func contextError(ctx context.Context) error {
 }
 
 // refusal returns the error of an answer other than 2xx.
-func refusal(r *Request, response *http.Response) error {
-	e := NewError(r)
+func refusal(r *wire.Request, response *http.Response) error {
+	e := wire.NewError(r)
 	e.Code = response.StatusCode
 	// The server may have carried out the write before it failed.
 	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.IsWrite()
 	e.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if content, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); content == ContentJSON {
+	if content, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); content == wire.ContentJSON {
 		if Unmarshal(body, &e.Answer) == nil && e.Answer.Kind == "Status" {
 			if e.Answer.Code == 0 {
 				e.Answer.Code = int32(response.StatusCode)
@@ -360,4 +362,4 @@ func checkSegment(what, value string) error {
 }
 
 // isStreamed reports whether the answer to r comes as a Stream.
-func isStreamed(r *Request) bool { return r.Verb == VerbWatch || r.Streams }
+func isStreamed(r *wire.Request) bool { return r.Verb == wire.VerbWatch || r.Streams }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // BenchmarkWatchStream reads 10,000 events of 2 KB over HTTP/2 and TLS. It reports how often the
@@ -47,12 +49,12 @@ func BenchmarkWatchStream(b *testing.B) {
 	b.SetBytes(int64(events * len(event)))
 	b.ReportAllocs()
 	for b.Loop() {
-		response, err := client.Do(b.Context(), streams[0].Request(VerbWatch))
+		response, err := client.Do(b.Context(), streams[0].Request(wire.VerbWatch))
 		if err != nil {
 			b.Fatal(err)
 		}
 		n := 0
-		for _, err := range Frames(response.Stream) {
+		for _, err := range wire.Frames(response.Stream) {
 			if err != nil {
 				break
 			}

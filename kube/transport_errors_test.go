@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const notFoundBody = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"p\" not found","reason":"NotFound","details":{"name":"p","kind":"pods"},"code":404}`
@@ -94,7 +96,7 @@ func TestErrorPredicates(t *testing.T) {
 func TestErrorsNameWhatWasDone(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", ContentJSON)
+		w.Header().Set("Content-Type", wire.ContentJSON)
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `{"kind":"Status","reason":"Forbidden","message":"no"}`)
 	})
@@ -136,7 +138,7 @@ func TestRetryAfter(t *testing.T) {
 			t.Parallel()
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", test.header)
-				w.Header().Set("Content-Type", ContentJSON)
+				w.Header().Set("Content-Type", wire.ContentJSON)
 				w.WriteHeader(http.StatusConflict) // is not repeated
 				_, _ = io.WriteString(w, test.body)
 			})

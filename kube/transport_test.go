@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // serve returns a client of a server over HTTP.
@@ -50,11 +52,11 @@ func never(t *testing.T) http.HandlerFunc {
 }
 func TestURLs(t *testing.T) {
 	t.Parallel()
-	deployments := Resource{Plural: "deployments"}
+	deployments := wire.Resource{Plural: "deployments"}
 	deployments.Group, deployments.Version, deployments.Kind = "apps", "v1", "Deployment"
-	nodes := Resource{Plural: "nodes", ClusterScoped: true}
+	nodes := wire.Resource{Plural: "nodes", ClusterScoped: true}
 	nodes.Version, nodes.Kind = "v1", "Node"
-	pods := Resource{Plural: "pods"}
+	pods := wire.Resource{Plural: "pods"}
 	pods.Version, pods.Kind = "v1", "Pod"
 
 	var mu sync.Mutex
@@ -69,22 +71,22 @@ func TestURLs(t *testing.T) {
 	t.Cleanup(server.Close)
 	for _, test := range []struct {
 		prefix string
-		r      Request
+		r      wire.Request
 		want   string
 	}{
-		{"", Request{Verb: VerbGet, Resource: pods, Namespace: "ns", Name: "p"}, "GET /api/v1/namespaces/ns/pods/p"},
-		{"", Request{Verb: VerbList, Resource: pods}, "GET /api/v1/pods"},
-		{"", Request{Verb: VerbList, Resource: pods, Namespace: "ns", Query: url.Values{"labelSelector": {"a in (b,c)"}}}, "GET /api/v1/namespaces/ns/pods?labelSelector=a+in+%28b%2Cc%29"},
-		{"", Request{Verb: VerbWatch, Resource: pods, Query: url.Values{"resourceVersion": {"7"}}}, "GET /api/v1/pods?resourceVersion=7&watch=true"},
-		{"", Request{Verb: VerbCreate, Resource: deployments, Namespace: "ns"}, "POST /apis/apps/v1/namespaces/ns/deployments"},
-		{"", Request{Verb: VerbCreate, Resource: pods, Namespace: "ns", Name: "p", Subresource: "eviction"}, "POST /api/v1/namespaces/ns/pods/p/eviction"},
-		{"", Request{Verb: VerbUpdate, Resource: nodes, Name: "n", Subresource: "status"}, "PUT /api/v1/nodes/n/status"},
-		{"", Request{Verb: VerbPatch, Resource: deployments, Namespace: "ns", Name: "d", Subresource: "scale"}, "PATCH /apis/apps/v1/namespaces/ns/deployments/d/scale"},
-		{"", Request{Verb: VerbDelete, Resource: nodes, Name: "n"}, "DELETE /api/v1/nodes/n"},
-		{"", Request{Verb: VerbDeleteCollection, Resource: pods, Namespace: "ns"}, "DELETE /api/v1/namespaces/ns/pods"},
-		{"/k8s/clusters/c-1", Request{Verb: VerbGet, Resource: nodes, Name: "n"}, "GET /k8s/clusters/c-1/api/v1/nodes/n"},
-		{"/prefix/", Request{Verb: VerbGet, Resource: nodes, Name: "n"}, "GET /prefix/api/v1/nodes/n"},
-		{"", Request{Verb: VerbGet, Resource: nodes, Name: "system:a b?c#d"}, "GET /api/v1/nodes/system:a%20b%3Fc%23d"},
+		{"", wire.Request{Verb: wire.VerbGet, Resource: pods, Namespace: "ns", Name: "p"}, "GET /api/v1/namespaces/ns/pods/p"},
+		{"", wire.Request{Verb: wire.VerbList, Resource: pods}, "GET /api/v1/pods"},
+		{"", wire.Request{Verb: wire.VerbList, Resource: pods, Namespace: "ns", Query: url.Values{"labelSelector": {"a in (b,c)"}}}, "GET /api/v1/namespaces/ns/pods?labelSelector=a+in+%28b%2Cc%29"},
+		{"", wire.Request{Verb: wire.VerbWatch, Resource: pods, Query: url.Values{"resourceVersion": {"7"}}}, "GET /api/v1/pods?resourceVersion=7&watch=true"},
+		{"", wire.Request{Verb: wire.VerbCreate, Resource: deployments, Namespace: "ns"}, "POST /apis/apps/v1/namespaces/ns/deployments"},
+		{"", wire.Request{Verb: wire.VerbCreate, Resource: pods, Namespace: "ns", Name: "p", Subresource: "eviction"}, "POST /api/v1/namespaces/ns/pods/p/eviction"},
+		{"", wire.Request{Verb: wire.VerbUpdate, Resource: nodes, Name: "n", Subresource: "status"}, "PUT /api/v1/nodes/n/status"},
+		{"", wire.Request{Verb: wire.VerbPatch, Resource: deployments, Namespace: "ns", Name: "d", Subresource: "scale"}, "PATCH /apis/apps/v1/namespaces/ns/deployments/d/scale"},
+		{"", wire.Request{Verb: wire.VerbDelete, Resource: nodes, Name: "n"}, "DELETE /api/v1/nodes/n"},
+		{"", wire.Request{Verb: wire.VerbDeleteCollection, Resource: pods, Namespace: "ns"}, "DELETE /api/v1/namespaces/ns/pods"},
+		{"/k8s/clusters/c-1", wire.Request{Verb: wire.VerbGet, Resource: nodes, Name: "n"}, "GET /k8s/clusters/c-1/api/v1/nodes/n"},
+		{"/prefix/", wire.Request{Verb: wire.VerbGet, Resource: nodes, Name: "n"}, "GET /prefix/api/v1/nodes/n"},
+		{"", wire.Request{Verb: wire.VerbGet, Resource: nodes, Name: "system:a b?c#d"}, "GET /api/v1/nodes/system:a%20b%3Fc%23d"},
 	} {
 		c := clientOf(t, &Config{Host: server.URL + test.prefix})
 		response, err := c.Do(t.Context(), &test.r)
@@ -112,7 +114,7 @@ func TestNameCannotLeadElsewhere(t *testing.T) {
 		wantError(t, err, fmt.Sprintf("%q may not", name))
 		_, err = Get[corev1.Pod](t.Context(), c, name, "p")
 		wantError(t, err, fmt.Sprintf("%q may not", name))
-		_, err = c.Do(t.Context(), &Request{Verb: VerbGet, Resource: podResource, Namespace: "ns", Name: name})
+		_, err = c.Do(t.Context(), &wire.Request{Verb: wire.VerbGet, Resource: podResource, Namespace: "ns", Name: name})
 		wantError(t, err, fmt.Sprintf("%q may not", name))
 		_, err = Namespaced[corev1.Pod](c, "ns").Apply(t.Context(), &corev1.Pod{ObjectMeta: named("", name)})
 		wantError(t, err, fmt.Sprintf("%q may not", name))
@@ -138,7 +140,7 @@ func TestHeaders(t *testing.T) {
 		do              func() error
 		accept, content string
 	}{
-		{"get", func() error { _, err := Get[corev1.Pod](ctx, c, "ns", "p"); return err }, ContentJSON, ""},
+		{"get", func() error { _, err := Get[corev1.Pod](ctx, c, "ns", "p"); return err }, wire.ContentJSON, ""},
 		{"get metadata", func() error { _, err := Metadata(c, gadgets, "ns").Get(ctx, "g"); return err }, metadata, ""},
 		{"list metadata", func() error { _, err := Metadata(c, gadgets, "").List(ctx); return err }, metadataList, ""},
 		{"watch metadata", func() error {
@@ -150,22 +152,22 @@ func TestHeaders(t *testing.T) {
 		{"create", func() error {
 			_, err := Everywhere[corev1.Pod](c).Create(ctx, &corev1.Pod{ObjectMeta: named("ns", "p")})
 			return err
-		}, ContentJSON, ContentJSON},
-		{"apply", func() error { _, err := Apply(ctx, c, &corev1.Pod{ObjectMeta: named("ns", "p")}); return err }, ContentJSON, ContentApply},
+		}, wire.ContentJSON, wire.ContentJSON},
+		{"apply", func() error { _, err := Apply(ctx, c, &corev1.Pod{ObjectMeta: named("ns", "p")}); return err }, wire.ContentJSON, wire.ContentApply},
 		{"merge", func() error {
 			_, err := Namespaced[corev1.Pod](c, "ns").Patch(ctx, "p", MergePatch(map[string]any{}))
 			return err
-		}, ContentJSON, ContentMergePatch},
+		}, wire.ContentJSON, wire.ContentMergePatch},
 		{"JSON patch", func() error {
 			_, err := Namespaced[corev1.Pod](c, "ns").Patch(ctx, "p", JSONPatch(RemoveAt("/a")))
 			return err
-		}, ContentJSON, ContentJSONPatch},
+		}, wire.ContentJSON, wire.ContentJSONPatch},
 		{"strategic", func() error {
 			_, err := Namespaced[corev1.Pod](c, "ns").Patch(ctx, "p", StrategicPatch(map[string]any{}))
 			return err
-		}, ContentJSON, ContentStrategicPatch},
-		{"delete", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p", RequireUID("u")) }, ContentJSON, ContentJSON},
-		{"delete without options", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p") }, ContentJSON, ""},
+		}, wire.ContentJSON, wire.ContentStrategicPatch},
+		{"delete", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p", RequireUID("u")) }, wire.ContentJSON, wire.ContentJSON},
+		{"delete without options", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p") }, wire.ContentJSON, ""},
 	} {
 		if err := test.do(); err != nil {
 			t.Errorf("%s: %v", test.name, err)
@@ -199,7 +201,7 @@ func TestWarnings(t *testing.T) {
 		w.Header().Add("Warning", `199 - "something else"`)
 		w.Header().Add("Warning", `299 - "unknown field \"a\""`)
 		_, _ = io.WriteString(w, `{}`)
-	}, OnWarning(func(_ context.Context, r *Request, text string) { texts = append(texts, string(r.Verb)+": "+text) }))
+	}, OnWarning(func(_ context.Context, r *wire.Request, text string) { texts = append(texts, string(r.Verb)+": "+text) }))
 	if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
 		t.Fatal(err)
 	}
@@ -216,15 +218,15 @@ func TestWarningsAreLoggedOnceAndBounded(t *testing.T) { //nolint:paralleltest /
 	defer slog.SetDefault(before)
 	warn := warnOnce()
 	for range 3 {
-		warn(t.Context(), requestFor(VerbGet), "text 0")
+		warn(t.Context(), requestFor(wire.VerbGet), "text 0")
 	}
 	if n := strings.Count(logged.String(), "text 0"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 	for i := range 4 * maxWarnings {
-		warn(t.Context(), requestFor(VerbGet), fmt.Sprintf("text %d", i))
+		warn(t.Context(), requestFor(wire.VerbGet), fmt.Sprintf("text %d", i))
 	}
-	warn(t.Context(), requestFor(VerbGet), "text 0")
+	warn(t.Context(), requestFor(wire.VerbGet), "text 0")
 	if n := strings.Count(logged.String(), `"text 0"`); n != 2 {
 		t.Errorf("logged %d times: it is still remembered after %d others", n, 4*maxWarnings)
 	}
@@ -368,7 +370,7 @@ func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := c.Do(t.Context(), streams[0].Request(VerbWatch))
+		response, err := c.Do(t.Context(), streams[0].Request(wire.VerbWatch))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,18 +7,20 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Type is a Go type and the resource it stands for.
 type Type struct {
-	Resource Resource
+	Resource wire.Resource
 	// Definition is set for types that define themselves, and nil for all others.
 	Definition *Definition
 	// Go is the struct type.
 	Go reflect.Type
 	// Representation is how the type is read: Full, the representation of a projection (see
 	// [Projected]), or MetadataOnly for the PartialObjectMetadata of [TypeOfKind].
-	Representation Representation
+	Representation wire.Representation
 }
 
 // TypeOf returns the Type of a Go type. The resource comes from its Definition or its Projection
@@ -29,7 +31,7 @@ func TypeOf[T any, P ObjectOf[T]]() (Type, error) {
 }
 
 // ResourceOf returns the resource of T.
-func ResourceOf[T any, P ObjectOf[T]]() (Resource, error) {
+func ResourceOf[T any, P ObjectOf[T]]() (wire.Resource, error) {
 	t, err := TypeOf[T, P]()
 	return t.Resource, err
 }
@@ -48,14 +50,14 @@ func TypeOfObject(obj Object) (Type, error) {
 // TypeOfKind returns the Type of the objects of r with the Go type of obj, which must stand for any kind.
 // The server sends only the metadata of a PartialObjectMetadata. TypeOfKind returns an error if obj is of
 // one kind, or if r lacks its version, kind or plural.
-func TypeOfKind(obj Object, r Resource) (Type, error) {
+func TypeOfKind(obj Object, r wire.Resource) (Type, error) {
 	t := reflect.TypeOf(obj).Elem()
 	if !StandsForAnyKind(t) {
 		return Type{}, fmt.Errorf("%s is not a type for any kind, so it takes no resource such as %s", TypeName(t), r)
 	}
 	kind := Type{Resource: r, Go: t}
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		kind.Representation = MetadataOnly
+		kind.Representation = wire.MetadataOnly
 	}
 	return kind, checkResource(r)
 }
@@ -78,7 +80,7 @@ func (t Type) HasStatus() bool {
 
 // Streams returns the streams of the objects of t that match, as [API.Streams] does: one for each namespace
 // that the client is narrowed to, or one for all namespaces.
-func (t Type) Streams(c *Client, selectors ...Selector) ([]Stream, error) {
+func (t Type) Streams(c *Client, selectors ...Selector) ([]wire.Stream, error) {
 	return t.target(nil).in(c, "").streams(c, selectors)
 }
 
@@ -95,14 +97,14 @@ func (t Type) target(err error) target {
 	to := target{resource: t.Resource, representation: t.Representation, err: err}
 	if err == nil {
 		isAnyKind := StandsForAnyKind(t.Go)
-		to.hasStatus = isAnyKind && t.Representation == Full || t.HasStatus()
+		to.hasStatus = isAnyKind && t.Representation == wire.Full || t.HasStatus()
 		to.hasStatusSubresource = to.hasStatus && !isAnyKind && (t.Definition == nil || !t.Definition.Foreign)
 	}
 	return to
 }
 
 // typeOfObject returns the Type of obj, or an error if obj is nil.
-func typeOfObject(verb Verb, obj Object) (Type, error) {
+func typeOfObject(verb wire.Verb, obj Object) (Type, error) {
 	t, err := TypeOfObject(obj)
 	if err == nil && reflect.ValueOf(obj).IsNil() {
 		err = fmt.Errorf("%s %s: the object is nil", verb, t.Resource)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // The types that stand for any kind take a resource, and follow the resource in their own form.
@@ -20,8 +21,8 @@ func TestTypesForAnyKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := kube.NewClientFromHandler(nil)
-	for form, obj := range map[kube.Representation]kube.Object{
-		kube.Full: new(unstructured.Unstructured), kube.MetadataOnly: new(metav1.PartialObjectMetadata),
+	for form, obj := range map[wire.Representation]kube.Object{
+		wire.Full: new(unstructured.Unstructured), wire.MetadataOnly: new(metav1.PartialObjectMetadata),
 	} {
 		kind, err := kube.TypeOfKind(obj, pods)
 		if err != nil {
@@ -37,7 +38,7 @@ func TestTypesForAnyKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, ofOneKind := kube.TypeOfKind(new(corev1.Pod), pods)
-	_, incomplete := kube.TypeOfKind(new(unstructured.Unstructured), kube.Resource{Plural: "things"})
+	_, incomplete := kube.TypeOfKind(new(unstructured.Unstructured), wire.Resource{Plural: "things"})
 	for _, test := range []struct {
 		err  error
 		want string

@@ -1,6 +1,10 @@
 package kube
 
-import "context"
+import (
+	"context"
+
+	"github.com/yare-go/yare/kube/wire"
+)
 
 // limitWrites returns a Handler that passes at most n writes to next at a time. The other
 // writes wait; reads and watches do not. The server's priority and fairness divides its
@@ -8,9 +12,9 @@ import "context"
 // connection breaks.
 //
 // The Handler stands below [retry]. Therefore a write holds no place while it waits for its repetition.
-func limitWrites(n int, next Handler) Handler {
+func limitWrites(n int, next wire.Handler) wire.Handler {
 	places := make(chan struct{}, max(n, 1))
-	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		if !r.Verb.IsWrite() {
 			return next.Do(ctx, r)
 		}
@@ -23,7 +27,7 @@ func limitWrites(n int, next Handler) Handler {
 				select {
 				case places <- struct{}{}:
 				case <-ctx.Done():
-					e := NewError(r)
+					e := wire.NewError(r)
 					e.Err, e.Permanent = contextError(ctx), true
 					err = e
 				}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // TestLimitWrites checks that no more writes are in flight than the limit says. The writes
@@ -17,7 +19,7 @@ func TestLimitWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		writing, most := 0, 0
-		h := retry{limit: 2 * time.Second, next: limitWrites(3, HandlerFunc(func(_ context.Context, r *Request) (*Response, error) {
+		h := retry{limit: 2 * time.Second, next: limitWrites(3, wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Verb.IsWrite() {
 				mu.Lock()
 				writing++
@@ -28,24 +30,24 @@ func TestLimitWrites(t *testing.T) {
 				writing--
 				mu.Unlock()
 			}
-			return &Response{Code: 200}, nil
+			return &wire.Response{Code: 200}, nil
 		}))}
 		var all sync.WaitGroup
 		for range 10 { // the last one waits for longer than the limit of its attempts
 			all.Go(func() {
-				if _, err := h.Do(t.Context(), requestFor(VerbPatch)); err != nil {
+				if _, err := h.Do(t.Context(), requestFor(wire.VerbPatch)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
 		started := time.Now()
-		if _, err := h.Do(t.Context(), requestFor(VerbGet)); err != nil || time.Since(started) > 0 {
+		if _, err := h.Do(t.Context(), requestFor(wire.VerbGet)); err != nil || time.Since(started) > 0 {
 			t.Errorf("a read was held up for %s: %v", time.Since(started), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_, err := h.Do(ctx, requestFor(VerbPatch))
+		_, err := h.Do(ctx, requestFor(wire.VerbPatch))
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a write that waited with a deadline: %v", err)
 		}
@@ -64,22 +66,22 @@ func TestLimitWrites(t *testing.T) {
 func TestWriteThatWaitsToBeRepeatedHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := HandlerFunc(func(_ context.Context, r *Request) (*Response, error) {
+		server := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Name == "idle" {
-				return &Response{Code: 200}, nil
+				return &wire.Response{Code: 200}, nil
 			}
-			e := NewError(r)
+			e := wire.NewError(r)
 			e.Code, e.RetryAfter = http.StatusTooManyRequests, 6*time.Second
 			return nil, e
 		})
 		h := retry{next: limitWrites(4, server), limit: 30 * time.Second}
 		var all sync.WaitGroup
 		for range 4 {
-			all.Go(func() { _, _ = h.Do(t.Context(), requestFor(VerbPatch)) })
+			all.Go(func() { _, _ = h.Do(t.Context(), requestFor(wire.VerbPatch)) })
 		}
 		synctest.Wait()
 		started := time.Now()
-		if _, err := h.Do(t.Context(), requestFor(VerbPatch, func(r *Request) { r.Name = "idle" })); err != nil {
+		if _, err := h.Do(t.Context(), requestFor(wire.VerbPatch, func(r *wire.Request) { r.Name = "idle" })); err != nil {
 			t.Error(err)
 		}
 		if d := time.Since(started); d > 0 {

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // What each write sends.
@@ -27,11 +29,11 @@ func TestWrites(t *testing.T) {
 	}
 	const kind = `{"apiVersion":"v1","kind":"ConfigMap",`
 	type want struct {
-		Verb          Verb
+		Verb          wire.Verb
 		Subresource   string
 		Name          string
 		Query         url.Values
-		Preconditions Preconditions
+		Preconditions wire.Preconditions
 	}
 	manager := url.Values{"fieldManager": {"me"}}
 	for _, test := range []struct {
@@ -41,75 +43,75 @@ func TestWrites(t *testing.T) {
 		body string
 	}{
 		{"create", func(c *Client) error { _, err := Everywhere[corev1.ConfigMap](c).Create(ctx, configMap()); return err },
-			want{Verb: VerbCreate, Query: manager}, kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
+			want{Verb: wire.VerbCreate, Query: manager}, kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
 		{"create with options", func(c *Client) error {
 			_, err := Everywhere[corev1.ConfigMap](c).Create(ctx, configMap(), DryRun(), Strict(), FieldManager("other"))
 			return err
-		}, want{Verb: VerbCreate, Query: url.Values{"fieldManager": {"other"}, "dryRun": {"All"}, "fieldValidation": {"Strict"}}},
+		}, want{Verb: wire.VerbCreate, Query: url.Values{"fieldManager": {"other"}, "dryRun": {"All"}, "fieldValidation": {"Strict"}}},
 			kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
 		{"create with a generated name", func(c *Client) error {
 			_, err := Namespaced[corev1.ConfigMap](c, "ns").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}})
 			return err
-		}, want{Verb: VerbCreate, Query: manager}, kind + `"metadata":{"generateName":"c-"}}`},
+		}, want{Verb: wire.VerbCreate, Query: manager}, kind + `"metadata":{"generateName":"c-"}}`},
 		{"replace", func(c *Client) error { _, err := Everywhere[corev1.ConfigMap](c).Replace(ctx, read()); return err },
-			want{Verb: VerbUpdate, Name: "c", Query: manager, Preconditions: Preconditions{UID: "u", ResourceVersion: "7"}},
+			want{Verb: wire.VerbUpdate, Name: "c", Query: manager, Preconditions: wire.Preconditions{UID: "u", ResourceVersion: "7"}},
 			kind + `"metadata":{"name":"c","namespace":"ns","uid":"u","resourceVersion":"7"},"data":{"a":"b"}}`},
 		{"replace a status", func(c *Client) error {
 			_, err := Everywhere[gadget](c).Status().Replace(ctx, &gadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}})
 			return err
-		}, want{Verb: VerbUpdate, Name: "g", Subresource: "status", Query: manager},
+		}, want{Verb: wire.VerbUpdate, Name: "g", Subresource: "status", Query: manager},
 			`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns"},"spec":{"size":0},"status":{"ready":true}}`},
 		{"merge patch", func(c *Client) error {
 			_, err := Namespaced[corev1.ConfigMap](c, "ns").Patch(ctx, "c", MergePatch(map[string]any{"data": nil}))
 			return err
-		}, want{Verb: VerbPatch, Name: "c", Query: manager}, `{"data":null}`},
+		}, want{Verb: wire.VerbPatch, Name: "c", Query: manager}, `{"data":null}`},
 		{"JSON patch", func(c *Client) error {
 			_, err := Namespaced[corev1.ConfigMap](c, "ns").Patch(ctx, "c", JSONPatch(TestAt("/a", nil), AddAt("/b", ""), ReplaceAt("/c", 0), RemoveAt("/d")))
 			return err
-		}, want{Verb: VerbPatch, Name: "c", Query: manager},
+		}, want{Verb: wire.VerbPatch, Name: "c", Query: manager},
 			`[{"op":"test","path":"/a","value":null},{"op":"add","path":"/b","value":""},{"op":"replace","path":"/c","value":0},{"op":"remove","path":"/d"}]`},
 		{"patch a status", func(c *Client) error {
 			_, err := Namespaced[corev1.Pod](c, "ns").Status().Patch(ctx, "p", StrategicPatch(map[string]any{"status": map[string]any{}}))
 			return err
-		}, want{Verb: VerbPatch, Name: "p", Subresource: "status", Query: manager}, `{"status":{}}`},
+		}, want{Verb: wire.VerbPatch, Name: "p", Subresource: "status", Query: manager}, `{"status":{}}`},
 		{"apply", func(c *Client) error { _, err := Apply(ctx, c, configMap()); return err },
-			want{Verb: VerbPatch, Name: "c", Query: url.Values{"fieldManager": {"me"}, "force": {"true"}}},
+			want{Verb: wire.VerbPatch, Name: "c", Query: url.Values{"fieldManager": {"me"}, "force": {"true"}}},
 			kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
 		{"apply without force", func(c *Client) error { _, err := Apply(ctx, c, configMap(), NoForce(), DryRun()); return err },
-			want{Verb: VerbPatch, Name: "c", Query: url.Values{"fieldManager": {"me"}, "dryRun": {"All"}}},
+			want{Verb: wire.VerbPatch, Name: "c", Query: url.Values{"fieldManager": {"me"}, "dryRun": {"All"}}},
 			kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
 		{"apply a status", func(c *Client) error {
 			g := &gadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}}
 			g.UID, g.ResourceVersion = "u", "7"
 			return c.ApplyStatus(ctx, g)
-		}, want{Verb: VerbPatch, Name: "g", Subresource: "status", Query: url.Values{"fieldManager": {"me"}, "force": {"true"}}, Preconditions: Preconditions{"u", "7"}},
+		}, want{Verb: wire.VerbPatch, Name: "g", Subresource: "status", Query: url.Values{"fieldManager": {"me"}, "force": {"true"}}, Preconditions: wire.Preconditions{UID: "u", ResourceVersion: "7"}},
 			`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns","resourceVersion":"7","uid":"u"},"status":{"ready":true}}`},
 		{"get scale", func(c *Client) error { _, err := Namespaced[appsv1.Deployment](c, "ns").GetScale(ctx, "d"); return err },
-			want{Verb: VerbGet, Name: "d", Subresource: "scale"}, ``},
+			want{Verb: wire.VerbGet, Name: "d", Subresource: "scale"}, ``},
 		{"set scale", func(c *Client) error {
 			_, err := Namespaced[appsv1.Deployment](c, "ns").SetScale(ctx, "d", 0)
 			return err
-		}, want{Verb: VerbPatch, Name: "d", Subresource: "scale", Query: manager}, `{"spec":{"replicas":0}}`},
+		}, want{Verb: wire.VerbPatch, Name: "d", Subresource: "scale", Query: manager}, `{"spec":{"replicas":0}}`},
 		{"delete", func(c *Client) error { return Namespaced[corev1.ConfigMap](c, "ns").Delete(ctx, "c") },
-			want{Verb: VerbDelete, Name: "c"}, ``},
+			want{Verb: wire.VerbDelete, Name: "c"}, ``},
 		{"delete with options", func(c *Client) error {
 			return Namespaced[corev1.ConfigMap](c, "ns").Delete(ctx, "c", RequireUID("u"), RequireResourceVersion("7"),
 				Propagation(metav1.DeletePropagationForeground), GracePeriod(5*time.Second), DryRun())
-		}, want{Verb: VerbDelete, Name: "c", Preconditions: Preconditions{"u", "7"}},
+		}, want{Verb: wire.VerbDelete, Name: "c", Preconditions: wire.Preconditions{UID: "u", ResourceVersion: "7"}},
 			`{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":5,"preconditions":{"uid":"u","resourceVersion":"7"},"propagationPolicy":"Foreground","dryRun":["All"]}`},
 		{"Bug: half a second of grace was none", func(c *Client) error {
 			return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p", GracePeriod(500*time.Millisecond))
-		}, want{Verb: VerbDelete, Name: "p"}, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":1}`},
+		}, want{Verb: wire.VerbDelete, Name: "p"}, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":1}`},
 		{"no grace", func(c *Client) error {
 			return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p", GracePeriod(0))
-		}, want{Verb: VerbDelete, Name: "p"}, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}`},
+		}, want{Verb: wire.VerbDelete, Name: "p"}, `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}`},
 		{"delete what was read", func(c *Client) error { return c.Delete(ctx, read()) },
-			want{Verb: VerbDelete, Name: "c", Preconditions: Preconditions{UID: "u"}},
+			want{Verb: wire.VerbDelete, Name: "c", Preconditions: wire.Preconditions{UID: "u"}},
 			`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u"}}`},
-		{"delete what was not read", func(c *Client) error { return c.Delete(ctx, configMap()) }, want{Verb: VerbDelete, Name: "c"}, ``},
+		{"delete what was not read", func(c *Client) error { return c.Delete(ctx, configMap()) }, want{Verb: wire.VerbDelete, Name: "c"}, ``},
 		{"delete all", func(c *Client) error {
 			return Namespaced[corev1.ConfigMap](c, "ns").DeleteAll(ctx, []Selector{Label("a", "b")})
-		}, want{Verb: VerbDeleteCollection, Query: url.Values{"labelSelector": {"a=b"}}}, ``},
+		}, want{Verb: wire.VerbDeleteCollection, Query: url.Values{"labelSelector": {"a=b"}}}, ``},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +221,7 @@ func TestDeleteOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
-		step HandlerFunc
+		step wire.HandlerFunc
 		gone bool
 	}{
 		{"gone", notFound, true},
@@ -254,8 +256,8 @@ func TestDeleteOfWhatIsGone(t *testing.T) {
 // CustomResourceDefinition looked as if its objects had been deleted.
 func TestIsNotFoundIsOfAnObject(t *testing.T) {
 	t.Parallel()
-	_, missing := notFound(t.Context(), requestFor(VerbGet))
-	_, unknown := noResource(t.Context(), requestFor(VerbGet))
+	_, missing := notFound(t.Context(), requestFor(wire.VerbGet))
+	_, unknown := noResource(t.Context(), requestFor(wire.VerbGet))
 	if !IsNotFound(missing) || IsNoResource(missing) || IsNotFound(unknown) || !IsNoResource(unknown) {
 		t.Errorf("of an object: %t, %t; of a resource: %t, %t",
 			IsNotFound(missing), IsNoResource(missing), IsNotFound(unknown), IsNoResource(unknown))
@@ -265,15 +267,15 @@ func TestIsNotFoundIsOfAnObject(t *testing.T) {
 // A refused uid is recognized in a delete as in an apply, but not beside other errors.
 func TestIsUIDConflict(t *testing.T) {
 	t.Parallel()
-	invalid := func(causes ...string) HandlerFunc {
-		return refuse(422, metav1.StatusReasonInvalid, "invalid", func(e *Error) {
+	invalid := func(causes ...string) wire.HandlerFunc {
+		return refuse(422, metav1.StatusReasonInvalid, "invalid", func(e *wire.Error) {
 			for _, field := range causes {
 				e.Answer.Details.Causes = append(e.Answer.Details.Causes, metav1.StatusCause{Field: field})
 			}
 		})
 	}
 	for name, test := range map[string]struct {
-		step HandlerFunc
+		step wire.HandlerFunc
 		want bool
 	}{
 		"delete":             {uidChanged, true},
@@ -284,7 +286,7 @@ func TestIsUIDConflict(t *testing.T) {
 		"version":            {versionChanged, false},
 		"not found":          {notFound, false},
 	} {
-		_, err := test.step(t.Context(), requestFor(VerbPatch))
+		_, err := test.step(t.Context(), requestFor(wire.VerbPatch))
 		if got := IsUIDConflict(err); got != test.want {
 			t.Errorf("%s: IsUIDConflict(%v) = %t", name, err, got)
 		}
@@ -295,15 +297,15 @@ func TestIsUIDConflict(t *testing.T) {
 func TestObjectName(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		r    *Request
+		r    *wire.Request
 		want string
 	}{
-		{&Request{Verb: VerbGet, Name: "a"}, "a"},
-		{&Request{Verb: VerbCreate, Body: []byte(`{"metadata":{"name":"b"}}`)}, "b"},
-		{&Request{Verb: VerbCreate, Name: "a", Subresource: "eviction", Body: []byte(`{"metadata":{"name":"b"}}`)}, "a"},
-		{&Request{Verb: VerbCreate, Body: []byte(`{"metadata":{"generateName":"b-"}}`)}, ""},
-		{&Request{Verb: VerbCreate, Body: []byte(`no JSON`)}, ""},
-		{&Request{Verb: VerbDeleteCollection}, ""},
+		{&wire.Request{Verb: wire.VerbGet, Name: "a"}, "a"},
+		{&wire.Request{Verb: wire.VerbCreate, Body: []byte(`{"metadata":{"name":"b"}}`)}, "b"},
+		{&wire.Request{Verb: wire.VerbCreate, Name: "a", Subresource: "eviction", Body: []byte(`{"metadata":{"name":"b"}}`)}, "a"},
+		{&wire.Request{Verb: wire.VerbCreate, Body: []byte(`{"metadata":{"generateName":"b-"}}`)}, ""},
+		{&wire.Request{Verb: wire.VerbCreate, Body: []byte(`no JSON`)}, ""},
+		{&wire.Request{Verb: wire.VerbDeleteCollection}, ""},
 	} {
 		if got := test.r.ObjectName(); got != test.want {
 			t.Errorf("the name of %s %s is %q, want %q", test.r.Verb, test.r.Body, got, test.want)

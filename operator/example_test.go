@@ -10,6 +10,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -23,7 +24,7 @@ func ExampleTask() {
 		}
 		fmt.Println("namespaces:", len(namespaces))
 		return errors.New("that is all") // an error ends the program, and nil ends the task alone
-	}, controller.Reads[corev1.Namespace](kube.VerbList))
+	}, controller.Reads[corev1.Namespace](wire.VerbList))
 
 	client := fakeserver.New().Client() // an API server in memory; operator.Main(report) is a whole program
 	fmt.Println(operator.Run(context.Background(), client, report))

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // readiness decides whether a program is ready: all of its controllers have subscribed to
@@ -16,7 +16,7 @@ type readiness struct {
 	// cached returns the streams of the cache.
 	cached func() []cache.Stats
 	// unsynced returns the streams not yet listed, of the streams that parts follow without the cache.
-	unsynced func() []kube.Stream
+	unsynced func() []wire.Stream
 	isEnding func() bool
 	// election is the leader election of the program. It may be nil. A standby can be ready like a
 	// leader: an update that replaces the Pods of a program waits for the readiness of new Pods.

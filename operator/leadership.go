@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // releaseTimeout is how long the release of the lease may take at the end of a program.
@@ -121,7 +122,7 @@ const recentRenewal = 2 * time.Minute
 // watches: the Leases of the same name in other namespaces, and the Leases of other names for the same kinds. Both
 // installs lead, and both act on the same objects. An account that may not list these Leases has no warning.
 func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.Client, c candidacy) {
-	streams := []kube.Stream{lease.StreamNamed(c.lease)}
+	streams := []wire.Stream{lease.StreamNamed(c.lease)}
 	if c.kindsHash != "" {
 		streams = append(streams, lease.StreamOfKinds(c.kindsHash))
 	}
@@ -146,7 +147,7 @@ func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.C
 }
 
 // kindsHashOf returns a hash of the kinds that a program reconciles, or nothing if it reconciles none.
-func kindsHashOf(kinds []kube.Resource) string {
+func kindsHashOf(kinds []wire.Resource) string {
 	if len(kinds) == 0 {
 		return ""
 	}
@@ -215,8 +216,8 @@ func leaseAccess(name, namespace string) []kube.Access {
 	}
 	return []kube.Access{
 		// for the warning of another install
-		{Resource: leases, Verbs: []kube.Verb{kube.VerbList}, Names: []string{name}},
-		{Resource: leases, Verbs: []kube.Verb{kube.VerbCreate}, OwnNamespace: isOwn, Namespaces: namespaces},
-		{Resource: leases, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate}, Names: []string{name}, OwnNamespace: isOwn, Namespaces: namespaces},
+		{Resource: leases, Verbs: []wire.Verb{wire.VerbList}, Names: []string{name}},
+		{Resource: leases, Verbs: []wire.Verb{wire.VerbCreate}, OwnNamespace: isOwn, Namespaces: namespaces},
+		{Resource: leases, Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbUpdate}, Names: []string{name}, OwnNamespace: isOwn, Namespaces: namespaces},
 	}
 }

@@ -22,17 +22,18 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // electionOn returns the parts of two programs that use the server together, each with its election.
 // Their connections lead to the server in memory.
-func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment) {
+func electionOn(t *testing.T, server wire.Handler, pod string, log *slog.Logger) (*kube.Client, environment) {
 	t.Helper()
 	return shortElectionOn(t, server, pod, log, lease.Timing{}, func(status int) { t.Errorf("the program ends with %d", status) })
 }
 
 // shortElectionOn does what electionOn does, with the times of the election and the function that ends the process.
-func shortElectionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger, timing lease.Timing, exit func(status int)) (*kube.Client, environment) {
+func shortElectionOn(t *testing.T, server wire.Handler, pod string, log *slog.Logger, timing lease.Timing, exit func(status int)) (*kube.Client, environment) {
 	t.Helper()
 	fence := newFence(timing, new(kube.Config))
 	client := kube.NewClientFromHandler(fence.Handler(server))
@@ -40,7 +41,7 @@ func shortElectionOn(t *testing.T, server kube.Handler, pod string, log *slog.Lo
 	var err error
 	env.election, err = startElection(t.Context(), candidacy{
 		fence: fence, program: "gadgets", lease: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
-		kindsHash: kindsHashOf([]kube.Resource{{Plural: "gadgets"}}),
+		kindsHash: kindsHashOf([]wire.Resource{{Plural: "gadgets"}}),
 		exit:      exit,
 	})
 	if err != nil {
@@ -264,7 +265,7 @@ func TestReleaseEndsNoProcess(t *testing.T) {
 func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 	t.Parallel()
 	server := fakeserver.New()
-	server.Before(func(_ context.Context, r *kube.Request) error {
+	server.Before(func(_ context.Context, r *wire.Request) error {
 		if r.Resource.Plural == "leases" {
 			e := fakeserver.Refusal(r, http.StatusForbidden, "Forbidden")
 			e.Answer.Message = `leases.coordination.k8s.io "gadgets" is forbidden: User "x" cannot get resource "leases"`
@@ -334,7 +335,7 @@ func TestLeaseOfAnotherNameForTheSameKinds(t *testing.T) {
 			t.Parallel()
 			server := fakeserver.New()
 			holder := "other_1"
-			for name, kinds := range map[string]string{"copied": kindsHashOf([]kube.Resource{{Plural: "gadgets"}}), "stranger": kindsHashOf([]kube.Resource{{Plural: "widgets"}})} {
+			for name, kinds := range map[string]string{"copied": kindsHashOf([]wire.Resource{{Plural: "gadgets"}}), "stranger": kindsHashOf([]wire.Resource{{Plural: "widgets"}})} {
 				l := new(coordinationv1.Lease)
 				l.Namespace, l.Name, l.Labels = "gadgets-system", name, map[string]string{"leases.yare.dev/kinds": kinds}
 				l.Spec.HolderIdentity, l.Spec.RenewTime = &holder, lease.MicroTime(time.Now())
@@ -343,8 +344,8 @@ func TestLeaseOfAnotherNameForTheSameKinds(t *testing.T) {
 				}
 			}
 			refused := make(chan struct{}, 1)
-			server.Before(func(_ context.Context, r *kube.Request) error {
-				if r.Verb == kube.VerbList && r.Query.Get("labelSelector") != "" && !mayList {
+			server.Before(func(_ context.Context, r *wire.Request) error {
+				if r.Verb == wire.VerbList && r.Query.Get("labelSelector") != "" && !mayList {
 					refused <- struct{}{}
 					return fakeserver.Refusal(r, http.StatusForbidden, "Forbidden")
 				}
@@ -367,7 +368,7 @@ func TestLeaseOfAnotherNameForTheSameKinds(t *testing.T) {
 				t.Errorf("the log: %s", text)
 			}
 			labels := server.Object("leases", "gadgets-system", "gadgets")["metadata"].(map[string]any)["labels"].(map[string]any)
-			if labels["leases.yare.dev/kinds"] != kindsHashOf([]kube.Resource{{Plural: "gadgets"}}) {
+			if labels["leases.yare.dev/kinds"] != kindsHashOf([]wire.Resource{{Plural: "gadgets"}}) {
 				t.Errorf("the labels of the Lease are %v", labels)
 			}
 		})
@@ -377,10 +378,10 @@ func TestLeaseOfAnotherNameForTheSameKinds(t *testing.T) {
 // The hash depends on the kinds alone, whatever their order, number and versions.
 func TestHashOfKinds(t *testing.T) {
 	t.Parallel()
-	a, b := kube.Resource{Plural: "a"}, kube.Resource{Plural: "b"}
+	a, b := wire.Resource{Plural: "a"}, wire.Resource{Plural: "b"}
 	newer := a
 	newer.Version = "v2"
-	if one, two := kindsHashOf([]kube.Resource{a, b}), kindsHashOf([]kube.Resource{b, newer, a}); one != two || len(one) != 20 || one == kindsHashOf([]kube.Resource{a}) {
+	if one, two := kindsHashOf([]wire.Resource{a, b}), kindsHashOf([]wire.Resource{b, newer, a}); one != two || len(one) != 20 || one == kindsHashOf([]wire.Resource{a}) {
 		t.Errorf("the hashes are %s and %s", one, two)
 	}
 	if hash := kindsHashOf(nil); hash != "" {
@@ -444,10 +445,10 @@ func TestLeaseAccess(t *testing.T) {
 	}
 	for _, a := range access {
 		isNarrow := slices.Equal(a.Names, []string{"gadgets"})
-		if a.Resource.String() != "leases.coordination.k8s.io" || isNarrow == slices.Contains(a.Verbs, kube.VerbCreate) {
+		if a.Resource.String() != "leases.coordination.k8s.io" || isNarrow == slices.Contains(a.Verbs, wire.VerbCreate) {
 			t.Errorf("%+v", a)
 		}
-		if a.OwnNamespace == (len(a.Verbs) == 1 && a.Verbs[0] == kube.VerbList) {
+		if a.OwnNamespace == (len(a.Verbs) == 1 && a.Verbs[0] == wire.VerbList) {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -486,7 +487,7 @@ func runLeader() {
 		for i := range leaderObjects {
 			parts = append(parts, Task("write "+leaderObject(i), func(ctx context.Context, rt *controller.Runtime) error {
 				return writeForever(ctx, rt.Client, namespace, leaderObject(i), replica)
-			}, controller.Writes[corev1.ConfigMap](kube.VerbPatch)))
+			}, controller.Writes[corev1.ConfigMap](wire.VerbPatch)))
 		}
 		return parts, nil
 	}

@@ -20,13 +20,14 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
 // gadgetServer serves one gadget. It answers requests once open is closed.
 type gadgetServer struct{ open chan struct{} }
 
-func (s gadgetServer) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (s gadgetServer) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	select {
 	case <-s.open:
 	case <-ctx.Done():
@@ -34,18 +35,18 @@ func (s gadgetServer) Do(ctx context.Context, r *kube.Request) (*kube.Response, 
 	}
 	const object = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"default","name":"one","uid":"6b1e6f3c-2d57-4b3b-8a94-0123456789ab","resourceVersion":"7"%s},"spec":{"size":1}}`
 	switch r.Verb {
-	case kube.VerbList:
-		return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"metadata":{"resourceVersion":"7"},"items":[`+object+`]}`, "")}, nil
-	case kube.VerbWatch:
+	case wire.VerbList:
+		return &wire.Response{Code: 200, Body: fmt.Appendf(nil, `{"metadata":{"resourceVersion":"7"},"items":[`+object+`]}`, "")}, nil
+	case wire.VerbWatch:
 		text := ""
 		if r.Query.Get("sendInitialEvents") == "true" {
 			text = `{"type":"ADDED","object":` + fmt.Sprintf(object, "") + `}` + "\n" +
 				`{"type":"BOOKMARK","object":` + fmt.Sprintf(object, `,"annotations":{"k8s.io/initial-events-end":"true"}`) + `}` + "\n"
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		return &kube.Response{Code: 200, Stream: &quiet{Reader: strings.NewReader(text), ctx: ctx, cancel: cancel}}, nil
+		return &wire.Response{Code: 200, Stream: &quiet{Reader: strings.NewReader(text), ctx: ctx, cancel: cancel}}, nil
 	default:
-		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict,
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict,
 			Answer: metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}
 	}
 }
@@ -213,20 +214,20 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 	m := newProgramMetrics(nil)
 	for _, each := range []struct {
-		request kube.Request
+		request wire.Request
 		err     error
 	}{
-		{kube.Request{Verb: kube.VerbGet}, nil},
-		{kube.Request{Verb: kube.VerbGet}, &kube.Error{Err: errors.New("connection refused")}},
-		{kube.Request{Verb: kube.VerbList}, context.Canceled},
-		{kube.Request{Verb: kube.VerbPatch, Subresource: "status"}, &kube.Error{Code: 422}},
-		{kube.Request{Verb: kube.VerbDelete}, &kube.Error{Code: 409}},
+		{wire.Request{Verb: wire.VerbGet}, nil},
+		{wire.Request{Verb: wire.VerbGet}, &wire.Error{Err: errors.New("connection refused")}},
+		{wire.Request{Verb: wire.VerbList}, context.Canceled},
+		{wire.Request{Verb: wire.VerbPatch, Subresource: "status"}, &wire.Error{Code: 422}},
+		{wire.Request{Verb: wire.VerbDelete}, &wire.Error{Code: 409}},
 	} {
-		h := m.requests.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+		h := m.requests.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 			if each.err != nil {
 				return nil, each.err
 			}
-			return &kube.Response{Code: 200}, nil
+			return &wire.Response{Code: 200}, nil
 		}))
 		r := each.request
 		r.Resource = resource
@@ -387,10 +388,10 @@ func TestReadinessOfFunctions(t *testing.T) {
 			t.Parallel()
 			listener := anywhere(t)
 			server := gadgetServer{open: make(chan struct{})}
-			client := kube.NewClientFromHandler(server).With(func(next kube.Handler) kube.Handler {
-				return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			client := kube.NewClientFromHandler(server).With(func(next wire.Handler) wire.Handler {
+				return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 					if !streams && r.Query.Get("sendInitialEvents") == "true" {
-						return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusUnprocessableEntity,
+						return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusUnprocessableEntity,
 							Answer: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
 					}
 					return next.Do(ctx, r)

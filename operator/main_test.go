@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -248,7 +249,7 @@ func TestPartsThatAreWrong(t *testing.T) {
 			}
 			checkText(t, "standard output", stdout, nil)
 			checkText(t, "standard error", stderr, c.want)
-			client := kube.NewClientFromHandler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+			client := kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 				t.Error("there was a request")
 				return nil, errors.New("not expected")
 			}))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Manifests holds the objects that the command manifests prints: see the field Manifests of [Program].
@@ -85,7 +86,7 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
 	var recorded []byte
 	// The recorder refuses the apply, which is not an error here.
-	recorder := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	recorder := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		recorded = r.Body
 		return nil, errRecorded
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -38,7 +39,7 @@ type installation struct {
 	cluster  *yaretest.Cluster
 	client   *kube.Client
 	program  operator.Program
-	robots   kube.Resource
+	robots   wire.Resource
 	name, in string // the name of the objects and their namespace
 	cleanup  string // the finalizer of the program
 	hold     chan struct{}
@@ -80,7 +81,7 @@ func newInstallation[G interface{ Group() string }](t *testing.T) *installation 
 				t.Logf("left behind: %v", err)
 			}
 		}
-		definitions := kube.Metadata(i.client, kube.Resource{
+		definitions := kube.Metadata(i.client, wire.Resource{
 			GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 			Plural:           "customresourcedefinitions", ClusterScoped: true,
 		}, "")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
@@ -34,8 +35,8 @@ func newRequestMetrics(r *metrics.Registry) *requestMetrics {
 }
 
 // handler returns next, and counts its requests.
-func (m *requestMetrics) handler(next kube.Handler) kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (m *requestMetrics) handler(next wire.Handler) wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		started := time.Now()
 		response, err := next.Do(ctx, r)
 		m.recordRequest(r, response, err, time.Since(started))
@@ -44,7 +45,7 @@ func (m *requestMetrics) handler(next kube.Handler) kube.Handler {
 }
 
 // recordRequest counts r, which took so long with its repetitions.
-func (m *requestMetrics) recordRequest(r *kube.Request, response *kube.Response, err error, took time.Duration) {
+func (m *requestMetrics) recordRequest(r *wire.Request, response *wire.Response, err error, took time.Duration) {
 	resource := r.Resource.String()
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
@@ -61,7 +61,7 @@ func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats) {
 }
 
 // selectorOf returns the selectors of a stream, as its requests have them.
-func selectorOf(s kube.Stream) string {
+func selectorOf(s wire.Stream) string {
 	selectors := []string{s.LabelSelector, s.FieldSelector, s.ShardSelector}
 	return strings.Join(slices.DeleteFunc(selectors, func(selector string) bool { return selector == "" }), ";")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Part is something that a program runs: a [controller.Controller], a [Func], a [Task]
@@ -37,17 +38,17 @@ type Service interface {
 // Func returns a part that runs a function. Its program defines T. The function may list and watch T
 // and, if T has a status, get T and patch the status. Everything else is declared by permissions:
 //
-//	operator.Func[Book](run, controller.Writes[corev1.ConfigMap](kube.VerbCreate))
+//	operator.Func[Book](run, controller.Writes[corev1.ConfigMap](wire.VerbCreate))
 func Func[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error, permissions ...controller.Permission) Part {
 	t, err := kube.TypeOf[T, P]()
 	if err == nil && run == nil {
 		err = fmt.Errorf("the function for %s is nil", kube.TypeName(reflect.TypeFor[T]()))
 	}
 	needs := kube.Needs{Defines: []kube.Type{t}}
-	read := kube.Access{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbList, kube.VerbWatch}}
+	read := kube.Access{Resource: t.Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}}
 	if err == nil && t.HasStatus() && !t.Definition.Foreign {
-		read.Verbs = append(read.Verbs, kube.VerbGet)
-		needs.Access = append(needs.Access, kube.Access{Resource: t.Resource, Subresource: "status", Verbs: []kube.Verb{kube.VerbPatch}})
+		read.Verbs = append(read.Verbs, wire.VerbGet)
+		needs.Access = append(needs.Access, kube.Access{Resource: t.Resource, Subresource: "status", Verbs: []wire.Verb{wire.VerbPatch}})
 	}
 	needs.Access = append(needs.Access, read)
 	err = errors.Join(err, addPermissions(&needs, permissions))

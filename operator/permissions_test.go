@@ -10,17 +10,18 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // The program prints what its parts declare, for the namespaces that it watches.
 func TestPermissionsCommand(t *testing.T) {
 	t.Parallel()
 	parts := []Part{
-		controller.New(reconcileGadget, controller.Owns[appsv1.Deployment](), controller.Reads[corev1.Node](kube.VerbList)),
+		controller.New(reconcileGadget, controller.Owns[appsv1.Deployment](), controller.Reads[corev1.Node](wire.VerbList)),
 		Task("report", idleTask,
-			controller.Reads[corev1.Secret](kube.VerbGet).Named("token").InOwnNamespace(),
+			controller.Reads[corev1.Secret](wire.VerbGet).Named("token").InOwnNamespace(),
 			controller.Allow(kube.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}})),
-		Func[gadget](idle, controller.Writes[corev1.ConfigMap](kube.VerbCreate).InNamespaces("registry")),
+		Func[gadget](idle, controller.Writes[corev1.ConfigMap](wire.VerbCreate).InNamespaces("registry")),
 	}
 	const everywhere = `---
 apiVersion: rbac.authorization.k8s.io/v1

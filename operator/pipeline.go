@@ -6,6 +6,7 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // newFencedClient returns the client of a program with its own connections. fence may be nil.
@@ -26,7 +27,7 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 //	controller, cache   such as the no-op check, adoption, cached reads
 //	refuseUndeclared    in tests and yare dev, refuses what no part declares
 //	requestMetrics      counts, if the program serves metrics
-//	kube.Trace          records a span, if the program has a Tracer
+//	wire.Trace          records a span, if the program has a Tracer
 //	problemReporter     logs lasting problems
 //	kube.NewClient      repeats requests, and limits the number of writes
 //	lease.Fence         refuses requests after the term, with leader election
@@ -34,14 +35,14 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 //
 // So a request that is refused as undeclared is not counted. A request that is repeated counts once.
 func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *requestMetrics) *kube.Client {
-	var handlers []func(kube.Handler) kube.Handler
+	var handlers []func(wire.Handler) wire.Handler
 	if env.isChecked {
 		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	if requests != nil {
 		handlers = append(handlers, requests.handler)
 	}
-	handlers = append(handlers, kube.Trace(env.tracer))
+	handlers = append(handlers, wire.Trace(env.tracer))
 	if env.problems != nil {
 		handlers = append(handlers, env.problems.handler)
 	}

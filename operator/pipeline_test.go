@@ -20,6 +20,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // silentTracer is a Tracer that records nothing.
@@ -91,9 +92,9 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		// It stands in the place of the transport.
-		transport := func(kube.Handler) kube.Handler {
-			return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-				if r.Verb == kube.VerbPatch && r.Resource.Plural == "configmaps" && passed.Load() == nil {
+		transport := func(wire.Handler) wire.Handler {
+			return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+				if r.Verb == wire.VerbPatch && r.Resource.Plural == "configmaps" && passed.Load() == nil {
 					functions := callers()
 					passed.Store(&functions)
 					cancel()
@@ -127,7 +128,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 			switch {
 			case i >= 0 && (len(got) == 0 || got[len(got)-1] != want[i]):
 				got = append(got, want[i])
-			case i < 0 && strings.HasSuffix(function, ".Do") && function != "kube.HandlerFunc.Do" && function != "kube.Client.Do":
+			case i < 0 && strings.HasSuffix(function, ".Do") && function != "wire.HandlerFunc.Do" && function != "kube.Client.Do":
 				got = append(got, "not on the page: "+function)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // problemReporter is a handler that logs each lasting problem between the program and its server: an
@@ -33,14 +34,14 @@ type problemReporter struct {
 
 	mu sync.Mutex
 	// current holds the problems that last, each with the object of its first request.
-	current map[problem]kube.Ref
+	current map[problem]wire.Ref
 }
 
 // newProblemReporter returns a reporter for a program with these needs. checker may be nil.
 func newProblemReporter(log *slog.Logger, server, crdCommand string, needs kube.Needs, checker *access.Checker) *problemReporter {
 	reporter := &problemReporter{
 		log: log, server: server, crdCommand: crdCommand, checker: checker,
-		defines: make(map[schema.GroupResource]bool), current: make(map[problem]kube.Ref),
+		defines: make(map[schema.GroupResource]bool), current: make(map[problem]wire.Ref),
 	}
 	for _, t := range ownDefinitions(needs) {
 		reporter.defines[t.Resource.GroupResource()] = true
@@ -52,8 +53,8 @@ func newProblemReporter(log *slog.Logger, server, crdCommand string, needs kube.
 type problem struct {
 	kind problemKind
 	// The other fields are empty for a problem with the server as a whole.
-	resource    kube.Resource
-	verb        kube.Verb
+	resource    wire.Resource
+	verb        wire.Verb
 	subresource string
 	// namespace is the namespace of a request for a collection. It is empty for requests for single
 	// objects, because one line is enough for many of them.
@@ -70,8 +71,8 @@ const (
 )
 
 // handler returns next, and reports the problems of its requests.
-func (reporter *problemReporter) handler(next kube.Handler) kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (reporter *problemReporter) handler(next wire.Handler) wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		response, err := next.Do(ctx, r)
 		if err != nil {
 			err = explainDenial(ctx, reporter.checker, r, err)
@@ -84,7 +85,7 @@ func (reporter *problemReporter) handler(next kube.Handler) kube.Handler {
 }
 
 // recordOutcome records how r ended. It logs the problems that are over, and the new problem.
-func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
+func (reporter *problemReporter) recordOutcome(r *wire.Request, err error) {
 	found, isProblem := diagnose(r, err)
 	reporter.mu.Lock()
 	defer reporter.mu.Unlock()
@@ -127,7 +128,7 @@ func (reporter *problemReporter) hasReported(err error) bool {
 
 // isOver reports whether the outcome of r shows that p is over. p began with a request for ref. Another
 // failure shows little.
-func (p problem) isOver(ref kube.Ref, r *kube.Request, err error) bool {
+func (p problem) isOver(ref wire.Ref, r *wire.Request, err error) bool {
 	e, answered := kube.AsError(err)
 	answered = err == nil || answered && e.Code != 0
 	switch p.kind {
@@ -144,7 +145,7 @@ func (p problem) isOver(ref kube.Ref, r *kube.Request, err error) bool {
 }
 
 // diagnose returns the problem that the outcome of r shows, if it shows one.
-func diagnose(r *kube.Request, err error) (p problem, isProblem bool) {
+func diagnose(r *wire.Request, err error) (p problem, isProblem bool) {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return problem{}, false
@@ -187,7 +188,7 @@ func isAuthorized(err error) bool {
 }
 
 // denialOf returns the problem that r has when an authorizer denies it.
-func denialOf(r *kube.Request) problem {
+func denialOf(r *wire.Request) problem {
 	p := problem{kind: forbidden, resource: r.Resource, verb: r.Verb, subresource: r.Subresource}
 	if r.Name == "" {
 		p.namespace = r.Namespace
@@ -196,7 +197,7 @@ func denialOf(r *kube.Request) problem {
 }
 
 // objectOf returns the object or the collection that r is about.
-func objectOf(r *kube.Request) kube.Ref {
+func objectOf(r *wire.Request) wire.Ref {
 	ref := r.Ref()
 	ref.UID = ""
 	return ref

@@ -14,24 +14,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // outcome is one request and how it ends.
 type outcome struct {
-	request kube.Request
+	request wire.Request
 	err     error
 }
 
 func answer(code int, reason metav1.StatusReason) error {
-	return &kube.Error{Code: code, Answer: metav1.Status{Reason: reason, Message: string(reason)}}
+	return &wire.Error{Code: code, Answer: metav1.Status{Reason: reason, Message: string(reason)}}
 }
 
 func refused(message string) error {
-	return &kube.Error{Code: 403, Answer: metav1.Status{Reason: metav1.StatusReasonForbidden, Message: message}}
+	return &wire.Error{Code: 403, Answer: metav1.Status{Reason: metav1.StatusReasonForbidden, Message: message}}
 }
 
 func notFound(name string) error {
-	return &kube.Error{Code: 404, Answer: metav1.Status{Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{Name: name}}}
+	return &wire.Error{Code: 404, Answer: metav1.Status{Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{Name: name}}}
 }
 
 // Each problem is logged once, however often it occurs, and once when it is over.
@@ -49,17 +50,17 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	away := &kube.Error{Err: errors.New("connection refused")}
-	missing := &kube.Error{Code: 404, Answer: metav1.Status{Reason: metav1.StatusReasonNotFound}}
-	list := kube.Request{Verb: kube.VerbList, Resource: gadgets.Resource}
-	watching := kube.Request{Verb: kube.VerbWatch, Resource: gadgets.Resource}
-	in := func(namespace string) kube.Request {
+	away := &wire.Error{Err: errors.New("connection refused")}
+	missing := &wire.Error{Code: 404, Answer: metav1.Status{Reason: metav1.StatusReasonNotFound}}
+	list := wire.Request{Verb: wire.VerbList, Resource: gadgets.Resource}
+	watching := wire.Request{Verb: wire.VerbWatch, Resource: gadgets.Resource}
+	in := func(namespace string) wire.Request {
 		r := list
 		r.Namespace = namespace
 		return r
 	}
-	patch := func(name string) kube.Request {
-		return kube.Request{Verb: kube.VerbPatch, Resource: gadgets.Resource, Subresource: "status", Namespace: "default", Name: name}
+	patch := func(name string) wire.Request {
+		return wire.Request{Verb: wire.VerbPatch, Resource: gadgets.Resource, Subresource: "status", Namespace: "default", Name: name}
 	}
 	busy := answer(503, "ServiceUnavailable")
 	forbidden := refused(`gadgets.example.com is forbidden: User "system:serviceaccount:x:y" cannot list resource "gadgets" in API group "example.com" at the cluster scope`)
@@ -70,7 +71,7 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 	}{
 		"no problem": {outcomes: []outcome{{list, nil}, {watching, busy}, {watching, answer(410, "Expired")}, {patch("a"), notFound("a")}}},
 		"an interrupted request is none": {
-			outcomes: []outcome{{list, &kube.Error{Err: context.Canceled}}, {list, context.Canceled}},
+			outcomes: []outcome{{list, &wire.Error{Err: context.Canceled}}, {list, context.Canceled}},
 		},
 		"unreachable": {
 			outcomes: []outcome{{list, away}, {watching, away}, {list, away}, {list, busy}, {list, away}},
@@ -85,11 +86,11 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 			},
 		},
 		"missing, and the definition of another project": {
-			outcomes: []outcome{{kube.Request{Verb: kube.VerbWatch, Resource: certificates.Resource}, missing}},
+			outcomes: []outcome{{wire.Request{Verb: wire.VerbWatch, Resource: certificates.Resource}, missing}},
 			log:      []string{"the server does not know certificates.cert-manager.io: install what certificates.cert-manager.io belong to"},
 		},
 		"missing, and no definition of this program's": {
-			outcomes: []outcome{{kube.Request{Verb: kube.VerbWatch, Resource: pods.Resource}, missing}},
+			outcomes: []outcome{{wire.Request{Verb: wire.VerbWatch, Resource: pods.Resource}, missing}},
 			log:      []string{"the server does not know pods: install what pods belong to"},
 		},
 		"unauthorized": {
@@ -132,7 +133,7 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 			needs := kube.Needs{Defines: []kube.Type{gadgets, certificates}}
 			reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: brief})), "https://there", "gadgets crd", needs, nil)
 			next := 0
-			h := reporter.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+			h := reporter.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 				return nil, c.outcomes[next].err
 			}))
 			for next = range c.outcomes {
@@ -168,11 +169,11 @@ func TestRequestOfACallerWhoGaveUpIsNoProblem(t *testing.T) {
 	var log bytes.Buffer
 	reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	h := reporter.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+	h := reporter.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 		cancel()
-		return nil, fmt.Errorf("cut off: %w", &kube.Error{Err: errors.New("connection reset")})
+		return nil, fmt.Errorf("cut off: %w", &wire.Error{Err: errors.New("connection reset")})
 	}))
-	_, _ = h.Do(ctx, &kube.Request{Verb: kube.VerbList})
+	_, _ = h.Do(ctx, &wire.Request{Verb: wire.VerbList})
 	if log.Len() > 0 {
 		t.Errorf("logged: %s", &log)
 	}
@@ -195,10 +196,10 @@ func TestForbiddenByAdmissionIsNoMissingPermission(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
-		h := reporter.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+		h := reporter.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 			return nil, refused(message)
 		}))
-		_, _ = h.Do(t.Context(), &kube.Request{Verb: kube.VerbCreate, Resource: gadgets, Namespace: "n", Name: "x"})
+		_, _ = h.Do(t.Context(), &wire.Request{Verb: wire.VerbCreate, Resource: gadgets, Namespace: "n", Name: "x"})
 		if log.Len() > 0 {
 			t.Errorf("logged: %s", &log)
 		}

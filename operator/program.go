@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Program describes a program that needs more than parts: flags of its own, another client, or
@@ -78,7 +79,7 @@ type Program struct {
 	Log slog.Handler
 	// Tracer records a span for each reconcile, cleanup and request. Module
 	// github.com/yare-go/yare/otel adapts OpenTelemetry. Default: none.
-	Tracer kube.Tracer
+	Tracer wire.Tracer
 }
 
 // Main runs a program made of parts, and does not return. It is the short form of

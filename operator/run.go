@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -42,7 +43,7 @@ type environment struct {
 	handlers func(*controller.Runtime) map[string]http.Handler
 	metrics  func(io.Writer)
 	// tracer is the Tracer of the [Program]. It may be nil.
-	tracer kube.Tracer
+	tracer wire.Tracer
 	// namespace and pod are the fields of [controller.Runtime].
 	namespace, pod string
 	// isChecked is true if the program refuses requests that its parts do not declare.

@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func part(run func(context.Context) error) Part {
@@ -19,7 +20,7 @@ func part(run func(context.Context) error) Part {
 }
 
 func noServer() *kube.Client {
-	return kube.NewClientFromHandler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+	return kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 		return nil, errors.New("there is no server")
 	}))
 }
@@ -108,7 +109,7 @@ func TestEndOfAProgramThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := gadgetServer{open: make(chan struct{})}
 		close(server.open)
-		client := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		client := kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Resource.Group == "events.k8s.io" {
 				<-ctx.Done() // the server hangs
 				return nil, context.Cause(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/secure"
 )
 
@@ -57,8 +58,8 @@ func secureOpenerIn(parts []Part) (secureOpener, error) {
 // request, and for the permissions of the user.
 func secureMetricsAccess() []kube.Access {
 	return []kube.Access{
-		{Resource: secure.TokenReviews(), Verbs: []kube.Verb{kube.VerbCreate}},
-		{Resource: secure.SubjectAccessReviews(), Verbs: []kube.Verb{kube.VerbCreate}},
+		{Resource: secure.TokenReviews(), Verbs: []wire.Verb{wire.VerbCreate}},
+		{Resource: secure.SubjectAccessReviews(), Verbs: []wire.Verb{wire.VerbCreate}},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const (
@@ -29,8 +30,8 @@ type streamReporter struct {
 	isReported func(error) bool
 
 	mu       sync.Mutex
-	failures map[kube.Stream]*streamFailure
-	objects  map[kube.Stream]*objectErrors
+	failures map[wire.Stream]*streamFailure
+	objects  map[wire.Stream]*objectErrors
 }
 
 // streamFailure is a stream that does not work.
@@ -54,12 +55,12 @@ type objectErrors struct {
 func newStreamReporter(log *slog.Logger, isReported func(error) bool) *streamReporter {
 	return &streamReporter{
 		log: log, isReported: isReported,
-		failures: make(map[kube.Stream]*streamFailure), objects: make(map[kube.Stream]*objectErrors),
+		failures: make(map[wire.Stream]*streamFailure), objects: make(map[wire.Stream]*objectErrors),
 	}
 }
 
 // recordError records an error of s: see [cache.OnError].
-func (r *streamReporter) recordError(s kube.Stream, err error) {
+func (r *streamReporter) recordError(s wire.Stream, err error) {
 	if _, failed := kube.AsError(err); failed {
 		r.recordFailure(s, err)
 	} else {
@@ -68,7 +69,7 @@ func (r *streamReporter) recordError(s kube.Stream, err error) {
 }
 
 // recordFailure records that s failed as a whole.
-func (r *streamReporter) recordFailure(s kube.Stream, err error) {
+func (r *streamReporter) recordFailure(s wire.Stream, err error) {
 	if r.isReported(err) {
 		r.log.Debug("the stream fails", "stream", s.String(), "error", err)
 		return
@@ -116,7 +117,7 @@ func (f *streamFailure) add(err error) (ordinal int) {
 }
 
 // recordRecovery records that s works again: see [cache.OnRecovered].
-func (r *streamReporter) recordRecovery(s kube.Stream) {
+func (r *streamReporter) recordRecovery(s wire.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.failures[s]
@@ -128,7 +129,7 @@ func (r *streamReporter) recordRecovery(s kube.Stream) {
 
 // recordObjectError records that an object of s cannot be processed. What is wrong with one
 // object is often wrong with thousands.
-func (r *streamReporter) recordObjectError(s kube.Stream, err error) {
+func (r *streamReporter) recordObjectError(s wire.Stream, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()

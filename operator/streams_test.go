@@ -16,6 +16,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // line is a line of a log in JSON.
@@ -50,11 +51,11 @@ func TestFailingListsAreLogged(t *testing.T) {
 				var works atomic.Bool
 				server := gadgetServer{open: make(chan struct{})}
 				close(server.open)
-				h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+				h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 					if works.Load() {
 						return server.Do(ctx, r)
 					}
-					return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: code, Answer: metav1.Status{
+					return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: code, Answer: metav1.Status{
 						Code: int32(code), Message: fmt.Sprintf("conversion webhook failed at %s", time.Now())}}
 				})
 				ctx, cancel := context.WithCancel(t.Context())
@@ -100,8 +101,8 @@ func TestStreamReporter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := kube.Stream{Resource: resource}
-	cut := &kube.Error{Verb: kube.VerbWatch, Err: errors.New("connection reset by peer")}
+	s := wire.Stream{Resource: resource}
+	cut := &wire.Error{Verb: wire.VerbWatch, Err: errors.New("connection reset by peer")}
 	rbac := refused(`gadgets is forbidden: User "x" cannot list resource "gadgets" in API group "" at the cluster scope`)
 	proxy := refused("the proxy says no")
 	type step = func(*streamReporter, *problemReporter)
@@ -114,9 +115,9 @@ func TestStreamReporter(t *testing.T) {
 	}
 	recovers := func(r *streamReporter, _ *problemReporter) { r.recordRecovery(s) }
 	goesAway := func(_ *streamReporter, problems *problemReporter) {
-		problems.recordOutcome(&kube.Request{Verb: kube.VerbList, Resource: resource}, cut)
+		problems.recordOutcome(&wire.Request{Verb: wire.VerbList, Resource: resource}, cut)
 	}
-	undecodable := &kube.DecodeError{Err: errors.New("it has no name")}
+	undecodable := &wire.DecodeError{Err: errors.New("it has no name")}
 	panicked := errors.New(`gadgets.example.com: default/a: the index "x": panic: at the disco`)
 	for name, c := range map[string]struct {
 		steps []step
@@ -174,11 +175,11 @@ func TestObjectErrorsExpire(t *testing.T) {
 		var log sharedBuffer
 		r := newStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
 		for range 100 {
-			r.recordError(kube.Stream{}, &kube.DecodeError{Err: errors.New("it has no name")})
+			r.recordError(wire.Stream{}, &wire.DecodeError{Err: errors.New("it has no name")})
 		}
 		before := len(linesOf(t, log.String()))
 		time.Sleep(time.Hour)
-		r.recordError(kube.Stream{}, &kube.DecodeError{Err: errors.New("it has no name")})
+		r.recordError(wire.Stream{}, &wire.DecodeError{Err: errors.New("it has no name")})
 		if after := len(linesOf(t, log.String())) - before; before > 10 || after != 1 {
 			t.Errorf("%d lines for a hundred objects, then %d for one", before, after)
 		}

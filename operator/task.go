@@ -20,7 +20,7 @@ import (
 //
 // A Task belongs to no kind, and declares its requests by permissions:
 //
-//	operator.Task("report", report, controller.Reads[corev1.Node](kube.VerbList))
+//	operator.Task("report", report, controller.Reads[corev1.Node](wire.VerbList))
 //
 // A function that follows the objects of a kind is a [Func]. Its program defines the kind.
 func Task(name string, run func(ctx context.Context, rt *controller.Runtime) error, permissions ...controller.Permission) Part {

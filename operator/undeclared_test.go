@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func reconcileGadget(context.Context, *gadget, *kube.Client) (controller.Action, error) {
@@ -23,7 +24,7 @@ func idleTask(ctx context.Context, _ *controller.Runtime) error { <-ctx.Done(); 
 
 // answering returns a client whose requests are counted, and answered with err.
 func answering(requests *int, err error) *kube.Client {
-	return kube.NewClientFromHandler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+	return kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 		*requests++
 		return nil, err
 	}))
@@ -39,10 +40,10 @@ func TestUndeclaredRequestIsNotSent(t *testing.T) {
 		requests    int
 		want        []string
 	}{
-		"undeclared":               {nil, true, 0, []string{"delete configmaps \"a/b\"", "it was not sent", `add controller.Writes[corev1.ConfigMap](kube.VerbDelete) to the task "clean"`}},
-		"declared":                 {[]controller.Permission{controller.Writes[corev1.ConfigMap](kube.VerbDelete)}, true, 1, []string{down.Error()}},
+		"undeclared":               {nil, true, 0, []string{"delete configmaps \"a/b\"", "it was not sent", `add controller.Writes[corev1.ConfigMap](wire.VerbDelete) to the task "clean"`}},
+		"declared":                 {[]controller.Permission{controller.Writes[corev1.ConfigMap](wire.VerbDelete)}, true, 1, []string{down.Error()}},
 		"without check":            {nil, false, 1, []string{down.Error()}},
-		"declared for a namespace": {[]controller.Permission{controller.Writes[corev1.ConfigMap](kube.VerbDelete).InNamespaces("c")}, true, 0, []string{"it was not sent"}},
+		"declared for a namespace": {[]controller.Permission{controller.Writes[corev1.ConfigMap](wire.VerbDelete).InNamespaces("c")}, true, 0, []string{"it was not sent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,11 +84,11 @@ func TestRefusalsNameWhatToDeclare(t *testing.T) {
 		err         error
 		want        string // empty: the error stays as it is
 	}{
-		"undeclared": {nil, denied, "the program does not declare it: add controller.Writes[corev1.ConfigMap](kube.VerbDelete) to the part that needs it"},
-		"declared":   {[]controller.Permission{controller.Writes[corev1.ConfigMap](kube.VerbDelete)}, denied, ""},
+		"undeclared": {nil, denied, "the program does not declare it: add controller.Writes[corev1.ConfigMap](wire.VerbDelete) to the part that needs it"},
+		"declared":   {[]controller.Permission{controller.Writes[corev1.ConfigMap](wire.VerbDelete)}, denied, ""},
 		"a quota":    {nil, refused(`configmaps "b" is forbidden: exceeded quota: q`), ""},
 		"another owner reference": {nil, refused(`configmaps "b" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`),
-			"OwnerReferencesPermissionEnforcement demands delete of whoever changes the owner references of an existing object: add controller.Writes[corev1.ConfigMap](kube.VerbDelete)"},
+			"OwnerReferencesPermissionEnforcement demands delete of whoever changes the owner references of an existing object: add controller.Writes[corev1.ConfigMap](wire.VerbDelete)"},
 		"an owner whose deletion is blocked": {nil, refused(`configmaps "b" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`),
 			"declare the child by controller.Owns"},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/uninstall"
 )
@@ -49,9 +50,9 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 	if flags.abandonCleanup && !flags.deleteObjects {
 		return errors.New("--abandon-cleanup goes with --delete-objects: --remove-finalizers is for the finalizers of objects that stay")
 	}
-	var kinds []kube.Resource
+	var kinds []wire.Resource
 	for _, t := range ownDefinitions(needs) {
-		same := func(r kube.Resource) bool { return r.GroupResource() == t.Resource.GroupResource() }
+		same := func(r wire.Resource) bool { return r.GroupResource() == t.Resource.GroupResource() }
 		if !t.Definition.NotServed && !slices.ContainsFunc(kinds, same) {
 			kinds = append(kinds, t.Resource)
 		}

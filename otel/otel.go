@@ -1,4 +1,4 @@
-// Package otel adapts OpenTelemetry to [kube.Tracer], so that a program has a span for each
+// Package otel adapts OpenTelemetry to [wire.Tracer], so that a program has a span for each
 // reconcile, each cleanup and each request to the API server:
 //
 //	operator.Program{
@@ -22,7 +22,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // scope is the name of the instrumentation.
@@ -31,7 +31,7 @@ const scope = "github.com/yare-go/yare"
 // New returns a tracer that records spans with a tracer of provider. The propagator adds the
 // headers of requests. With a nil propagator requests have no such header: API servers continue a
 // trace only for requests of some users (KEP-647).
-func New(provider trace.TracerProvider, propagator propagation.TextMapPropagator) kube.Tracer {
+func New(provider trace.TracerProvider, propagator propagation.TextMapPropagator) wire.Tracer {
 	return tracer{provider.Tracer(scope), propagator}
 }
 
@@ -40,7 +40,7 @@ type tracer struct {
 	propagator propagation.TextMapPropagator
 }
 
-// Start implements [kube.Tracer].
+// Start implements [wire.Tracer].
 func (t tracer) Start(ctx context.Context, name string, attributes ...slog.Attr) (context.Context, func(error)) {
 	converted := make([]attribute.KeyValue, len(attributes))
 	for i, a := range attributes {
@@ -56,7 +56,7 @@ func (t tracer) Start(ctx context.Context, name string, attributes ...slog.Attr)
 	}
 }
 
-// Inject implements [kube.Tracer].
+// Inject implements [wire.Tracer].
 func (t tracer) Inject(ctx context.Context, header http.Header) {
 	if t.propagator != nil {
 		t.propagator.Inject(ctx, propagation.HeaderCarrier(header))

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/otel"
 )
 
@@ -34,10 +35,10 @@ func TestSpans(t *testing.T) {
 	tracer := otel.New(provider, propagation.TraceContext{})
 	failed := errors.New("there is no server")
 	var header http.Header
-	client := kube.NewClientFromHandler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	client := kube.NewClientFromHandler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		header = r.Header
 		return nil, failed
-	})).With(kube.Trace(tracer))
+	})).With(wire.Trace(tracer))
 
 	ctx, end := tracer.Start(t.Context(), "reconcile gadget", slog.String("name", "one"), slog.Int("attempt", 2), slog.Duration("waited", time.Minute))
 	if _, err := kube.Get[gadget](ctx, client, "default", "one"); !errors.Is(err, failed) {

@@ -13,7 +13,7 @@
 // The sequence begins with an Added for each object that exists. Synced follows, and then one
 // event for each change. The sequence ends when ctx ends, or when the consumer leaves the loop.
 //
-// [Events] decodes objects of one type. [Follow] returns the changes of one [kube.Stream] as raw
+// [Events] decodes objects of one type. [Follow] returns the changes of one [wire.Stream] as raw
 // bytes, for consumers that keep them. [WaitFor] waits for a state of one object.
 //
 // # What is guaranteed

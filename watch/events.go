@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Event is one of Added, Modified, Deleted and Synced.
@@ -42,7 +43,7 @@ func (Synced[T]) event(*T)   {}
 // dealing with. The sequence goes on after it. Only an error of api itself, or of a selector,
 // ends the sequence.
 //
-// An object that does not fit T is reported as a [*kube.DecodeError] each time it changes. Its
+// An object that does not fit T is reported as a [*wire.DecodeError] each time it changes. Its
 // older state never stands for the newer one. The objects belong to the caller. A sequence is
 // for one goroutine.
 func Events[T any](ctx context.Context, api kube.API[T], selectors ...kube.Selector) iter.Seq2[Event[T], error] {
@@ -61,7 +62,7 @@ func Events[T any](ctx context.Context, api kube.API[T], selectors ...kube.Selec
 }
 
 // streamEvents returns the events of one stream.
-func streamEvents[T any](ctx context.Context, api kube.API[T], s kube.Stream) iter.Seq2[Event[T], error] {
+func streamEvents[T any](ctx context.Context, api kube.API[T], s wire.Stream) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		// undecodable holds the objects that the consumer has not seen in any state, because
 		// no state of them could be decoded so far.
@@ -117,7 +118,7 @@ func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (ev
 }
 
 // mergeEvents yields the events of several streams. Synced comes when all streams are synced.
-func mergeEvents[T any](ctx context.Context, api kube.API[T], streams []kube.Stream, yield func(Event[T], error) bool) {
+func mergeEvents[T any](ctx context.Context, api kube.API[T], streams []wire.Stream, yield func(Event[T], error) bool) {
 	type item struct {
 		event Event[T]
 		err   error

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -45,7 +46,7 @@ func eventText(e watch.Event[thing], err error) string {
 	case watch.Synced[thing]:
 		return "="
 	}
-	if bad, ok := errors.AsType[*kube.DecodeError](err); ok {
+	if bad, ok := errors.AsType[*wire.DecodeError](err); ok {
 		return "!" + bad.Ref.Name + bad.ResourceVersion
 	}
 	return "!"
@@ -203,7 +204,7 @@ func TestNamespacesAreMerged(t *testing.T) {
 		in := func(namespace, object string) string {
 			return strings.Replace(object, `"namespace":"default"`, `"namespace":"`+namespace+`"`, 1)
 		}
-		var s kube.HandlerFunc = func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+		var s wire.HandlerFunc = func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 			switch r.Namespace {
 			case "one":
 				return stream(added(in("one", object("a", 1))), endOfList("5"), pause(time.Minute), deleted(in("one", object("a", 9))), hang())(r)
@@ -231,14 +232,14 @@ func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	t.Parallel()
 	s := &script{t: t}
 	client := kube.NewClientFromHandler(s)
-	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", ClusterScoped: true}
+	clusterWide := wire.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", ClusterScoped: true}
 	for name, sequence := range map[string]func(func(error)){
 		"a bad label selector":                 errorsOf(watch.Events(t.Context(), kube.Everywhere[thing](client), kube.ParseLabels("a in"))),
 		"a bad field selector":                 errorsOf(watch.Events(t.Context(), kube.Everywhere[thing](client), kube.ParseFields("nothing"))),
 		"a bad namespace":                      errorsOf(watch.Events(t.Context(), kube.Namespaced[thing](client, "../x"))),
 		"no namespace":                         errorsOf(watch.Events(t.Context(), kube.Namespaced[thing](client, ""))),
 		"a cluster-scoped kind in a namespace": errorsOf(watch.Events(t.Context(), kube.Dynamic(client, clusterWide, "default"))),
-		"a resource without a plural":          errorsOf(watch.Events(t.Context(), kube.Metadata(client, kube.Resource{}, ""))),
+		"a resource without a plural":          errorsOf(watch.Events(t.Context(), kube.Metadata(client, wire.Resource{}, ""))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs []error
@@ -302,7 +303,7 @@ func TestEventsLeaveNothing(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d namespaces", name, len(namespaces)), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					h := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+					h := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 						return stream(added(object("a", 1)), added(object("b", 2)), endOfList("5"), added(object("c", 6)), hang())(r)
 					})
 					ctx, cancel := context.WithCancel(t.Context())

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
 func ExampleEvents() {
 	// A program has its client from operator.Main or kube.NewClient. This one's server is
 	// made up.
-	client := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	client := kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), deleted(object("pebble", 7)), hang())(r)
 	}))
 
@@ -41,7 +42,7 @@ func ExampleEvents() {
 
 // A command waits until an object is as it has to be.
 func ExampleWaitFor() {
-	client := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	client := kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), hang())(r)
 	}))
 	pebble, err := watch.WaitFor(context.Background(), kube.Namespaced[thing](client, "default"), "pebble", func(t *thing) (bool, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Follow returns the changes of one stream as a sequence, which ends when ctx ends. The
@@ -15,13 +16,13 @@ import (
 // a goroutine of its own, which ends before the sequence does.
 //
 // An error reports a failure that Follow is dealing with; its Change is zero, and the sequence
-// goes on after it. A [*kube.DecodeError] reports an object whose metadata cannot be read.
-func Follow(ctx context.Context, h kube.Handler, s kube.Stream, options ...FollowOption) iter.Seq2[Change, error] {
+// goes on after it. A [*wire.DecodeError] reports an object whose metadata cannot be read.
+func Follow(ctx context.Context, h wire.Handler, s wire.Stream, options ...FollowOption) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) { runFollower(ctx, h, s, options, yield) }
 }
 
 // runFollower does the work of Follow.
-func runFollower(ctx context.Context, h kube.Handler, s kube.Stream, options []FollowOption, yield func(Change, error) bool) {
+func runFollower(ctx context.Context, h wire.Handler, s wire.Stream, options []FollowOption, yield func(Change, error) bool) {
 	settings := followSettings{relister: new(Relister)}
 	for _, option := range options {
 		option(&settings)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // scripted is a test case: a server's answers, the changes that are published, and the requests.
@@ -307,7 +307,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, answers: []answer{
-			func(r *kube.Request) (*kube.Response, error) {
+			func(r *wire.Request) (*wire.Response, error) {
 				e := statusError(r, 429, "TooManyRequests")
 				e.RetryAfter = 17 * time.Second
 				return nil, e
@@ -328,7 +328,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, answers: []answer{
-			func(r *kube.Request) (*kube.Response, error) {
+			func(r *wire.Request) (*wire.Response, error) {
 				e := statusError(r, 503, "ServiceUnavailable")
 				e.RetryAfter = 24 * time.Hour
 				return nil, e
@@ -347,8 +347,8 @@ func TestRetryAfterIsBounded(t *testing.T) {
 func TestShortWaitsAfterALongOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		away := func(*kube.Request) (*kube.Response, error) { return nil, errors.New("connection refused") }
-		busy := func(r *kube.Request) (*kube.Response, error) {
+		away := func(*wire.Request) (*wire.Response, error) { return nil, errors.New("connection refused") }
+		busy := func(r *wire.Request) (*wire.Response, error) {
 			e := statusError(r, 429, "TooManyRequests")
 			e.RetryAfter = time.Second
 			return nil, e

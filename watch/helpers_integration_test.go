@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -28,8 +29,8 @@ type link struct {
 	streams []io.Closer
 }
 
-func (l *link) through(next kube.Handler) kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (l *link) through(next wire.Handler) wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		l.mu.Lock()
 		l.asked = append(l.asked, describe(r))
 		mended := l.mended

@@ -8,6 +8,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // identity is what identifies one version of an object.
@@ -22,8 +23,8 @@ type identity struct {
 var errNoName = errors.New("it has no name")
 
 // readIdentity returns the identity of an object, which is well-formed JSON. It does not read what follows the
-// metadata. The error is a *kube.DecodeError.
-func readIdentity(s kube.Stream, object []byte) (id identity, err error) {
+// metadata. The error is a *wire.DecodeError.
+func readIdentity(s wire.Stream, object []byte) (id identity, err error) {
 	id.key.Cluster = s.Cluster
 	scan := jsonscan.New(object)
 	_, err = scan.Find("metadata")
@@ -47,7 +48,7 @@ func readIdentity(s kube.Stream, object []byte) (id identity, err error) {
 	}
 	if err != nil {
 		id.isKeyKnown = id.key.Name != "" && (id.key.Namespace != "") != s.Resource.ClusterScoped
-		return id, &kube.DecodeError{
+		return id, &wire.DecodeError{
 			Ref: refOf(s, id.key, id.uid), ResourceVersion: id.resourceVersion, Err: err,
 		}
 	}
@@ -69,6 +70,6 @@ func readText[S ~string](scan *jsonscan.Scanner, into *S) error {
 	return err
 }
 
-func refOf(s kube.Stream, k kube.Key, uid types.UID) kube.Ref {
-	return kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: k.Namespace, Name: k.Name, UID: uid}
+func refOf(s wire.Stream, k kube.Key, uid types.UID) wire.Ref {
+	return wire.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: k.Namespace, Name: k.Name, UID: uid}
 }

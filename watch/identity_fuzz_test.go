@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // FuzzIdentity compares the identity that a stream reads from an object with the identity found by a
@@ -19,7 +20,7 @@ func FuzzIdentity(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {
-		id, err := readIdentity(kube.Stream{}, object)
+		id, err := readIdentity(wire.Stream{}, object)
 		if err == nil && (!id.isKeyKnown || id.key.Name == "") {
 			t.Errorf("%q: an object without a name has the identity %+v", object, id)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -53,7 +54,7 @@ func TestAPIServerThatLags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := lagging.Do(t.Context(), streams[0].Request(kube.VerbList, "resourceVersion", "0"))
+	response, err := lagging.Do(t.Context(), streams[0].Request(wire.VerbList, "resourceVersion", "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -32,8 +32,8 @@ func TestBusyServerWithoutStreamingLists(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{t: t}
-				h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-					if r.Verb == kube.VerbList {
+				h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+					if r.Verb == wire.VerbList {
 						s.answers = []answer{page("100", "", object("a", 1))}
 						return s.Do(ctx, r)
 					}

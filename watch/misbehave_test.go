@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -120,7 +121,7 @@ func TestNonsenseIsReported(t *testing.T) {
 		{
 			name: "a watch without a stream",
 			answers: []answer{
-				func(*kube.Request) (*kube.Response, error) { return &kube.Response{Code: 200}, nil },
+				func(*wire.Request) (*wire.Response, error) { return &wire.Response{Code: 200}, nil },
 				stream(endOfList("5")),
 			},
 			published: "! =",
@@ -193,7 +194,7 @@ func TestEachStreamBacksOffByItself(t *testing.T) {
 			healthy.answers = append(healthy.answers, stream(bookmark("5"), pause(time.Second), added(object("a", 10+i))))
 			ailing.answers = append(ailing.answers, refuse(500, "InternalError"))
 		}
-		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Namespace == "ailing" {
 				return ailing.Do(ctx, r)
 			}

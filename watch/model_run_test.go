@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -109,7 +109,7 @@ type witness struct {
 
 func (w *witness) follow(ctx context.Context) {
 	slow := rand.New(rand.NewPCG(1, 3))
-	for change, err := range watch.Follow(ctx, kube.HandlerFunc(w.model.Do), things) {
+	for change, err := range watch.Follow(ctx, wire.HandlerFunc(w.model.Do), things) {
 		w.record(change, err)
 		if slow.IntN(20) == 0 {
 			time.Sleep(time.Duration(slow.IntN(2000)) * time.Millisecond)

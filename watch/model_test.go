@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // model is an API server in memory, with everything that can go wrong with one. It keeps
@@ -52,7 +52,7 @@ type modelEvent struct {
 }
 
 // failure returns the error that a request gets in place of an answer.
-type failure func(r *kube.Request) error
+type failure func(r *wire.Request) error
 
 func newModel(seed uint64) *model {
 	m := &model{
@@ -147,18 +147,18 @@ func (m *model) fault(what int) {
 	case 8:
 		each(func(s *modelStream) { s.mark = true })
 	case 9:
-		fail(func(r *kube.Request) error {
+		fail(func(r *wire.Request) error {
 			e := statusError(r, http.StatusTooManyRequests, "TooManyRequests")
 			e.RetryAfter = 2 * time.Second
 			return e
 		})
 	case 10:
-		fail(func(r *kube.Request) error { return statusError(r, 500, "InternalError") })
+		fail(func(r *wire.Request) error { return statusError(r, 500, "InternalError") })
 	case 11:
-		fail(func(r *kube.Request) error { return statusError(r, 410, "Expired") })
+		fail(func(r *wire.Request) error { return statusError(r, 410, "Expired") })
 	case 12:
-		fail(func(r *kube.Request) error {
-			return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("connection refused")}
+		fail(func(r *wire.Request) error {
+			return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("connection refused")}
 		})
 	case 13:
 		m.noStreams = !m.noStreams
@@ -183,8 +183,8 @@ func (m *model) restore() {
 		s.wake()
 	}
 	m.breakList = false
-	m.failures = []failure{func(r *kube.Request) error {
-		return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("connection refused")}
+	m.failures = []failure{func(r *wire.Request) error {
+		return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("connection refused")}
 	}}
 }
 
@@ -221,7 +221,7 @@ func (m *model) hadState(state map[string]modelObject, from int) (at int, ok boo
 	return 0, false
 }
 
-func (m *model) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (m *model) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	m.mu.Lock()
 	pause := time.Duration(m.rng.IntN(50)) * time.Millisecond
 	m.mu.Unlock()
@@ -237,14 +237,14 @@ func (m *model) Do(ctx context.Context, r *kube.Request) (*kube.Response, error)
 		m.failures = m.failures[1:]
 		return nil, next(r)
 	}
-	if r.Verb == kube.VerbList {
+	if r.Verb == wire.VerbList {
 		return m.page(r)
 	}
 	return m.watch(r)
 }
 
 // page answers a list, in pages of two, from the state at its first page.
-func (m *model) page(r *kube.Request) (*kube.Response, error) {
+func (m *model) page(r *wire.Request) (*wire.Response, error) {
 	at, from := m.version, ""
 	if token := r.Query.Get("continue"); token != "" {
 		version, after, _ := strings.Cut(token, "/")
@@ -275,7 +275,7 @@ func (m *model) page(r *kube.Request) (*kube.Response, error) {
 // modelNames are the names of all objects of the model, in the order of lists.
 var modelNames = []string{"a", "b", "c", "d", "e", "f"}
 
-func (m *model) watch(r *kube.Request) (*kube.Response, error) {
+func (m *model) watch(r *wire.Request) (*wire.Response, error) {
 	s := &modelStream{model: m, woken: make(chan struct{}, 1), closed: make(chan struct{})}
 	seconds, _ := strconv.Atoi(r.Query.Get("timeoutSeconds"))
 	s.until = time.Now().Add(time.Duration(seconds) * time.Second)
@@ -305,7 +305,7 @@ func (m *model) watch(r *kube.Request) (*kube.Response, error) {
 	}
 	s.listedAt = s.at
 	m.streams[s] = true
-	return &kube.Response{Code: 200, Stream: s}, nil
+	return &wire.Response{Code: 200, Stream: s}, nil
 }
 
 // modelStream is one watch.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // presencePeriod is the least time between two checks whether the server serves a resource that it
@@ -16,8 +17,8 @@ const presencePeriod = 30 * time.Second
 
 // presence finds out by discovery whether a server serves the resource of a stream.
 type presence struct {
-	handler kube.Handler
-	stream  kube.Stream
+	handler wire.Handler
+	stream  wire.Stream
 }
 
 // wait returns nil once the server serves the resource. It passes errors of the discovery to report, and
@@ -42,11 +43,11 @@ func (p presence) wait(ctx context.Context, report func(error) error) error {
 // isServed reports whether the server serves the resource of the stream.
 func (p presence) isServed(ctx context.Context) (bool, error) {
 	r := p.stream.Resource
-	inCluster := kube.HandlerFunc(func(ctx context.Context, request *kube.Request) (*kube.Response, error) {
+	inCluster := wire.HandlerFunc(func(ctx context.Context, request *wire.Request) (*wire.Response, error) {
 		other := *request
 		other.Cluster = p.stream.Cluster
 		return p.handler.Do(ctx, &other)
 	})
 	resources, err := kube.Discover(ctx, inCluster, r.GroupVersion())
-	return slices.ContainsFunc(resources, func(s kube.Resource) bool { return s.Plural == r.Plural }), err
+	return slices.ContainsFunc(resources, func(s wire.Resource) bool { return s.Plural == r.Plural }), err
 }

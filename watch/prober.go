@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // errRestored ends a watch if the server was restored from a backup older than the version from which the
@@ -46,7 +47,7 @@ const (
 // restoration, because the server had reached version 100. If the list has version 120, and b at version
 // 100 is in it, nothing was lost. If b is not in it, the deletion of b was lost.
 type prober struct {
-	handler kube.Handler
+	handler wire.Handler
 	// isInterrupted is true if a watch has ended in another way than the server was asked for, so that the
 	// server may have been restored since.
 	isInterrupted bool
@@ -119,7 +120,7 @@ func (p *prober) recordEvent(version string) {
 
 // expectedState is the state that a server must have unless it was restored.
 type expectedState struct {
-	stream kube.Stream
+	stream wire.Stream
 	// version is the newest version that the server has sent. It is newer than the version to watch
 	// from if a list ended with a version that is older than its last events.
 	version string
@@ -140,9 +141,9 @@ type serverState struct {
 
 // read reads the current state by a list: a program that may watch may also list, but perhaps
 // not get. The list names no resourceVersion. So a server that lags behind etcd waits until it has caught up.
-func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, error) {
+func (s expectedState) read(ctx context.Context, h wire.Handler) (serverState, error) {
 	stream := s.stream
-	stream.Representation = kube.MetadataOnly
+	stream.Representation = wire.MetadataOnly
 	if s.newest.key.Name != "" {
 		stream.Namespace = s.newest.key.Namespace
 		stream.FieldSelector = "metadata.name=" + fields.EscapeValue(s.newest.key.Name)
@@ -150,7 +151,7 @@ func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, e
 			stream.FieldSelector = s.stream.FieldSelector + "," + stream.FieldSelector
 		}
 	}
-	response, err := h.Do(ctx, stream.Request(kube.VerbList, "limit", "1"))
+	response, err := h.Do(ctx, stream.Request(wire.VerbList, "limit", "1"))
 	if err != nil {
 		return serverState{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -25,8 +26,8 @@ func TestWatchFromTheFuture(t *testing.T) {
 	defer cancel()
 	apply(t, client, newThing(namespace, "a", 1))
 	opened := make(chan struct{})
-	watching := client.With(func(next kube.Handler) kube.Handler {
-		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	watching := client.With(func(next wire.Handler) wire.Handler {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			defer close(opened)
 			return next.Do(ctx, r)
 		})

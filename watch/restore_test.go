@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -132,7 +132,7 @@ func TestProbeRequest(t *testing.T) {
 			t.Fatalf("%d probes", len(s.probes))
 		}
 		r := s.probes[0]
-		if r.Namespace != "default" || r.Representation != kube.MetadataOnly {
+		if r.Namespace != "default" || r.Representation != wire.MetadataOnly {
 			t.Errorf("namespace %q, representation %q", r.Namespace, r.Representation)
 		}
 		want := "fieldSelector=spec.size%3D7%2Cmetadata.name%3Da&labelSelector=app%3Dweb&limit=1"
@@ -151,7 +151,7 @@ func TestProbesAreRare(t *testing.T) {
 	}
 	healthy := page("9", "", object("a", 1))
 	// due ends a watch when the server was asked to end it.
-	due := func(r *kube.Request) (*kube.Response, error) {
+	due := func(r *wire.Request) (*wire.Response, error) {
 		d, err := time.ParseDuration(r.Query.Get("timeoutSeconds") + "s")
 		if err != nil {
 			return nil, err
@@ -208,7 +208,7 @@ func TestProbeIsRepeatedUntilItIsAnswered(t *testing.T) {
 			stream(added(object("a", 100)), endOfList("100"), broken()), stream(hang()),
 			stream(added(object("a", 50)), endOfList("60"), hang()),
 		}}
-		s.probe = func(r *kube.Request) (*kube.Response, error) {
+		s.probe = func(r *wire.Request) (*wire.Response, error) {
 			if s.probeCount() < 4 {
 				return nil, statusError(r, 503, "")
 			}

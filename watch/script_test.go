@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -28,13 +29,13 @@ func (thingSpec) Definition() kube.Definition {
 
 type thing = kube.CustomResource[thingSpec, kube.None]
 
-var things = kube.Stream{Resource: kube.Resource{
+var things = wire.Stream{Resource: wire.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"},
 	Plural:           "things",
 }}
 
 // answer serves one request of a scripted server.
-type answer func(r *kube.Request) (*kube.Response, error)
+type answer func(r *wire.Request) (*wire.Response, error)
 
 // script is a Handler that gives one answer after the other, and records the requests. When it
 // has none left, a watch hangs and a list is a failure of the test. Probes for a restored server
@@ -47,10 +48,10 @@ type script struct {
 	times   []time.Time
 	// probe answers probes. Without it, probes fail.
 	probe  answer
-	probes []*kube.Request
+	probes []*wire.Request
 }
 
-func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (s *script) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	s.mu.Lock()
 	if isProbe(r) {
 		s.probes = append(s.probes, r)
@@ -60,7 +61,7 @@ func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 		}
 		return s.probe(r)
 	}
-	if r.Verb == kube.VerbWatch && r.Query.Get("allowWatchBookmarks") != "true" {
+	if r.Verb == wire.VerbWatch && r.Query.Get("allowWatchBookmarks") != "true" {
 		s.t.Errorf("%s: a server sends bookmarks only to a watch that asks for them", describe(r))
 	}
 	s.asked = append(s.asked, describe(r))
@@ -70,7 +71,7 @@ func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 		next, s.answers = s.answers[0], s.answers[1:]
 	}
 	s.mu.Unlock()
-	if next == nil && r.Verb == kube.VerbWatch {
+	if next == nil && r.Verb == wire.VerbWatch {
 		next = stream(hang())
 	}
 	if next == nil {
@@ -80,11 +81,11 @@ func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 }
 
 // isProbe reports whether r asks whether the server was restored.
-func isProbe(r *kube.Request) bool { return r.Verb == kube.VerbList && r.Query.Get("limit") == "1" }
+func isProbe(r *wire.Request) bool { return r.Verb == wire.VerbList && r.Query.Get("limit") == "1" }
 
 // describe returns a request in the terms of the state machine.
-func describe(r *kube.Request) string {
-	if r.Verb == kube.VerbList {
+func describe(r *wire.Request) string {
+	if r.Verb == wire.VerbList {
 		return strings.TrimSpace("list " + r.Query.Get("continue"))
 	}
 	text := "watch"
@@ -112,21 +113,21 @@ func (s *script) requests() []string {
 
 // refuse answers with an error of the server's.
 func refuse(code int, reason metav1.StatusReason) answer {
-	return func(r *kube.Request) (*kube.Response, error) { return nil, statusError(r, code, reason) }
+	return func(r *wire.Request) (*wire.Response, error) { return nil, statusError(r, code, reason) }
 }
 
-func statusError(r *kube.Request, code int, reason metav1.StatusReason) *kube.Error {
-	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: code,
+func statusError(r *wire.Request, code int, reason metav1.StatusReason) *wire.Error {
+	return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: code,
 		Answer: metav1.Status{Status: "Failure", Code: int32(code), Reason: reason, Message: string(reason)}}
 }
 
 // page answers a list.
 func page(version, next string, items ...string) answer {
-	return func(r *kube.Request) (*kube.Response, error) {
-		if r.Verb != kube.VerbList {
+	return func(r *wire.Request) (*wire.Response, error) {
+		if r.Verb != wire.VerbList {
 			return nil, fmt.Errorf("a page was scripted, but the request is: %s", describe(r))
 		}
-		return &kube.Response{Code: 200, Body: fmt.Appendf(nil,
+		return &wire.Response{Code: 200, Body: fmt.Appendf(nil,
 			`{"kind":"ThingList","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`,
 			version, next, strings.Join(items, ","))}, nil
 	}
@@ -134,11 +135,11 @@ func page(version, next string, items ...string) answer {
 
 // stream answers a watch.
 func stream(parts ...part) answer {
-	return func(r *kube.Request) (*kube.Response, error) {
-		if r.Verb != kube.VerbWatch {
+	return func(r *wire.Request) (*wire.Response, error) {
+		if r.Verb != wire.VerbWatch {
 			return nil, fmt.Errorf("a stream was scripted, but the request is: %s", describe(r))
 		}
-		return &kube.Response{Code: 200, Pings: true, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
+		return &wire.Response{Code: 200, Pings: true, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
 	}
 }
 

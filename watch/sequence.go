@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // errStopped ends a sequence whose consumer has left the loop.
@@ -12,7 +12,7 @@ var errStopped = errors.New("the consumer has left the loop")
 
 // sequence turns the objects that a server sends into the changes of one stream, and yields them.
 //
-//	kube.Frame   one line of a watch: a type and the JSON of an object
+//	wire.Frame   one line of a watch: a type and the JSON of an object
 //	    │ readIdentity
 //	identity     key, uid and resource version of the object
 //	    │ objectTracker
@@ -23,7 +23,7 @@ var errStopped = errors.New("the consumer has left the loop")
 //
 // The items of a paged list take the same steps without a Frame.
 type sequence struct {
-	stream  kube.Stream
+	stream  wire.Stream
 	yield   func(Change, error) bool
 	tracker objectTracker
 	backoff *backoff

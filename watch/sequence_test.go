@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // newTestSequence returns a sequence, and a function that returns what the sequence has yielded since the last
@@ -64,7 +64,7 @@ func TestSequence(t *testing.T) {
 // What an error leads to: a fresh list, a report, and a wait.
 func TestReactions(t *testing.T) {
 	t.Parallel()
-	gone, busy, refused := &kube.Error{Code: 410}, &kube.Error{Code: 429}, &kube.Error{Code: 500}
+	gone, busy, refused := &wire.Error{Code: 410}, &wire.Error{Code: 429}, &wire.Error{Code: 500}
 	var b backoff
 	check := func(err error, needsList, isReported, waits bool) {
 		t.Helper()

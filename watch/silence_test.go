@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -90,7 +90,7 @@ func TestDeadWatchWithoutPingsIsFoundInMinutes(t *testing.T) {
 		var opened time.Time
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		withoutPings := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		withoutPings := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			response, err := s.Do(ctx, r)
 			if err == nil {
 				response.Pings = false
@@ -155,7 +155,7 @@ func TestOnlyAWatchThatLastedIsProgress(t *testing.T) {
 
 // slowly gives an answer after a while.
 func slowly(d time.Duration, a answer) answer {
-	return func(r *kube.Request) (*kube.Response, error) {
+	return func(r *wire.Request) (*wire.Response, error) {
 		time.Sleep(d)
 		return a(r)
 	}
@@ -164,7 +164,7 @@ func slowly(d time.Duration, a answer) answer {
 // eachTimeAnEvent answers watches with a newer version of an object each time.
 func eachTimeAnEvent(then ...part) answer {
 	version := 10
-	return func(r *kube.Request) (*kube.Response, error) {
+	return func(r *wire.Request) (*wire.Response, error) {
 		version++
 		return stream(append([]part{added(object("a", version))}, then...)...)(r)
 	}

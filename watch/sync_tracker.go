@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // SyncTracker records which streams have been listed. A program that reports itself as ready
@@ -14,18 +14,18 @@ import (
 type SyncTracker struct {
 	mu sync.Mutex
 	// streams has an element for each call of Follow that runs, which is true once its first list is complete.
-	streams map[*kube.Stream]bool
+	streams map[*wire.Stream]bool
 }
 
 // NewSyncTracker returns a SyncTracker without streams.
-func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*kube.Stream]bool)} }
+func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*wire.Stream]bool)} }
 
 // Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
 // A stream that several calls of Follow follow is unsynced until all of them have listed it.
-func (t *SyncTracker) Unsynced() []kube.Stream {
+func (t *SyncTracker) Unsynced() []wire.Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var unsynced []kube.Stream
+	var unsynced []wire.Stream
 	for s, isSynced := range t.streams {
 		if !isSynced && !slices.Contains(unsynced, *s) {
 			unsynced = append(unsynced, *s)
@@ -45,7 +45,7 @@ func WithSyncTracker(ctx context.Context, t *SyncTracker) context.Context {
 
 // registerSync registers s with the SyncTracker of ctx, if ctx has one. markSynced records that s has been listed.
 // unregister ends the registration.
-func registerSync(ctx context.Context, s kube.Stream) (markSynced, unregister func()) {
+func registerSync(ctx context.Context, s wire.Stream) (markSynced, unregister func()) {
 	t, _ := ctx.Value(syncTrackerKey{}).(*SyncTracker)
 	if t == nil {
 		return func() {}, func() {}

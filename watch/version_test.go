@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -68,7 +68,7 @@ func TestServerThatTakesNoVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lists := 0
-		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Query.Get("resourceVersion") != "" {
 				return refuse(500, "InternalError")(r)
 			}
@@ -85,7 +85,7 @@ func TestServerThatTakesNoVersion(t *testing.T) {
 	})
 }
 
-func tooLarge(r *kube.Request) (*kube.Response, error) {
+func tooLarge(r *wire.Request) (*wire.Response, error) {
 	e := statusError(r, http.StatusGatewayTimeout, metav1.StatusReasonTimeout)
 	e.RetryAfter = time.Second
 	e.Answer.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}}
@@ -145,9 +145,9 @@ func TestNoListAsksForThePast(t *testing.T) {
 		}}
 		s.probe = page("6", "", object("a", 1))
 		lists := 0
-		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			streaming := r.Query.Get("sendInitialEvents") == "true"
-			if r.Verb != kube.VerbList && !streaming {
+			if r.Verb != wire.VerbList && !streaming {
 				return s.Do(ctx, r)
 			}
 			lists++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // WaitFor watches the object called name until done returns true, and returns the object for which done
@@ -35,7 +36,7 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 		var state *T
 		switch {
 		case err != nil:
-			if _, ok := errors.AsType[*kube.DecodeError](err); ok {
+			if _, ok := errors.AsType[*wire.DecodeError](err); ok {
 				isSeen, misfit = true, err
 			} else {
 				failure = err
@@ -70,19 +71,19 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 }
 
 // waitStream returns the stream of the one object that WaitFor waits for.
-func waitStream[T any](ctx context.Context, api kube.API[T], name string) (kube.Stream, error) {
+func waitStream[T any](ctx context.Context, api kube.API[T], name string) (wire.Stream, error) {
 	if reason, ok := ctx.Value(withoutWaitingKey{}).(error); ok {
-		return kube.Stream{}, fmt.Errorf("wait for %s %q: %w", api.Resource(), name, reason)
+		return wire.Stream{}, fmt.Errorf("wait for %s %q: %w", api.Resource(), name, reason)
 	}
 	if name == "" {
-		return kube.Stream{}, fmt.Errorf("wait for %s: the name is empty", api.Resource())
+		return wire.Stream{}, fmt.Errorf("wait for %s: the name is empty", api.Resource())
 	}
 	streams, err := api.Streams(kube.Field("metadata.name", name))
 	switch {
 	case err != nil:
-		return kube.Stream{}, err
+		return wire.Stream{}, err
 	case len(streams) != 1 || streams[0].Namespace == "" && !streams[0].Resource.ClusterScoped:
-		return kube.Stream{}, fmt.Errorf("wait for %s %q: the namespace is missing: use kube.Namespaced", api.Resource(), name)
+		return wire.Stream{}, fmt.Errorf("wait for %s %q: the namespace is missing: use kube.Namespaced", api.Resource(), name)
 	}
 	return streams[0], nil
 }

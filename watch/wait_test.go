@@ -14,6 +14,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -27,7 +28,7 @@ type waiting struct {
 }
 
 // waitFor waits until the thing a in the namespace default is as wanted: "none", or a size.
-func waitFor(ctx context.Context, h kube.Handler, want string) *waiting {
+func waitFor(ctx context.Context, h wire.Handler, want string) *waiting {
 	w := &waiting{ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
@@ -95,7 +96,7 @@ func TestWaitForSurvivesAnExpiredVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fakeserver.New()
 		var away atomic.Bool
-		s.Before(func(_ context.Context, r *kube.Request) error {
+		s.Before(func(_ context.Context, r *wire.Request) error {
 			if away.Load() {
 				return statusError(r, 503, "ServiceUnavailable")
 			}
@@ -131,12 +132,12 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 		s.Store(things.Resource, "default", "a", map[string]any{"spec": map[string]any{"size": "large"}})
 		w := waitFor(ctx, s, "none")
 		<-w.ended
-		if _, isMisfit := errors.AsType[*kube.DecodeError](w.err); !errors.Is(w.err, ended) || !isMisfit || len(w.seen) > 0 {
+		if _, isMisfit := errors.AsType[*wire.DecodeError](w.err); !errors.Is(w.err, ended) || !isMisfit || len(w.seen) > 0 {
 			t.Errorf("saw %v of an object that cannot be decoded, error %v", w.seen, w.err)
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s.Before(func(_ context.Context, r *kube.Request) error {
+		s.Before(func(_ context.Context, r *wire.Request) error {
 			return statusError(r, 403, metav1.StatusReasonForbidden)
 		})
 		if w = waitFor(ctx, s, "none"); true {
@@ -211,7 +212,7 @@ func TestWaitForDoesNotAffectReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker := watch.NewSyncTracker()
 		ctx, cancel := context.WithCancel(watch.WithSyncTracker(t.Context(), tracker))
-		w := waitFor(ctx, kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+		w := waitFor(ctx, wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 			return nil, statusError(r, 404, "NotFound")
 		}), "|")
 		time.Sleep(time.Minute)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var (
@@ -50,7 +51,7 @@ const (
 
 // watcher reads watches, one after the other, into a sequence.
 type watcher struct {
-	handler  kube.Handler
+	handler  wire.Handler
 	sequence *sequence
 	relister *Relister
 	prober   prober
@@ -148,7 +149,7 @@ func (w *watcher) timeout() time.Duration {
 	return (least + rand.N(least)).Truncate(time.Second)
 }
 
-func (w *watcher) request(timeout time.Duration) *kube.Request {
+func (w *watcher) request(timeout time.Duration) *wire.Request {
 	parameters := []string{
 		"allowWatchBookmarks", "true",
 		"resourceVersion", w.sequence.version,
@@ -157,7 +158,7 @@ func (w *watcher) request(timeout time.Duration) *kube.Request {
 	if w.sequence.isListing {
 		parameters = append(parameters, "sendInitialEvents", "true", "resourceVersionMatch", "NotOlderThan")
 	}
-	return w.sequence.stream.Request(kube.VerbWatch, parameters...)
+	return w.sequence.stream.Request(wire.VerbWatch, parameters...)
 }
 
 // publishOpened publishes that the current watch is open.
@@ -176,7 +177,7 @@ func (w *watcher) readFrames(ctx context.Context, stream io.Reader, timeout time
 	if q.isListing {
 		idle.limitTotal(listTimeout)
 	}
-	for frame, err := range kube.Frames(stream) {
+	for frame, err := range wire.Frames(stream) {
 		idle.pause() // the time that the consumer takes is not the server's silence
 		switch cause := context.Cause(ctx); {
 		case cause != nil:
@@ -205,7 +206,7 @@ func (w *watcher) readFrames(ctx context.Context, stream io.Reader, timeout time
 }
 
 // handleFrame publishes the changes of one event of the server.
-func (w *watcher) handleFrame(frame kube.Frame) error {
+func (w *watcher) handleFrame(frame wire.Frame) error {
 	q := w.sequence
 	switch frame.Type {
 	case "ADDED", "MODIFIED":
@@ -268,8 +269,8 @@ func (w *watcher) idleTimeout(timeout time.Duration) time.Duration {
 }
 
 // watchError returns the error of a watch that did not end as it should.
-func watchError(s kube.Stream, cause error) error {
-	return &kube.Error{Verb: kube.VerbWatch, Ref: refOf(s, kube.Key{Namespace: s.Namespace}, ""), Err: cause}
+func watchError(s wire.Stream, cause error) error {
+	return &wire.Error{Verb: wire.VerbWatch, Ref: refOf(s, kube.Key{Namespace: s.Namespace}, ""), Err: cause}
 }
 
 // isIdle reports whether a watch ended with err because the server was silent.

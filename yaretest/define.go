@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Define applies the CustomResourceDefinition of T, and waits until the server serves T. Tests that
@@ -34,7 +35,7 @@ func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
 		t.Fatal(err)
 	}
 	client := c.Client(t).WithFieldManager("yaretest")
-	definitions := kube.Dynamic(client, kube.Resource{
+	definitions := kube.Dynamic(client, wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Plural:           "customresourcedefinitions", ClusterScoped: true,
 	}, "")

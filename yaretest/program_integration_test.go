@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -267,7 +268,7 @@ func TestRunPartsChecksPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const line = "add controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch) to the controller reminder"
+	const line = "add controller.Writes[corev1.ConfigMap](wire.VerbCreate, wire.VerbPatch) to the controller reminder"
 	if err := <-results; !kube.IsForbidden(err) || !strings.Contains(err.Error(), line) {
 		t.Errorf("the error is %v, want %q in it", err, line)
 	}
@@ -281,7 +282,7 @@ func TestRunPartsChecksPermissions(t *testing.T) {
 	for len(results) > 0 {
 		<-results
 	}
-	yaretest.RunParts(t, proxy, controller.New(reconcile, controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch)))
+	yaretest.RunParts(t, proxy, controller.New(reconcile, controller.Writes[corev1.ConfigMap](wire.VerbCreate, wire.VerbPatch)))
 	if err := <-results; err != nil {
 		t.Errorf("it is declared: %v", err)
 	}

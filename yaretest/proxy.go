@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Proxy is a proxy of the API server that records the requests sent through the proxy. The proxy can
@@ -100,7 +101,7 @@ func (p *Proxy) Writes() []Request {
 
 // requestsButWatches returns the requests so far whose verb is not watch.
 func (p *Proxy) requestsButWatches() []Request {
-	return slices.DeleteFunc(p.Requests(), func(r Request) bool { return r.Verb == kube.VerbWatch })
+	return slices.DeleteFunc(p.Requests(), func(r Request) bool { return r.Verb == wire.VerbWatch })
 }
 
 // lastRequest returns the last request that is no watch, and when it was over.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -82,7 +83,7 @@ func TestProxyNotesRequests(t *testing.T) {
 	if n := len(proxy.Writes()); n != 5 {
 		t.Errorf("it noted %d writes", n)
 	}
-	if n := proxy.Count()[yaretest.Caller{UserAgent: "tester", Verb: kube.VerbGet}]; n != 2 {
+	if n := proxy.Count()[yaretest.Caller{UserAgent: "tester", Verb: wire.VerbGet}]; n != 2 {
 		t.Errorf("it counts %v", proxy.Count())
 	}
 	proxy.RequireIdle(t, 0)

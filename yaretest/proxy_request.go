@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/proxy"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Request is a request that came through a [Proxy].
 type Request struct {
 	UserAgent string
-	Verb      kube.Verb
+	Verb      wire.Verb
 	// Resource is the plural name and the group, such as deployments.apps. It is empty if the
 	// path is not the path of a resource.
 	Resource    string
@@ -29,7 +29,7 @@ type Request struct {
 // newRequest returns the request of a record.
 func newRequest(r proxy.Request) Request {
 	return Request{
-		UserAgent: r.UserAgent, Verb: kube.Verb(r.Point.Verb), Resource: r.Point.Resource, Subresource: r.Point.Subresource,
+		UserAgent: r.UserAgent, Verb: wire.Verb(r.Point.Verb), Resource: r.Point.Resource, Subresource: r.Point.Subresource,
 		Namespace: r.Namespace, Name: r.Name, Path: r.Path, Code: r.Code, Began: r.Began, Answered: r.Answered, Ended: r.Ended,
 	}
 }
@@ -50,5 +50,5 @@ func (r Request) String() string {
 type Caller struct {
 	// UserAgent is the program's name, without what follows a slash.
 	UserAgent string
-	Verb      kube.Verb
+	Verb      wire.Verb
 }

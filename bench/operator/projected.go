@@ -6,6 +6,7 @@ import (
 
 	"github.com/yare-go/yare/bench/internal/workload"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // shopSize is the metadata of a Shop, and how many replicas the Shop has and wants.
@@ -21,7 +22,7 @@ type shopSize struct {
 }
 
 // Projection returns the kind.
-func (shopSize) Projection() (kube.Resource, error) { return kube.ResourceOf[workload.Shop]() }
+func (shopSize) Projection() (wire.Resource, error) { return kube.ResourceOf[workload.Shop]() }
 
 // podPhase is the metadata of a Pod, and its phase.
 type podPhase struct {
@@ -33,4 +34,4 @@ type podPhase struct {
 }
 
 // Projection returns the kind.
-func (podPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
+func (podPhase) Projection() (wire.Resource, error) { return kube.ResourceOf[corev1.Pod]() }

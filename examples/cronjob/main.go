@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/netresearch/go-cron"
-	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator"
 )
 
 // scheduledAt is the annotation of a Job with the time of the schedule that the Job is for.
@@ -25,7 +27,7 @@ const scheduledAt = "batch.tutorial.example.com/scheduled-at"
 const active batchv1.JobConditionType = ""
 
 func main() {
-	operator.Main(controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(kube.VerbCreate, kube.VerbDelete))))
+	operator.Main(controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))))
 }
 
 func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller.Action, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/examples/internal/operatortest"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -40,7 +41,7 @@ func newSchedules(t *testing.T) *schedules {
 
 // start starts the operator.
 func (s *schedules) start(through yaretest.Target) {
-	s.run = yaretest.RunParts(s, through, controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(kube.VerbCreate, kube.VerbDelete))))
+	s.run = yaretest.RunParts(s, through, controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))))
 }
 
 // hourly returns the spec of a CronJob whose Pods are simulated by annotations. The test does not last

@@ -6,12 +6,14 @@ import (
 	"embed"
 	"time"
 
-	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator"
 )
 
 //go:embed main.go
@@ -37,7 +39,7 @@ type Echo = kube.CustomResource[EchoSpec, kube.None]
 func main() {
 	operator.Main(controller.New(reconcile,
 		controller.Owns[appsv1.Deployment](),
-		controller.Writes[appsv1.Deployment](kube.VerbDelete), // in the cleanup
+		controller.Writes[appsv1.Deployment](wire.VerbDelete), // in the cleanup
 	).Finalizer("echoes.example.com/finalizer", cleanup))
 }
 

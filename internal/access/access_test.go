@@ -9,10 +9,11 @@ import (
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
-func resource(group, kind, plural string) kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Plural: plural}
+func resource(group, kind, plural string) wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Plural: plural}
 }
 
 var (
@@ -21,20 +22,20 @@ var (
 	replicaSets = resource("apps", "ReplicaSet", "replicasets")
 	configMaps  = resource("", "ConfigMap", "configmaps")
 	leases      = resource("coordination.k8s.io", "Lease", "leases")
-	nodes       = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes", ClusterScoped: true}
+	nodes       = wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, Plural: "nodes", ClusterScoped: true}
 )
 
 const (
-	get    = kube.VerbGet
-	list   = kube.VerbList
-	watch  = kube.VerbWatch
-	create = kube.VerbCreate
-	update = kube.VerbUpdate
-	patch  = kube.VerbPatch
-	remove = kube.VerbDelete
+	get    = wire.VerbGet
+	list   = wire.VerbList
+	watch  = wire.VerbWatch
+	create = wire.VerbCreate
+	update = wire.VerbUpdate
+	patch  = wire.VerbPatch
+	remove = wire.VerbDelete
 )
 
-func on(r kube.Resource, verbs ...kube.Verb) kube.Access {
+func on(r wire.Resource, verbs ...wire.Verb) kube.Access {
 	return kube.Access{Resource: r, Verbs: verbs}
 }
 
@@ -125,52 +126,52 @@ func TestGrants(t *testing.T) {
 }
 
 // in returns a request in a namespace.
-func in(namespace string, verb kube.Verb, r kube.Resource, name string) *kube.Request {
-	return &kube.Request{Verb: verb, Resource: r, Namespace: namespace, Name: name}
+func in(namespace string, verb wire.Verb, r wire.Resource, name string) *wire.Request {
+	return &wire.Request{Verb: verb, Resource: r, Namespace: namespace, Name: name}
 }
 
 func TestChecker(t *testing.T) {
 	t.Parallel()
-	change := func(r *kube.Request, f func(*kube.Request)) *kube.Request { f(r); return r }
-	apply := func(r *kube.Request) { r.ContentType = kube.ContentApply }
+	change := func(r *wire.Request, f func(*wire.Request)) *wire.Request { f(r); return r }
+	apply := func(r *wire.Request) { r.ContentType = wire.ContentApply }
 	for name, c := range map[string]struct {
 		watched []string
-		request *kube.Request
-		missing []kube.Verb
+		request *wire.Request
+		missing []wire.Verb
 		// want is what declares the missing verbs.
 		want string
 	}{
 		"declared":                       {nil, in("x", get, apps, "a"), nil, ""},
 		"declared for all namespaces":    {nil, in("", watch, apps, ""), nil, ""},
-		"another verb":                   {nil, in("x", remove, apps, "a"), []kube.Verb{remove}, "controller.Writes[WebApp](kube.VerbDelete)"},
-		"a subresource":                  {nil, change(in("x", patch, apps, "a"), func(r *kube.Request) { r.Subresource = "status" }), nil, ""},
-		"another verb of a subresource":  {nil, change(in("x", update, apps, "a"), func(r *kube.Request) { r.Subresource = "status" }), []kube.Verb{update}, `controller.Writes[WebApp](kube.VerbUpdate).Subresource("status")`},
-		"a wildcard":                     {nil, change(in("x", patch, replicaSets, "a"), func(r *kube.Request) { r.Subresource = "scale" }), nil, ""},
-		"an apply that may create":       {nil, change(in("x", patch, apps, "a"), apply), []kube.Verb{create}, "controller.Writes[WebApp](kube.VerbCreate)"},
-		"an apply that cannot create":    {nil, change(in("x", patch, apps, "a"), func(r *kube.Request) { apply(r); r.Preconditions.UID = "u" }), nil, ""},
-		"an apply of an undeclared kind": {nil, change(in("x", patch, leases, "a"), apply), []kube.Verb{create, patch}, "controller.Writes[coordinationv1.Lease](kube.VerbCreate, kube.VerbPatch)"},
+		"another verb":                   {nil, in("x", remove, apps, "a"), []wire.Verb{remove}, "controller.Writes[WebApp](wire.VerbDelete)"},
+		"a subresource":                  {nil, change(in("x", patch, apps, "a"), func(r *wire.Request) { r.Subresource = "status" }), nil, ""},
+		"another verb of a subresource":  {nil, change(in("x", update, apps, "a"), func(r *wire.Request) { r.Subresource = "status" }), []wire.Verb{update}, `controller.Writes[WebApp](wire.VerbUpdate).Subresource("status")`},
+		"a wildcard":                     {nil, change(in("x", patch, replicaSets, "a"), func(r *wire.Request) { r.Subresource = "scale" }), nil, ""},
+		"an apply that may create":       {nil, change(in("x", patch, apps, "a"), apply), []wire.Verb{create}, "controller.Writes[WebApp](wire.VerbCreate)"},
+		"an apply that cannot create":    {nil, change(in("x", patch, apps, "a"), func(r *wire.Request) { apply(r); r.Preconditions.UID = "u" }), nil, ""},
+		"an apply of an undeclared kind": {nil, change(in("x", patch, leases, "a"), apply), []wire.Verb{create, patch}, "controller.Writes[coordinationv1.Lease](wire.VerbCreate, wire.VerbPatch)"},
 		"a name":                         {nil, in("x", get, configMaps, "a"), nil, ""},
-		"another name":                   {nil, in("x", get, configMaps, "c"), []kube.Verb{get}, "controller.Reads[corev1.ConfigMap](kube.VerbGet)"},
-		"the name in a field selector": {nil, change(in("x", list, configMaps, ""), func(r *kube.Request) {
+		"another name":                   {nil, in("x", get, configMaps, "c"), []wire.Verb{get}, "controller.Reads[corev1.ConfigMap](wire.VerbGet)"},
+		"the name in a field selector": {nil, change(in("x", list, configMaps, ""), func(r *wire.Request) {
 			r.Query = map[string][]string{"fieldSelector": {"metadata.name=b"}}
 		}), nil, ""},
-		"all names":                        {nil, in("x", watch, configMaps, ""), []kube.Verb{watch}, "controller.Reads[corev1.ConfigMap]()"},
+		"all names":                        {nil, in("x", watch, configMaps, ""), []wire.Verb{watch}, "controller.Reads[corev1.ConfigMap]()"},
 		"a namespace":                      {nil, in("kube-system", list, configMaps, ""), nil, ""},
 		"outside of namespaces":            {[]string{"x"}, in("", get, nodes, "n"), nil, ""},
-		"undeclared outside of namespaces": {[]string{"x"}, in("", list, nodes, ""), []kube.Verb{list}, "controller.Reads[corev1.Node](kube.VerbList)"},
+		"undeclared outside of namespaces": {[]string{"x"}, in("", list, nodes, ""), []wire.Verb{list}, "controller.Reads[corev1.Node](wire.VerbList)"},
 		"a watched namespace":              {[]string{"x"}, in("x", get, apps, "a"), nil, ""},
-		"a namespace that is not watched":  {[]string{"x"}, in("y", get, apps, "a"), []kube.Verb{get}, `controller.Reads[WebApp](kube.VerbGet).InNamespaces("y")`},
-		"all namespaces of a program that watches one": {[]string{"x"}, in("", list, deployments, ""), []kube.Verb{list},
+		"a namespace that is not watched":  {[]string{"x"}, in("y", get, apps, "a"), []wire.Verb{get}, `controller.Reads[WebApp](wire.VerbGet).InNamespaces("y")`},
+		"all namespaces of a program that watches one": {[]string{"x"}, in("", list, deployments, ""), []wire.Verb{list},
 			`controller.Allow(kube.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list"}})`},
 		"the own namespace":             {[]string{"x"}, in("home", update, leases, "l"), nil, ""},
-		"not the own namespace":         {[]string{"x"}, in("x", update, leases, "l"), []kube.Verb{update}, "controller.Writes[coordinationv1.Lease](kube.VerbUpdate)"},
-		"undeclared, the own namespace": {[]string{"x"}, in("home", remove, leases, "l"), []kube.Verb{remove}, "controller.Writes[coordinationv1.Lease](kube.VerbDelete).InOwnNamespace()"},
-		"discovery":                     {nil, in("", get, kube.Resource{GroupVersionKind: apps.GroupVersionKind}, ""), nil, ""},
-		"a review of oneself":           {nil, in("", create, kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"}, Plural: "selfsubjectaccessreviews", ClusterScoped: true}, ""), nil, ""},
-		"a review of others":            {nil, in("", create, kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"}, Plural: "subjectaccessreviews", ClusterScoped: true}, ""), []kube.Verb{create}, "controller.Writes[authorizationv1.SubjectAccessReview](kube.VerbCreate)"},
-		"a custom resource of another project": {nil, in("x", get, resource("cert-manager.io", "Certificate", "certificates"), "a"), []kube.Verb{get},
-			"controller.Reads[Certificate](kube.VerbGet)"},
-		"another cluster": {nil, change(in("x", remove, apps, "a"), func(r *kube.Request) { r.Cluster = "other" }), nil, ""},
+		"not the own namespace":         {[]string{"x"}, in("x", update, leases, "l"), []wire.Verb{update}, "controller.Writes[coordinationv1.Lease](wire.VerbUpdate)"},
+		"undeclared, the own namespace": {[]string{"x"}, in("home", remove, leases, "l"), []wire.Verb{remove}, "controller.Writes[coordinationv1.Lease](wire.VerbDelete).InOwnNamespace()"},
+		"discovery":                     {nil, in("", get, wire.Resource{GroupVersionKind: apps.GroupVersionKind}, ""), nil, ""},
+		"a review of oneself":           {nil, in("", create, wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"}, Plural: "selfsubjectaccessreviews", ClusterScoped: true}, ""), nil, ""},
+		"a review of others":            {nil, in("", create, wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"}, Plural: "subjectaccessreviews", ClusterScoped: true}, ""), []wire.Verb{create}, "controller.Writes[authorizationv1.SubjectAccessReview](wire.VerbCreate)"},
+		"a custom resource of another project": {nil, in("x", get, resource("cert-manager.io", "Certificate", "certificates"), "a"), []wire.Verb{get},
+			"controller.Reads[Certificate](wire.VerbGet)"},
+		"another cluster": {nil, change(in("x", remove, apps, "a"), func(r *wire.Request) { r.Cluster = "other" }), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // CheckVariable is the environment variable that makes a program refuse requests not declared by its parts. Any
@@ -52,30 +53,30 @@ func NewChecker(needs kube.Needs, watched []string, own string) *Checker {
 // because their permissions are not declared.
 //
 // The API server demands create as well as patch for an apply that may create its object.
-func (c *Checker) MissingVerbs(r *kube.Request) []kube.Verb {
+func (c *Checker) MissingVerbs(r *wire.Request) []wire.Verb {
 	if r.Cluster != "" || isPublic(r) {
 		return nil
 	}
-	verbs := []kube.Verb{r.Verb}
+	verbs := []wire.Verb{r.Verb}
 	if mayCreateByApply(r) {
-		verbs = []kube.Verb{kube.VerbCreate, kube.VerbPatch}
+		verbs = []wire.Verb{wire.VerbCreate, wire.VerbPatch}
 	}
-	return slices.DeleteFunc(verbs, func(verb kube.Verb) bool { return c.allows(verb, r) })
+	return slices.DeleteFunc(verbs, func(verb wire.Verb) bool { return c.allows(verb, r) })
 }
 
 // mayCreateByApply reports whether r is an apply that creates a missing object. An apply with a uid never
 // creates.
-func mayCreateByApply(r *kube.Request) bool {
-	return r.Verb == kube.VerbPatch && r.ContentType == kube.ContentApply && r.Subresource == "" && r.Preconditions.UID == ""
+func mayCreateByApply(r *wire.Request) bool {
+	return r.Verb == wire.VerbPatch && r.ContentType == wire.ContentApply && r.Subresource == "" && r.Preconditions.UID == ""
 }
 
 // isPublic reports whether the ClusterRoles system:discovery and system:basic-user allow r
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles).
-func isPublic(r *kube.Request) bool {
+func isPublic(r *wire.Request) bool {
 	if r.Resource.Plural == "" {
 		return true // discovery
 	}
-	if r.Verb != kube.VerbCreate {
+	if r.Verb != wire.VerbCreate {
 		return false
 	}
 	switch r.Resource.Group {
@@ -88,7 +89,7 @@ func isPublic(r *kube.Request) bool {
 }
 
 // allows reports whether the grants allow a verb on what r is about.
-func (c *Checker) allows(verb kube.Verb, r *kube.Request) bool {
+func (c *Checker) allows(verb wire.Verb, r *wire.Request) bool {
 	isAllowed := func(rule kube.PolicyRule) bool { return ruleAllows(rule, verb, r) }
 	if slices.ContainsFunc(c.grants.Cluster, isAllowed) {
 		return true
@@ -101,7 +102,7 @@ func (c *Checker) allows(verb kube.Verb, r *kube.Request) bool {
 }
 
 // ruleAllows reports whether rule allows a verb on what r is about, as the authorizer RBAC decides.
-func ruleAllows(rule kube.PolicyRule, verb kube.Verb, r *kube.Request) bool {
+func ruleAllows(rule kube.PolicyRule, verb wire.Verb, r *wire.Request) bool {
 	return matches(rule.Verbs, string(verb)) &&
 		matches(rule.APIGroups, r.Resource.Group) &&
 		matchesResource(rule.Resources, r) &&
@@ -113,15 +114,15 @@ func matches(values []string, value string) bool {
 	return slices.Contains(values, value) || slices.Contains(values, "*")
 }
 
-func matchesResource(resources []string, r *kube.Request) bool {
+func matchesResource(resources []string, r *wire.Request) bool {
 	return matches(resources, resourceName(r.Resource.Plural, r.Subresource)) ||
 		r.Subresource != "" && slices.Contains(resources, "*/"+r.Subresource)
 }
 
 // objectName returns the name of the object of r, as the API server sees the name before it reads the body. It
 // is the name in the URL, or the name in the field selector of a list or a watch.
-func objectName(r *kube.Request) string {
-	if r.Name != "" || r.Verb != kube.VerbList && r.Verb != kube.VerbWatch {
+func objectName(r *wire.Request) string {
+	if r.Name != "" || r.Verb != wire.VerbList && r.Verb != wire.VerbWatch {
 		return r.Name
 	}
 	selector, err := fields.ParseSelector(r.Query.Get("fieldSelector"))
@@ -133,9 +134,9 @@ func objectName(r *kube.Request) string {
 }
 
 // Declaration returns the Go expression that declares verbs on what r is about, such as
-// controller.Writes[corev1.ConfigMap](kube.VerbDelete). The name of a type is the name that programs
+// controller.Writes[corev1.ConfigMap](wire.VerbDelete). The name of a type is the name that programs
 // commonly use.
-func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
+func (c *Checker) Declaration(r *wire.Request, verbs []wire.Verb) string {
 	verbs = slices.Clone(verbs)
 	SortVerbs(verbs)
 	if !r.Resource.ClusterScoped && r.Namespace == "" && len(c.watched) > 0 {
@@ -146,10 +147,10 @@ func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	for _, verb := range verbs {
 		names = append(names, verbName(verb))
 	}
-	if !slices.ContainsFunc(verbs, kube.Verb.IsWrite) {
+	if !slices.ContainsFunc(verbs, wire.Verb.IsWrite) {
 		function = "Reads"
 		// Who watches also lists, and gets what has changed meanwhile.
-		if slices.Contains(verbs, kube.VerbWatch) {
+		if slices.Contains(verbs, wire.VerbWatch) {
 			names = nil
 		}
 	}
@@ -169,7 +170,7 @@ func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 
 // rawDeclaration returns the declaration of verbs on the objects of all namespaces for a program that watches
 // some namespaces. Only a rule can declare them.
-func rawDeclaration(r *kube.Request, verbs []kube.Verb) string {
+func rawDeclaration(r *wire.Request, verbs []wire.Verb) string {
 	quoted := make([]string, len(verbs))
 	for i, verb := range verbs {
 		quoted[i] = fmt.Sprintf("%q", verb)
@@ -179,19 +180,19 @@ func rawDeclaration(r *kube.Request, verbs []kube.Verb) string {
 }
 
 // verbName returns the constant of package kube for a verb.
-func verbName(verb kube.Verb) string {
+func verbName(verb wire.Verb) string {
 	switch verb {
-	case kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete:
-		return "kube.Verb" + strings.ToUpper(string(verb[:1])) + string(verb[1:])
-	case kube.VerbDeleteCollection:
-		return "kube.VerbDeleteCollection"
+	case wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbCreate, wire.VerbUpdate, wire.VerbPatch, wire.VerbDelete:
+		return "wire.Verb" + strings.ToUpper(string(verb[:1])) + string(verb[1:])
+	case wire.VerbDeleteCollection:
+		return "wire.VerbDeleteCollection"
 	}
 	return fmt.Sprintf("%q", verb)
 }
 
 // typeName returns the Go type of a resource: of k8s.io/api with the usual name of its package, else
 // the kind alone.
-func typeName(r kube.Resource) string {
+func typeName(r wire.Resource) string {
 	name := r.Group
 	switch {
 	case r.Group == "":

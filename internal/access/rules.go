@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // permissions holds the verbs that are granted, by what they are granted for.
-type permissions map[target]map[kube.Verb]bool
+type permissions map[target]map[wire.Verb]bool
 
 // target is what a permission is about.
 type target struct {
@@ -45,9 +46,9 @@ func (p permissions) add(a kube.Access) {
 	}
 }
 
-func (p permissions) grant(t target, verb kube.Verb) {
+func (p permissions) grant(t target, verb wire.Verb) {
 	if p[t] == nil {
-		p[t] = make(map[kube.Verb]bool)
+		p[t] = make(map[wire.Verb]bool)
 	}
 	p[t][verb] = true
 }
@@ -75,7 +76,7 @@ func (p permissions) rules() []kube.PolicyRule {
 	type group struct{ group, resource, verbs, names string }
 	names := make(map[group][]string)
 	for t, verbs := range p {
-		granted := make([]kube.Verb, 0, len(verbs))
+		granted := make([]wire.Verb, 0, len(verbs))
 		for verb := range verbs {
 			if t.name == "" || !p[t.all()][verb] {
 				granted = append(granted, verb)
@@ -111,22 +112,22 @@ func (p permissions) rules() []kube.PolicyRule {
 }
 
 // SortVerbs sorts verbs in the order of rules: reads, then writes, then all other verbs in alphabetical order.
-func SortVerbs(verbs []kube.Verb) {
-	first := []kube.Verb{
-		kube.VerbGet, kube.VerbList, kube.VerbWatch,
-		kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete, kube.VerbDeleteCollection,
+func SortVerbs(verbs []wire.Verb) {
+	first := []wire.Verb{
+		wire.VerbGet, wire.VerbList, wire.VerbWatch,
+		wire.VerbCreate, wire.VerbUpdate, wire.VerbPatch, wire.VerbDelete, wire.VerbDeleteCollection,
 	}
-	rank := func(verb kube.Verb) int {
+	rank := func(verb wire.Verb) int {
 		if i := slices.Index(first, verb); i >= 0 {
 			return i
 		}
 		return len(first)
 	}
-	slices.SortFunc(verbs, func(a, b kube.Verb) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
+	slices.SortFunc(verbs, func(a, b wire.Verb) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
 }
 
 // joinVerbs returns verbs in order, with spaces between them.
-func joinVerbs(verbs []kube.Verb) string {
+func joinVerbs(verbs []wire.Verb) string {
 	SortVerbs(verbs)
 	words := make([]string, len(verbs))
 	for i, verb := range verbs {

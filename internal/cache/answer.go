@@ -5,11 +5,12 @@ import (
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // isHeld reports whether finalizers or a grace period keep an object that is being deleted. m is the metadata in
 // body, which a server has answered r with.
-func isHeld(r *kube.Request, m ident.Metadata, body []byte) bool {
+func isHeld(r *wire.Request, m ident.Metadata, body []byte) bool {
 	if len(m.Finalizers) > 0 || m.DeletionGracePeriodSeconds > 0 {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // The answers of deletes after which the object is still there, and the other answers.
@@ -13,28 +14,28 @@ func TestEntryOfAnswers(t *testing.T) {
 	t.Parallel()
 	c := New(nil)
 	for _, test := range []struct {
-		verb   kube.Verb
+		verb   wire.Verb
 		plural string
 		answer string
 		want   overlay.Kind
 	}{
-		{kube.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","deletionGracePeriodSeconds":30}}`, overlay.Value},
-		{kube.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","deletionGracePeriodSeconds":0}}`, overlay.Tombstone},
-		{kube.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5"}}`, overlay.Tombstone},
-		{kube.VerbDelete, "services", `{"kind":"Service","metadata":{"uid":"u","resourceVersion":"5"}}`, overlay.Tombstone},
-		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{"finalizers":["kubernetes"]}}`, overlay.Value},
-		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{}}`, overlay.Tombstone},
-		{kube.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, overlay.Tombstone},
+		{wire.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","deletionGracePeriodSeconds":30}}`, overlay.Value},
+		{wire.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","deletionGracePeriodSeconds":0}}`, overlay.Tombstone},
+		{wire.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5"}}`, overlay.Tombstone},
+		{wire.VerbDelete, "services", `{"kind":"Service","metadata":{"uid":"u","resourceVersion":"5"}}`, overlay.Tombstone},
+		{wire.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{"finalizers":["kubernetes"]}}`, overlay.Value},
+		{wire.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{}}`, overlay.Tombstone},
+		{wire.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, overlay.Tombstone},
 		// A delete that is repeated, and meets nothing, has this answer. The answer names no
 		// object.
-		{kube.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.Doubt},
-		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, overlay.Value},
-		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, overlay.Tombstone},
-		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, overlay.Doubt},
-		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, overlay.Doubt},
-		{kube.VerbPatch, "pods", `{`, overlay.Doubt},
+		{wire.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.Doubt},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, overlay.Value},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, overlay.Tombstone},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, overlay.Doubt},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, overlay.Doubt},
+		{wire.VerbPatch, "pods", `{`, overlay.Doubt},
 	} {
-		r := &kube.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
+		r := &wire.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
 		r.Resource.Plural = test.plural
 		var answer ident.Answer
 		_ = kube.Unmarshal([]byte(test.answer), &answer)

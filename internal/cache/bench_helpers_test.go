@@ -6,6 +6,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // bench is a client over caches. Its watches show changes only when the test calls catchUp.
@@ -13,11 +14,11 @@ type bench struct {
 	*testing.T
 	server *recordingServer
 	caches *Cache
-	client kube.Handler
+	client wire.Handler
 }
 
 // onBench runs a test on a bench whose streams are synced.
-func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
+func onBench(t *testing.T, streams []wire.Stream, test func(*bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{T: t, server: newRecordingServer(nil)}
@@ -35,12 +36,12 @@ func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
 	})
 }
 
-var everything = []kube.Stream{webApps}
+var everything = []wire.Stream{webApps}
 
 // overlayKeys returns the keys of all entries about the objects of the tests.
 func (c *Cache) overlayKeys() []overlay.Key {
 	var keys []overlay.Key
-	for _, s := range []kube.Stream{webApps, secrets, pods} {
+	for _, s := range []wire.Stream{webApps, secrets, pods} {
 		keys = append(keys, c.overlay.Keys(overlay.Collection{Group: s.Resource.Group, Plural: s.Resource.Plural})...)
 	}
 	return keys
@@ -52,14 +53,14 @@ func (b *bench) catchUp() {
 	synctest.Wait()
 }
 
-func request(verb kube.Verb, name, body string) *kube.Request {
-	return &kube.Request{
-		Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name, Body: []byte(body), ContentType: kube.ContentMergePatch,
+func request(verb wire.Verb, name, body string) *wire.Request {
+	return &wire.Request{
+		Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name, Body: []byte(body), ContentType: wire.ContentMergePatch,
 	}
 }
 
 // others makes a change that does not go through the handler.
-func (b *bench) others(r *kube.Request) {
+func (b *bench) others(r *wire.Request) {
 	b.Helper()
 	if _, _, err := b.server.serve(r); err != nil {
 		b.Fatal(err)
@@ -67,13 +68,13 @@ func (b *bench) others(r *kube.Request) {
 }
 
 // do sends a request through the handler.
-func (b *bench) do(r *kube.Request) (*kube.Response, error) {
+func (b *bench) do(r *wire.Request) (*wire.Response, error) {
 	b.Helper()
 	return b.client.Do(b.Context(), r)
 }
 
 // must sends a request that has to succeed.
-func (b *bench) must(r *kube.Request) *kube.Response {
+func (b *bench) must(r *wire.Request) *wire.Response {
 	b.Helper()
 	response, err := b.do(r)
 	if err != nil {
@@ -94,8 +95,8 @@ func (b *bench) checkReads(requests int) {
 	if now != nil {
 		want = string(now.Metadata.UID) + "@" + now.Metadata.Version
 	}
-	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
-		one := request(kube.VerbGet, "a", "")
+	for _, form := range []wire.Representation{wire.Full, wire.MetadataOnly} {
+		one := request(wire.VerbGet, "a", "")
 		one.Representation = form
 		response, err := b.do(one)
 		got := ""
@@ -111,7 +112,7 @@ func (b *bench) checkReads(requests int) {
 		if got != want {
 			b.Errorf("get (%s) shows %q, the server has %q", form, got, want)
 		}
-		all := request(kube.VerbList, "", "")
+		all := request(wire.VerbList, "", "")
 		all.Representation = form
 		run := &overlayRun{t: b.T}
 		if got := run.items(b.must(all))[kube.Key{Namespace: "ns", Name: "a"}]; got != want {

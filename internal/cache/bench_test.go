@@ -12,13 +12,14 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
 // kinds holds the kinds whose objects are measured.
 var kinds = []struct {
 	name   string
-	stream kube.Stream
+	stream wire.Stream
 	count  int
 	object func(samples.Random, int) string
 }{
@@ -38,7 +39,7 @@ func changeOf(object string) watch.Change {
 }
 
 // alone returns a stream that follows nothing.
-func alone(handle kube.Stream, options ...Option) *stream {
+func alone(handle wire.Stream, options ...Option) *stream {
 	return newStream(New(nil, options...).shared, handle, func() {})
 }
 
@@ -129,7 +130,7 @@ func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
 }
 
 // filled returns a stream with count objects in it.
-func filled(k kube.Stream, object func(samples.Random, int) string, count int) *stream {
+func filled(k wire.Stream, object func(samples.Random, int) string, count int) *stream {
 	s, random := alone(k), samples.New(1)
 	for i := range count {
 		s.apply(changeOf(object(random, i)))

@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/samples"
 	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -76,7 +77,7 @@ func fill(s *stream, changes []watch.Change) {
 }
 
 // heapOf returns the bytes that a stream takes with the objects of changes.
-func heapOf(id kube.Stream, changes []watch.Change) int64 {
+func heapOf(id wire.Stream, changes []watch.Change) int64 {
 	before := restingHeap()
 	s := alone(id)
 	fill(s, changes)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // ErrClosed is the error of [Cache.Open] after [Cache.Close].
@@ -18,7 +18,7 @@ type Cache struct{ shared }
 
 // New returns a Cache whose lists and watches go to h. Nothing is followed before the first
 // [Cache.Open].
-func New(h kube.Handler, o ...Option) *Cache {
+func New(h wire.Handler, o ...Option) *Cache {
 	all := new(registry)
 	written := &programOverlay{Overlay: overlay.New(), streams: all}
 	c := &Cache{shared{handler: h, streams: all, overlay: written, restorations: restoration.New(written.DoubtGroups)}}
@@ -41,7 +41,7 @@ func New(h kube.Handler, o ...Option) *Cache {
 //
 // Open returns only [ErrClosed]. An error of the stream is reported to [OnError], and the stream
 // goes on.
-func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber) (*Subscription, error) {
+func (c *Cache) Open(ctx context.Context, id wire.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{streams: c.streams, subscriber: subscriber}
 	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *stream { return newStream(c.shared, id, cancel) })
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber)
 // The handler passes everything else to next, including the reads of [kube.Client.Live]. It records the
 // writes, so that a read through it is at least as new as every write through it, whatever the verb, the
 // namespace and the representation. All handlers of one Cache share one overlay.
-func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handler(next) }
+func (c *Cache) Handler(next wire.Handler) wire.Handler { return c.View().Handler(next) }
 
 // View returns the cache as one controller may see it. The triggers of the controller come from own.
 func (c *Cache) View(own ...*Subscription) *View {
@@ -68,7 +68,7 @@ func (c *Cache) View(own ...*Subscription) *View {
 // Doubt records that the object of ref may be gone, although the streams still show it. So the next read of
 // the object asks the server, unless the object of the UID is already known to be gone. Doubt makes no
 // request.
-func (c *Cache) Doubt(ref kube.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
+func (c *Cache) Doubt(ref wire.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
 
 // RecordDefinition records that the program defines kinds of a group. So the API server stores them beside the kinds
 // of Kubernetes, and a restored backup concerns both.
@@ -85,23 +85,23 @@ func (c *Cache) Close() { c.streams.close() }
 type Option func(*options)
 
 type options struct {
-	onError     func(kube.Stream, error)
-	onRecovered func(kube.Stream)
+	onError     func(wire.Stream, error)
+	onRecovered func(wire.Stream)
 }
 
-// OnError sets a function that receives every error of a stream. A [*kube.Error] concerns
+// OnError sets a function that receives every error of a stream. A [*wire.Error] concerns
 // the stream as a whole: a list or a watch failed, and is repeated. The error that the server was
 // restored from a backup concerns the stream as a whole too. Any other error concerns one object: the
-// object cannot be read (a [*kube.DecodeError]), or an index function panicked.
+// object cannot be read (a [*wire.DecodeError]), or an index function panicked.
 //
 // The goroutines of the streams call f, so it must be safe for concurrent use and must not
 // block. Default: errors are only counted, see [Stats].
-func OnError(f func(kube.Stream, error)) Option {
+func OnError(f func(wire.Stream, error)) Option {
 	return func(o *options) { o.onError = f }
 }
 
 // OnRecovered sets a function that is called when a stream works again after an error of the stream as a
 // whole. It is called under the same conditions as the function of [OnError].
-func OnRecovered(f func(kube.Stream)) Option {
+func OnRecovered(f func(wire.Stream)) Option {
 	return func(o *options) { o.onRecovered = f }
 }

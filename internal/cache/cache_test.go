@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // recordChanges returns a subscriber that appends the received changes.
@@ -30,7 +31,7 @@ func recordChanges(changes *[]string) Subscriber {
 	}
 }
 
-func open(t *testing.T, ctx context.Context, c *Cache, s kube.Stream, f Subscriber) *Subscription {
+func open(t *testing.T, ctx context.Context, c *Cache, s wire.Stream, f Subscriber) *Subscription {
 	t.Helper()
 	sub, err := c.Open(ctx, s, f)
 	if err != nil {
@@ -183,7 +184,7 @@ func TestRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(webApps.Resource)
 		var reported []error
-		c := New(s, OnError(func(_ kube.Stream, err error) { reported = append(reported, err) }))
+		c := New(s, OnError(func(_ wire.Stream, err error) { reported = append(reported, err) }))
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		s.put(b, small(b, "2", ""))
@@ -243,7 +244,7 @@ func TestUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(webApps.Resource)
 		var reported []error
-		c := New(s, OnError(func(_ kube.Stream, err error) { reported = append(reported, err) }))
+		c := New(s, OnError(func(_ wire.Stream, err error) { reported = append(reported, err) }))
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		s.put(b, small(b, "2", ""))
@@ -255,7 +256,7 @@ func TestUnreadable(t *testing.T) {
 			return fmt.Sprintf(`{"metadata":{"namespace":"ns","name":"b","uid":"2","resourceVersion":"%d","labels":{"n":7,"ok":"yes"}}}`, v)
 		})
 		synctest.Wait()
-		var unreadable *kube.DecodeError
+		var unreadable *wire.DecodeError
 		if len(reported) != 2 || !errors.As(reported[0], &unreadable) || !errors.As(reported[1], &unreadable) || c.Stats()[0].DecodeFailures != 2 {
 			t.Errorf("reported %v, counted %+v", reported, c.Stats())
 		}
@@ -282,14 +283,14 @@ func TestCoveringStore(t *testing.T) {
 		s := newServer(webApps.Resource)
 		c := New(s)
 		defer c.Close()
-		with := func(change func(*kube.Stream)) kube.Stream {
+		with := func(change func(*wire.Stream)) wire.Stream {
 			stream := webApps
 			change(&stream)
 			return stream
 		}
 		nothing := func(Change) {}
 		everywhere := webApps.Resource
-		check := func(what string, want *Subscription, namespace string, form kube.Representation) {
+		check := func(what string, want *Subscription, namespace string, form wire.Representation) {
 			t.Helper()
 			var store *Store
 			if want != nil {
@@ -299,31 +300,31 @@ func TestCoveringStore(t *testing.T) {
 				t.Errorf("%s: %p, want %p", what, got, store)
 			}
 		}
-		open(t, t.Context(), c, with(func(s *kube.Stream) { s.LabelSelector = "a=b" }), nothing)
-		open(t, t.Context(), c, with(func(s *kube.Stream) { s.FieldSelector = "metadata.name=b" }), nothing)
-		open(t, t.Context(), c, with(func(s *kube.Stream) { s.ShardSelector = "x" }), nothing)
-		open(t, t.Context(), c, with(func(s *kube.Stream) { s.Cluster = "east" }), nothing)
-		open(t, t.Context(), c, with(func(s *kube.Stream) { s.Resource.Version = "v2" }), nothing)
+		open(t, t.Context(), c, with(func(s *wire.Stream) { s.LabelSelector = "a=b" }), nothing)
+		open(t, t.Context(), c, with(func(s *wire.Stream) { s.FieldSelector = "metadata.name=b" }), nothing)
+		open(t, t.Context(), c, with(func(s *wire.Stream) { s.ShardSelector = "x" }), nothing)
+		open(t, t.Context(), c, with(func(s *wire.Stream) { s.Cluster = "east" }), nothing)
+		open(t, t.Context(), c, with(func(s *wire.Stream) { s.Resource.Version = "v2" }), nothing)
 		synctest.Wait()
-		check("what is narrowed", nil, "ns", kube.Full)
-		one := open(t, t.Context(), c, with(func(s *kube.Stream) { s.Namespace = "ns" }), nothing)
-		check("what is not synced", nil, "ns", kube.Full)
+		check("what is narrowed", nil, "ns", wire.Full)
+		one := open(t, t.Context(), c, with(func(s *wire.Stream) { s.Namespace = "ns" }), nothing)
+		check("what is not synced", nil, "ns", wire.Full)
 		synctest.Wait()
-		check("its namespace", one, "ns", kube.Full)
-		check("less than it has", one, "ns", kube.MetadataOnly)
-		check("another namespace", nil, "other", kube.Full)
-		check("all namespaces", nil, "", kube.Full)
-		meta := open(t, t.Context(), c, with(func(s *kube.Stream) { s.Representation = kube.MetadataOnly }), nothing)
+		check("its namespace", one, "ns", wire.Full)
+		check("less than it has", one, "ns", wire.MetadataOnly)
+		check("another namespace", nil, "other", wire.Full)
+		check("all namespaces", nil, "", wire.Full)
+		meta := open(t, t.Context(), c, with(func(s *wire.Stream) { s.Representation = wire.MetadataOnly }), nothing)
 		synctest.Wait()
-		check("metadata", meta, "ns", kube.MetadataOnly)
-		check("metadata do not serve all", one, "ns", kube.Full)
-		check("metadata do not serve all", nil, "", kube.Full)
+		check("metadata", meta, "ns", wire.MetadataOnly)
+		check("metadata do not serve all", one, "ns", wire.Full)
+		check("metadata do not serve all", nil, "", wire.Full)
 		all := open(t, t.Context(), c, webApps, nothing)
 		synctest.Wait()
-		check("all", all, "", kube.Full)
-		check("one of all", all, "other", kube.Full)
+		check("all", all, "", wire.Full)
+		check("one of all", all, "other", wire.Full)
 		all.Close()
-		check("what is closed", nil, "", kube.Full)
+		check("what is closed", nil, "", wire.Full)
 	})
 }
 
@@ -343,20 +344,20 @@ func TestSecrets(t *testing.T) {
 		c := New(s)
 		defer c.Close()
 		metadata := secrets
-		metadata.Representation = kube.MetadataOnly
+		metadata.Representation = wire.MetadataOnly
 		sub := open(t, t.Context(), c, metadata, nothing)
 		synctest.Wait()
-		if form := sub.Store().Stream().Representation; form != kube.MetadataOnly || s.Requests()[0].Request.Representation != kube.MetadataOnly {
+		if form := sub.Store().Stream().Representation; form != wire.MetadataOnly || s.Requests()[0].Request.Representation != wire.MetadataOnly {
 			t.Errorf("asked for %q", form)
 		}
-		if c.View().coveringStore("", secrets.Resource, "ns", kube.Full, anyStore) != nil {
+		if c.View().coveringStore("", secrets.Resource, "ns", wire.Full, anyStore) != nil {
 			t.Error("metadata serve a full read")
 		}
 		keeping := New(s)
 		defer keeping.Close()
 		sub = open(t, t.Context(), keeping, secrets, nothing)
 		synctest.Wait()
-		if form := sub.Store().Stream().Representation; form != kube.Full || keeping.View().coveringStore("", secrets.Resource, "ns", kube.Full, anyStore) == nil {
+		if form := sub.Store().Stream().Representation; form != wire.Full || keeping.View().coveringStore("", secrets.Resource, "ns", wire.Full, anyStore) == nil {
 			t.Errorf("asked for %q", form)
 		}
 		for _, caches := range []*Cache{c, keeping} {
@@ -391,7 +392,7 @@ func TestStatsOfAStreamThatDoesNotWatch(t *testing.T) {
 			t.Errorf("the stream is %+v", before)
 		}
 		time.Sleep(time.Minute)
-		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if s := stats(); !s.LastEvent.Equal(time.Now()) {

@@ -10,7 +10,7 @@
 //     namespace, labels, owner and index on the records alone.
 //
 // A [Cache] holds the streams of a program. Parts of the program that use the same
-// [kube.Stream] share one watch and one store, for as long as one of them has a [Subscription]:
+// [wire.Stream] share one watch and one store, for as long as one of them has a [Subscription]:
 //
 //	subscription, err := c.Open(ctx, stream, func(change cache.Change) { … })
 //	defer subscription.Close()
@@ -29,7 +29,7 @@
 // # How a change and a read flow
 //
 //	API server
-//	    │ kube.Frame: one line of a watch
+//	    │ wire.Frame: one line of a watch
 //	package watch: watcher, sequence, objectTracker
 //	    │ watch.Change: what the line means for the stream
 //	updater ──── store.Item, store.Entry ────► Store ◄──┐

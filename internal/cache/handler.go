@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // maxUncertain is the number of uncertain objects of a list that are read one by one. If there
@@ -23,18 +24,18 @@ const maxUncertain = 8
 // what they cannot answer, and records these answers in the overlay.
 type handler struct {
 	view   *View
-	next   kube.Handler
+	next   wire.Handler
 	writer writeHandler
 }
 
 // Do serves one request.
-func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	switch {
-	case r.Verb == kube.VerbGet && r.Subresource == "" && len(r.Query) == 0 && !r.Live:
+	case r.Verb == wire.VerbGet && r.Subresource == "" && len(r.Query) == 0 && !r.Live:
 		return h.get(ctx, r)
-	case r.Verb == kube.VerbList && r.Subresource == "" && r.Live:
+	case r.Verb == wire.VerbList && r.Subresource == "" && r.Live:
 		return h.listLive(ctx, r)
-	case r.Verb == kube.VerbList && r.Subresource == "":
+	case r.Verb == wire.VerbList && r.Subresource == "":
 		return h.list(ctx, r)
 	case r.Verb.IsWrite():
 		return h.writer.write(ctx, r)
@@ -43,7 +44,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	}
 }
 
-func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *handler) get(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	k := overlay.KeyOf(r.Ref())
 	store, isPartial := h.view.storeFor(k, r.Resource, r.Representation, anyStore)
 	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
@@ -62,11 +63,11 @@ func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, err
 	if err != nil {
 		return nil, fmt.Errorf("read %s from the cache: %w", r.Ref(), err)
 	}
-	return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
+	return &wire.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
 }
 
 // list answers a list.
-func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	in := overlay.KeyOf(r.Ref()).Collection
 	match, ok := matcherOf(r)
 	if !ok {
@@ -90,7 +91,7 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	}
 	for _, k := range uncertain {
 		get := *r
-		get.Verb, get.Namespace, get.Name, get.Query = kube.VerbGet, k.Namespace, k.Name, nil
+		get.Verb, get.Namespace, get.Name, get.Query = wire.VerbGet, k.Namespace, k.Name, nil
 		response, err := h.getLive(ctx, &get, k, store)
 		switch {
 		case err == nil:
@@ -106,10 +107,10 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	stored := store.All(filter)
 	if filter.Index != nil {
 		if _, panicked := store.objects.HasIndex(filter.Index); panicked {
-			rest = append(rest, kube.Match{Index: filter.Index, Value: filter.Value})
+			rest = append(rest, wire.Match{Index: filter.Index, Value: filter.Value})
 		}
 	}
-	return &kube.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
+	return &wire.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
 		for _, found := range written {
 			if !found.isPresent {
 				continue
@@ -134,7 +135,7 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 }
 
 // getLive reads an object whose state is uncertain, and records the answer.
-func (h *handler) getLive(ctx context.Context, r *kube.Request, k overlay.Key, store *Store) (*kube.Response, error) {
+func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, store *Store) (*wire.Response, error) {
 	o := h.view.overlay
 	// The object that the store shows before the read is gone if the read does not find it. An
 	// object that the store shows afterwards may have been created since.
@@ -167,7 +168,7 @@ func (h *handler) getLive(ctx context.Context, r *kube.Request, k overlay.Key, s
 }
 
 // listLive reads a list from the server. Its version may settle what is in doubt.
-func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *handler) listLive(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	o := h.view.overlay
 	began := o.Begin()
 	response, err := h.next.Do(ctx, r)
@@ -180,7 +181,7 @@ func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response
 
 // resolveCollectionDoubts reads a version after all effects for each doubt about the request's collections that
 // has none. It reports whether the store has reached all of these versions.
-func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) (isCertain bool) {
+func (h *handler) resolveCollectionDoubts(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
 	o, isCertain := h.view.overlay, true
 	for in, d := range o.Doubts(overlay.KeyOf(r.Ref()).Collection) {
 		isObserved := d.IsObservedBy(store.reached())
@@ -202,10 +203,10 @@ func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, 
 }
 
 // currentVersion returns the current resource version of a collection. It makes a request.
-func (h *handler) currentVersion(ctx context.Context, r *kube.Request, namespace string) (string, error) {
-	response, err := h.next.Do(ctx, &kube.Request{
-		Cluster: r.Cluster, Verb: kube.VerbList, Resource: r.Resource, Namespace: namespace,
-		Query: url.Values{"limit": {"1"}}, Representation: kube.MetadataOnly,
+func (h *handler) currentVersion(ctx context.Context, r *wire.Request, namespace string) (string, error) {
+	response, err := h.next.Do(ctx, &wire.Request{
+		Cluster: r.Cluster, Verb: wire.VerbList, Resource: r.Resource, Namespace: namespace,
+		Query: url.Values{"limit": {"1"}}, Representation: wire.MetadataOnly,
 	})
 	if err != nil {
 		return "", err
@@ -226,15 +227,15 @@ func versionOfList(list []byte) string {
 
 // yieldMatching yields an object if it meets all conditions, or the error that prevents the
 // check. It reports whether to go on.
-func yieldMatching(yield func(jsontext.Value, error) bool, r *kube.Request, record Record, l lookupResult, conditions []kube.Match, err error) bool {
+func yieldMatching(yield func(jsontext.Value, error) bool, r *wire.Request, record Record, l lookupResult, conditions []wire.Match, err error) bool {
 	var body []byte
 	if err == nil {
 		body, err = l.bytes()
 	}
 	if err != nil {
-		ref := kube.Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: record.Namespace, Name: record.Name, UID: record.UID}
-		if _, ok := errors.AsType[*kube.DecodeError](err); !ok {
-			err = &kube.DecodeError{Ref: ref, ResourceVersion: record.ResourceVersion, Err: err}
+		ref := wire.Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: record.Namespace, Name: record.Name, UID: record.UID}
+		if _, ok := errors.AsType[*wire.DecodeError](err); !ok {
+			err = &wire.DecodeError{Ref: ref, ResourceVersion: record.ResourceVersion, Err: err}
 		}
 		return yield(nil, err)
 	}
@@ -249,8 +250,8 @@ func yieldMatching(yield func(jsontext.Value, error) bool, r *kube.Request, reco
 	}
 }
 
-func notFoundError(r *kube.Request) error {
-	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: http.StatusNotFound,
+func notFoundError(r *wire.Request) error {
+	return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: http.StatusNotFound,
 		Answer: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 			Message: fmt.Sprintf("%s %q not found", r.Resource, r.Name),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 7 with a stream that selects: what it shows is read from it, what it does not
@@ -16,23 +17,23 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 	t.Parallel()
 	red := webApps
 	red.LabelSelector = "v=1"
-	onBench(t, []kube.Stream{red}, func(b *bench) {
+	onBench(t, []wire.Stream{red}, func(b *bench) {
 		const lists = 2 // all of show's are sent
-		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
+		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
 		b.checkReads(lists + 2)
 		b.catchUp()
 		b.checkReads(lists)
-		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
+		b.must(request(wire.VerbPatch, "a", `{"spec":2}`))
 		b.checkReads(lists)
 		b.catchUp()
 		b.checkReads(lists)
-		b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
+		b.must(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
 		b.checkReads(lists) // still from what was answered
 		b.catchUp()
 		b.checkReads(lists + 2)
-		b.others(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
+		b.others(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
 		b.catchUp()
-		b.must(request(kube.VerbDelete, "a", ""))
+		b.must(request(wire.VerbDelete, "a", ""))
 		b.checkReads(lists + 2)
 		b.catchUp()
 		b.checkReads(lists + 2)
@@ -47,10 +48,10 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 func TestLiveReads(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
-		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
+		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
 		b.catchUp()
 		// Somebody changes it, and the stream does not show that yet.
-		b.others(request(kube.VerbPatch, "a", `{"spec":2}`))
+		b.others(request(wire.VerbPatch, "a", `{"spec":2}`))
 		live := kube.NewClientFromHandler(b.client).Live()
 		before := b.server.requests
 		app, err := kube.Namespaced[labelled](live, "ns").Get(b.Context(), "a")
@@ -90,12 +91,12 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 				}
 			}
 			for name, v := range map[string]string{"a": "1", "b": "2", "c": "1", "d": "1"} {
-				b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"`+name+`","labels":{"v":"`+v+`"}}}`))
+				b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"`+name+`","labels":{"v":"`+v+`"}}}`))
 			}
 			b.catchUp()
-			b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
-			b.must(request(kube.VerbPatch, "b", `{"metadata":{"labels":{"v":"1"}}}`))
-			b.must(request(kube.VerbDelete, "c", ""))
+			b.must(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
+			b.must(request(wire.VerbPatch, "b", `{"metadata":{"labels":{"v":"1"}}}`))
+			b.must(request(wire.VerbDelete, "c", ""))
 			before := b.server.requests
 			calls = 0
 			apps, err := kube.Namespaced[labelled](kube.NewClientFromHandler(b.client), "ns").List(b.Context(), byLabel.Is("1"))

@@ -3,7 +3,7 @@ package cache
 import (
 	"errors"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // KnownState is the state of one object, as far as it is certain without a request.
@@ -14,7 +14,7 @@ type KnownState struct {
 	Present bool
 	Record  Record
 	// Representation is the representation of the bytes: the whole object, or its metadata only.
-	Representation kube.Representation
+	Representation wire.Representation
 
 	found lookupResult
 }
@@ -24,7 +24,7 @@ var errNotPresent = errors.New("the cache shows no such object")
 // Bytes returns a copy of the JSON of the object, in the representation that Representation names.
 // Each call decompresses it. Bytes returns an error if the object is not present or cannot be read.
 func (s *KnownState) Bytes() ([]byte, error) {
-	if s.Present && s.Representation == kube.Full {
+	if s.Present && s.Representation == wire.Full {
 		return s.found.bytes()
 	}
 	return s.Metadata()

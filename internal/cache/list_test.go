@@ -9,8 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/yare-go/yare/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Regression: one object that could not be read emptied every list of its kind. The other objects are served,
@@ -34,7 +36,7 @@ func TestListServesTheNeighboursOfAnUnreadableObject(t *testing.T) {
 		server.put(b, object("b", "7")) // a uid that is no string
 		synctest.Wait()
 		apps, err := kube.Namespaced[labelled](kube.NewClientFromHandler(caches.Handler(server)), "ns").List(t.Context())
-		unreadable, ok := errors.AsType[*kube.DecodeError](err)
+		unreadable, ok := errors.AsType[*wire.DecodeError](err)
 		if len(apps) != 2 || !ok || unreadable.Ref.Name != "b" {
 			t.Errorf("%d objects, want a and c; error: %v", len(apps), err)
 		}
@@ -88,13 +90,13 @@ func newPagedFollower(t *testing.T) (f *follower, page func(next string) string)
 	t.Helper()
 	f = newFollower(t)
 	for _, name := range []string{"a", "b", "c"} {
-		if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	synctest.Wait()
 	page = func(next string) string {
-		r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
+		r := webApps.Request(wire.VerbList, "limit", "1", "continue", next)
 		r.Live = true
 		response, err := f.handler.Do(t.Context(), r)
 		if err != nil {
@@ -120,14 +122,14 @@ func TestSecondPageOfALiveListDoesNotHideADeletion(t *testing.T) {
 		f, page := newPagedFollower(t)
 		next := page("")
 		f.stream.Freeze()
-		if _, err := f.do(f.handler, kube.VerbDelete, "a"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbDelete, "a"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "a"); !kube.IsNotFound(err) {
 			t.Errorf("after the deletion: %v", err)
 		}
 		page(next)
-		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "a"); !kube.IsNotFound(err) {
 			t.Errorf("after the second page the deleted object is read again: %v", err)
 		}
 	})
@@ -140,12 +142,12 @@ func TestSecondPageOfALiveListDoesNotSettleADeletedCollection(t *testing.T) {
 		f, page := newPagedFollower(t)
 		next := page("")
 		f.stream.Freeze()
-		all := &kube.Request{Verb: kube.VerbDeleteCollection, Resource: webApps.Resource, Namespace: "ns"}
+		all := &wire.Request{Verb: wire.VerbDeleteCollection, Resource: webApps.Resource, Namespace: "ns"}
 		if _, err := f.handler.Do(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
 		page(next)
-		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "a"); !kube.IsNotFound(err) {
 			t.Errorf("after the second page an object of the deleted collection is read: %v", err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Regression: an index function and the function of OnError ran while the store, or the stream,
@@ -33,7 +34,7 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 			sub.Store().IndexLabel("team")
 		}
 		var reported atomic.Int32
-		c = New(server, OnError(func(kube.Stream, error) { reported.Add(1); join() }))
+		c = New(server, OnError(func(wire.Stream, error) { reported.Add(1); join() }))
 		defer c.Close()
 		server.put(a, small(a, "1", ""))
 		sub = open(t, t.Context(), c, webApps, func(Change) {})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // matcher selects the objects that a list asks for.
@@ -15,12 +16,12 @@ type matcher struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
-	matches   []kube.Match
+	matches   []wire.Match
 }
 
 // matcherOf returns the matcher of a list. It returns false if only the server can decide which
 // objects match.
-func matcherOf(r *kube.Request) (matcher, bool) {
+func matcherOf(r *wire.Request) (matcher, bool) {
 	m := matcher{namespace: overlay.KeyOf(r.Ref()).Namespace, labels: labels.Everything(), fields: fields.Everything(), matches: r.Matches}
 	for parameter := range r.Query {
 		switch parameter {
@@ -53,7 +54,7 @@ func matcherOf(r *kube.Request) (matcher, bool) {
 }
 
 // filter returns what the store can match by itself, and the conditions that it cannot match.
-func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
+func (m matcher) filter(store *Store) (f Filter, rest []wire.Match) {
 	f = Filter{Namespace: m.namespace, Labels: m.labels}
 	for _, each := range m.matches {
 		if each.Owner != "" && f.Owner == "" {
@@ -83,7 +84,7 @@ func (m matcher) matchesFields(r Record) bool {
 }
 
 // meetsAll reports whether an object meets all conditions.
-func meetsAll(matches []kube.Match, r Record, object []byte) (bool, error) {
+func meetsAll(matches []wire.Match, r Record, object []byte) (bool, error) {
 	for _, m := range matches {
 		if m.Owner != "" && !slices.ContainsFunc(r.Owners, func(o kube.Owner) bool { return o.UID == m.Owner }) {
 			return false, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -49,7 +49,7 @@ func newMissedStates(s *Store, o *overlay.Overlay, w *store.Writer, fields *proj
 
 // namesOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
 // names and namespaces. For example, it reports false for status.phase=Running.
-func namesOf(s kube.Stream) (kubefields.Selector, bool) {
+func namesOf(s wire.Stream) (kubefields.Selector, bool) {
 	names, err := kubefields.ParseSelector(s.FieldSelector)
 	if err != nil || s.ShardSelector != "" {
 		return kubefields.Everything(), false
@@ -137,7 +137,7 @@ func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry 
 	case object == nil:
 	case m.fields != nil:
 		object, _ = m.fields.AppendObject(nil, object)
-	case m.store.stream.Representation == kube.MetadataOnly:
+	case m.store.stream.Representation == wire.MetadataOnly:
 		object, _ = metadataOf(object)
 	}
 	if object == nil {
@@ -152,5 +152,5 @@ func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry 
 
 func (m *missedStates) keyOf(c watch.Change) overlay.Key {
 	s := m.store.stream
-	return overlay.KeyOf(kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name})
+	return overlay.KeyOf(wire.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name})
 }

@@ -65,7 +65,7 @@ func objectOf(e *store.Entry) Object {
 
 // Bytes returns the JSON that the server sent, in memory of the caller's own. Each call
 // decompresses it. Bytes may be called concurrently. It returns an error if the Object is the
-// zero value, and a [*kube.DecodeError] if a newer version came that could not be read.
+// zero value, and a [*wire.DecodeError] if a newer version came that could not be read.
 func (o Object) Bytes() ([]byte, error) { return o.AppendBytes(nil) }
 
 // AppendBytes appends to dst what [Object.Bytes] returns.

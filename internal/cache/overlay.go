@@ -7,7 +7,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // programOverlay is the overlay of a program with the streams that read from it. It keeps what the requests of
@@ -29,7 +29,7 @@ func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 }
 
 // entryOf returns the overlay entry for the answer of a write that succeeded.
-func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+func (o *programOverlay) entryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
 	switch {
@@ -41,7 +41,7 @@ func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer ident.An
 		return doubt // the answer is not the object but an Eviction or a Binding
 	case answer.Kind == "Status":
 		// Nothing is left of an object whose deletion is answered so.
-		if r.Verb != kube.VerbDelete || answer.Details.UID == "" {
+		if r.Verb != wire.VerbDelete || answer.Details.UID == "" {
 			return doubt
 		}
 		uid := answer.Details.UID
@@ -52,7 +52,7 @@ func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer ident.An
 	// An object in the answer may be gone all the same: its last finalizer was removed, or its
 	// deletion is answered with the object that there was.
 	isDeleting := m.DeletionTimestamp != nil
-	if (isDeleting || r.Verb == kube.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
+	if (isDeleting || r.Verb == wire.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
 		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.Version()}}
 	}
 	return o.valueOf(r, k, answer, body)
@@ -60,7 +60,7 @@ func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer ident.An
 
 // valueOf returns the entry of an object that the server answered with. Its content is limited
 // to what reads can need.
-func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+func (o *programOverlay) valueOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	e := overlay.Entry{
 		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Labels: string(m.Labels),
@@ -69,8 +69,8 @@ func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer ident.An
 	if m.UID != "" {
 		e.Observed = []ident.Version{m.Version()}
 	}
-	if e.Representation == kube.Full && !o.areContentsRead(k, r.Resource) {
-		e.Representation = kube.MetadataOnly
+	if e.Representation == wire.Full && !o.areContentsRead(k, r.Resource) {
+		e.Representation = wire.MetadataOnly
 		if object, err := metadataOf(body); err == nil {
 			e.Object = object
 		}
@@ -82,20 +82,20 @@ func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer ident.An
 
 // answeredRepresentation returns the representation in which a server answers r. The cache reduces objects to
 // a projection, not the server.
-func answeredRepresentation(r *kube.Request) kube.Representation {
-	if r.Representation == kube.MetadataOnly {
-		return kube.MetadataOnly
+func answeredRepresentation(r *wire.Request) wire.Representation {
+	if r.Representation == wire.MetadataOnly {
+		return wire.MetadataOnly
 	}
-	return kube.Full
+	return wire.Full
 }
 
 // areContentsRead reports whether a store can serve reads of more than the metadata of an object.
 // Otherwise its whole content would be kept for nothing. The content of a Secret is not kept for a
 // projection, which may have left the secret out.
-func (o *programOverlay) areContentsRead(k overlay.Key, r kube.Resource) bool {
+func (o *programOverlay) areContentsRead(k overlay.Key, r wire.Resource) bool {
 	for s := range o.streams.thatMayHold(k) {
 		_, isProjected := s.id.Representation.ProjectedFields()
-		if isSameResource(s.id.Resource, r) && (s.id.Representation == kube.Full || isProjected && !r.IsSecret()) {
+		if isSameResource(s.id.Resource, r) && (s.id.Representation == wire.Full || isProjected && !r.IsSecret()) {
 			return true
 		}
 	}
@@ -103,7 +103,7 @@ func (o *programOverlay) areContentsRead(k overlay.Key, r kube.Resource) bool {
 }
 
 // isSameResource reports whether two resources have the same URL. A store serves reads in its own version only.
-func isSameResource(a, b kube.Resource) bool {
+func isSameResource(a, b wire.Resource) bool {
 	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
 }
 
@@ -162,7 +162,7 @@ func (o *programOverlay) dropObserved(k overlay.Key) {
 func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isDoubtNeeded) }
 
 // lookup finds an object in the overlay and in a store that covers it.
-func (o *programOverlay) lookup(s *Store, k overlay.Key, r kube.Resource, representation kube.Representation) lookupResult {
+func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, representation wire.Representation) lookupResult {
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)

@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // benchClient returns a client over a store that is synced and does not change. A request that
 // reaches the server fails the benchmark.
-func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
+func benchClient(b *testing.B, s *stream) (*Cache, wire.Handler) {
 	b.Helper()
 	c := &Cache{s.shared}
 	c.streams.open = []*stream{s}
-	return c, c.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	return c, c.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		b.Fatalf("a request was made: %s %s", r.Verb, r.Ref())
 		return nil, nil
 	}))
@@ -25,9 +25,9 @@ func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 func BenchmarkCachedGet(b *testing.B) {
 	s := filled(webApps, samples.Random.WebApp, 2000)
 	_, client := benchClient(b, s)
-	var requests []*kube.Request
+	var requests []*wire.Request
 	for o := range s.store.All(Filter{}) {
-		requests = append(requests, &kube.Request{Verb: kube.VerbGet, Resource: webApps.Resource, Namespace: o.Namespace, Name: o.Name})
+		requests = append(requests, &wire.Request{Verb: wire.VerbGet, Resource: webApps.Resource, Namespace: o.Namespace, Name: o.Name})
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -41,7 +41,7 @@ func BenchmarkCachedGet(b *testing.B) {
 // handler.
 func BenchmarkCachedList(b *testing.B) {
 	_, client := benchClient(b, filled(webApps, samples.Random.WebApp, 1000))
-	r := &kube.Request{Verb: kube.VerbList, Resource: webApps.Resource, Query: url.Values{"labelSelector": {"team=search,tier=front"}, "limit": {"500"}}}
+	r := &wire.Request{Verb: wire.VerbList, Resource: webApps.Resource, Query: url.Values{"labelSelector": {"team=search,tier=front"}, "limit": {"500"}}}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {

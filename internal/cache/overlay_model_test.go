@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 7. Several goroutines write with all verbs, in several namespaces, versions and
@@ -48,7 +49,7 @@ type overlayRun struct {
 	random *rand.Rand
 	server *recordingServer
 	caches *Cache
-	client kube.Handler
+	client wire.Handler
 	keys   []kube.Key
 
 	mu sync.Mutex
@@ -57,7 +58,7 @@ type overlayRun struct {
 	said   bool
 }
 
-func beta(r kube.Resource) kube.Resource {
+func beta(r wire.Resource) wire.Resource {
 	r.Version = "v1beta1"
 	return r
 }
@@ -74,9 +75,9 @@ func runOverlay(t *testing.T, seed uint64, steps int) {
 	for i := range 5 {
 		run.keys = append(run.keys, kube.Key{Namespace: fmt.Sprint("n", i%2), Name: fmt.Sprint("o", i)})
 	}
-	streams := []kube.Stream{
+	streams := []wire.Stream{
 		{Resource: webApps.Resource}, {Resource: webApps.Resource, Namespace: "n0"}, {Resource: webApps.Resource, Namespace: "n1"},
-		{Resource: webApps.Resource, Representation: kube.MetadataOnly}, {Resource: beta(webApps.Resource)},
+		{Resource: webApps.Resource, Representation: wire.MetadataOnly}, {Resource: beta(webApps.Resource)},
 		{Resource: webApps.Resource, LabelSelector: "v=1"},
 	}
 	subs := make(map[int]*Subscription)
@@ -148,9 +149,9 @@ func (run *overlayRun) compareAtRest() {
 		synctest.Wait()
 	}
 	run.server.random = nil
-	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
-		for _, r := range []kube.Resource{webApps.Resource, beta(webApps.Resource)} {
-			list := &kube.Request{Verb: kube.VerbList, Resource: r, Representation: form}
+	for _, form := range []wire.Representation{wire.Full, wire.MetadataOnly} {
+		for _, r := range []wire.Resource{webApps.Resource, beta(webApps.Resource)} {
+			list := &wire.Request{Verb: wire.VerbList, Resource: r, Representation: form}
 			for range 2 { // the first one may settle doubts
 				if _, err := run.client.Do(run.t.Context(), list); err != nil {
 					run.t.Fatal(err)
@@ -192,8 +193,8 @@ func (run *overlayRun) compareAtRest() {
 				if s.store.selects() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
 					continue
 				}
-				_, _ = run.client.Do(run.t.Context(), &kube.Request{
-					Verb: kube.VerbGet, Resource: s.id.Resource, Representation: s.id.Representation, Namespace: k.Namespace, Name: k.Name,
+				_, _ = run.client.Do(run.t.Context(), &wire.Request{
+					Verb: wire.VerbGet, Resource: s.id.Resource, Representation: s.id.Representation, Namespace: k.Namespace, Name: k.Name,
 				})
 			}
 		}
@@ -203,7 +204,7 @@ func (run *overlayRun) compareAtRest() {
 	}
 }
 
-func (run *overlayRun) items(response *kube.Response) map[kube.Key]string {
+func (run *overlayRun) items(response *wire.Response) map[kube.Key]string {
 	if !response.Cached {
 		var list struct {
 			Items []state `json:"items"`
@@ -236,10 +237,10 @@ func (run *overlayRun) items(response *kube.Response) map[kube.Key]string {
 }
 
 // write makes a write at random.
-func (run *overlayRun) write() *kube.Request {
+func (run *overlayRun) write() *wire.Request {
 	random := run.random
 	k := run.keys[random.IntN(len(run.keys))]
-	r := &kube.Request{Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: k.Namespace, Name: k.Name, ContentType: kube.ContentMergePatch, Query: url.Values{}}
+	r := &wire.Request{Verb: wire.VerbPatch, Resource: webApps.Resource, Namespace: k.Namespace, Name: k.Name, ContentType: wire.ContentMergePatch, Query: url.Values{}}
 	if random.IntN(6) == 0 {
 		r.Resource = beta(r.Resource)
 	}
@@ -250,32 +251,32 @@ func (run *overlayRun) write() *kube.Request {
 	}
 	switch n := random.IntN(20); n {
 	case 0, 1, 2:
-		r.Verb, r.Name = kube.VerbCreate, ""
+		r.Verb, r.Name = wire.VerbCreate, ""
 		if n == 0 && random.IntN(3) == 0 {
 			delete(metadata, "name")
 			metadata["generateName"] = "g"
 		}
 	case 3, 4, 5, 6:
-		r.ContentType = kube.ContentApply
+		r.ContentType = wire.ContentApply
 	case 7:
-		r.Verb = kube.VerbUpdate
+		r.Verb = wire.VerbUpdate
 	case 8:
 		r.Subresource = "status"
 	case 9:
 		r.Subresource = "scale"
 	case 10:
-		r.Verb, r.Subresource, body = kube.VerbCreate, "eviction", nil
+		r.Verb, r.Subresource, body = wire.VerbCreate, "eviction", nil
 	case 11:
 		metadata["finalizers"] = []string{"f"}
 	case 12, 13:
 		metadata["finalizers"] = []string{}
 	case 14:
-		r.Representation = kube.MetadataOnly
+		r.Representation = wire.MetadataOnly
 	case 15, 16, 17, 18:
-		r.Verb, body = kube.VerbDelete, nil
+		r.Verb, body = wire.VerbDelete, nil
 	case 19:
 		if random.IntN(4) == 0 {
-			r.Verb, r.Name, body = kube.VerbDeleteCollection, "", nil
+			r.Verb, r.Name, body = wire.VerbDeleteCollection, "", nil
 		}
 	}
 	if body != nil {
@@ -285,7 +286,7 @@ func (run *overlayRun) write() *kube.Request {
 }
 
 // doWrite writes, and notes what reads have to show from now on.
-func (run *overlayRun) doWrite(r *kube.Request) {
+func (run *overlayRun) doWrite(r *wire.Request) {
 	_, err := run.client.Do(run.t.Context(), r)
 	if e, ok := kube.AsError(err); ok && !e.Unknown {
 		return // it was refused
@@ -299,7 +300,7 @@ func (run *overlayRun) doWrite(r *kube.Request) {
 }
 
 // effects returns the versions that the writes of a request have made.
-func (run *overlayRun) effects(r *kube.Request) map[kube.Key]int {
+func (run *overlayRun) effects(r *wire.Request) map[kube.Key]int {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()
 	effects := make(map[kube.Key]int)
@@ -309,18 +310,18 @@ func (run *overlayRun) effects(r *kube.Request) map[kube.Key]int {
 	return effects
 }
 
-func (run *overlayRun) read() *kube.Request {
+func (run *overlayRun) read() *wire.Request {
 	random := run.random
 	k := run.keys[random.IntN(len(run.keys))]
-	r := &kube.Request{Verb: kube.VerbGet, Resource: webApps.Resource, Namespace: k.Namespace, Name: k.Name}
+	r := &wire.Request{Verb: wire.VerbGet, Resource: webApps.Resource, Namespace: k.Namespace, Name: k.Name}
 	if random.IntN(4) == 0 {
-		r.Representation = kube.MetadataOnly
+		r.Representation = wire.MetadataOnly
 	}
 	if random.IntN(4) == 0 {
 		r.Resource = beta(r.Resource)
 	}
 	if random.IntN(3) == 0 {
-		r.Verb, r.Name, r.Query = kube.VerbList, "", url.Values{"limit": {"500"}}
+		r.Verb, r.Name, r.Query = wire.VerbList, "", url.Values{"limit": {"500"}}
 		if random.IntN(2) == 0 {
 			r.Namespace = ""
 		}
@@ -332,7 +333,7 @@ func (run *overlayRun) read() *kube.Request {
 }
 
 // doRead reads, and checks.
-func (run *overlayRun) doRead(r *kube.Request) {
+func (run *overlayRun) doRead(r *wire.Request) {
 	run.mu.Lock()
 	floors := maps.Clone(run.floors)
 	run.mu.Unlock()
@@ -341,7 +342,7 @@ func (run *overlayRun) doRead(r *kube.Request) {
 	selector := labels.Everything()
 	var keys []kube.Key
 	switch {
-	case r.Verb == kube.VerbList:
+	case r.Verb == wire.VerbList:
 		if err != nil {
 			run.t.Errorf("seed %d: list: %v", run.seed, err)
 			return
@@ -370,7 +371,7 @@ func (run *overlayRun) doRead(r *kube.Request) {
 				run.t.Error(err)
 			}
 			got[keys[0]] = string(o.Metadata.UID) + "@" + o.Metadata.Version
-			if r.Representation == kube.Full && r.Resource.GroupVersion().String() != versionIn(response.Body) {
+			if r.Representation == wire.Full && r.Resource.GroupVersion().String() != versionIn(response.Body) {
 				run.t.Errorf("seed %d: asked for %s, got %s", run.seed, r.Resource.GroupVersion(), response.Body)
 			}
 		}
@@ -390,7 +391,7 @@ func versionIn(object []byte) string {
 }
 
 // check fails the test unless a read showed the object as it was at floor, or later.
-func (run *overlayRun) check(r *kube.Request, k kube.Key, got string, floor int, selector labels.Selector) {
+func (run *overlayRun) check(r *wire.Request, k kube.Key, got string, floor int, selector labels.Selector) {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()
 	history := append([]moment{{}}, run.server.history[k]...)

@@ -14,68 +14,69 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Promise 7: each verb, while the watch is held back. What the answer shows costs no
 // request, and a doubt costs one.
 func TestReadYourWritesOfEachVerb(t *testing.T) {
 	t.Parallel()
-	apply := func(name, body string) *kube.Request {
-		r := request(kube.VerbPatch, name, body)
-		r.ContentType = kube.ContentApply
+	apply := func(name, body string) *wire.Request {
+		r := request(wire.VerbPatch, name, body)
+		r.ContentType = wire.ContentApply
 		return r
 	}
-	sub := func(r *kube.Request, subresource string) *kube.Request {
+	sub := func(r *wire.Request, subresource string) *wire.Request {
 		r.Subresource = subresource
 		return r
 	}
-	inBeta := func(r *kube.Request) *kube.Request {
+	inBeta := func(r *wire.Request) *wire.Request {
 		r.Resource = beta(r.Resource)
 		return r
 	}
-	asMetadata := func(r *kube.Request) *kube.Request {
-		r.Representation = kube.MetadataOnly
+	asMetadata := func(r *wire.Request) *wire.Request {
+		r.Representation = wire.MetadataOnly
 		return r
 	}
 	const there, held = `{"metadata":{"name":"a"},"spec":1}`, `{"metadata":{"name":"a","finalizers":["f"]},"spec":1}`
 	for name, c := range map[string]struct {
 		before   string
-		writes   []*kube.Request
+		writes   []*wire.Request
 		requests int
 		setup    func(*recordingServer)
 	}{
-		"create":             {writes: []*kube.Request{request(kube.VerbCreate, "", there)}},
-		"apply that creates": {writes: []*kube.Request{apply("a", there)}},
-		"apply":              {before: there, writes: []*kube.Request{apply("a", `{"spec":2}`)}},
-		"update":             {before: there, writes: []*kube.Request{request(kube.VerbUpdate, "a", `{"spec":2}`)}},
-		"patch":              {before: there, writes: []*kube.Request{request(kube.VerbPatch, "a", `{"spec":2}`)}},
-		"spec, then status":  {before: there, writes: []*kube.Request{apply("a", `{"spec":2}`), sub(apply("a", `{"status":3}`), "status")}},
-		"no change":          {before: there, writes: []*kube.Request{apply("a", `{"spec":1}`)}},
-		"scale":              {before: there, writes: []*kube.Request{sub(request(kube.VerbPatch, "a", `{"spec":2}`), "scale")}, requests: 1},
-		"eviction":           {before: there, writes: []*kube.Request{sub(request(kube.VerbCreate, "a", ""), "eviction")}, requests: 1},
-		"delete":             {before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}},
+		"create":             {writes: []*wire.Request{request(wire.VerbCreate, "", there)}},
+		"apply that creates": {writes: []*wire.Request{apply("a", there)}},
+		"apply":              {before: there, writes: []*wire.Request{apply("a", `{"spec":2}`)}},
+		"update":             {before: there, writes: []*wire.Request{request(wire.VerbUpdate, "a", `{"spec":2}`)}},
+		"patch":              {before: there, writes: []*wire.Request{request(wire.VerbPatch, "a", `{"spec":2}`)}},
+		"spec, then status":  {before: there, writes: []*wire.Request{apply("a", `{"spec":2}`), sub(apply("a", `{"status":3}`), "status")}},
+		"no change":          {before: there, writes: []*wire.Request{apply("a", `{"spec":1}`)}},
+		"scale":              {before: there, writes: []*wire.Request{sub(request(wire.VerbPatch, "a", `{"spec":2}`), "scale")}, requests: 1},
+		"eviction":           {before: there, writes: []*wire.Request{sub(request(wire.VerbCreate, "a", ""), "eviction")}, requests: 1},
+		"delete":             {before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}},
 		"delete, answered with the object": {
-			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.services = true },
+			before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.services = true },
 		},
 		"delete with grace": {
-			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.pods = true },
+			before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.pods = true },
 		},
-		"delete with a finalizer": {before: held, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}},
-		"the last finalizer removed": {before: held, writes: []*kube.Request{
-			request(kube.VerbDelete, "a", ""), request(kube.VerbPatch, "a", `{"metadata":{"finalizers":[]}}`),
+		"delete with a finalizer": {before: held, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}},
+		"the last finalizer removed": {before: held, writes: []*wire.Request{
+			request(wire.VerbDelete, "a", ""), request(wire.VerbPatch, "a", `{"metadata":{"finalizers":[]}}`),
 		}},
-		"deleted and made anew": {before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", ""), request(kube.VerbCreate, "", there)}},
-		"deleted, made anew and deleted": {before: there, writes: []*kube.Request{
-			request(kube.VerbDelete, "a", ""), request(kube.VerbCreate, "", there), request(kube.VerbDelete, "a", ""),
+		"deleted and made anew": {before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", ""), request(wire.VerbCreate, "", there)}},
+		"deleted, made anew and deleted": {before: there, writes: []*wire.Request{
+			request(wire.VerbDelete, "a", ""), request(wire.VerbCreate, "", there), request(wire.VerbDelete, "a", ""),
 		}},
 		// One request for the version that settles it; what it is about is read live until then.
-		"delete collection": {before: there, writes: []*kube.Request{request(kube.VerbDeleteCollection, "", "")}, requests: 5},
-		"another version":   {before: there, writes: []*kube.Request{inBeta(apply("a", `{"spec":2}`))}, requests: 1},
-		"metadata only":     {before: there, writes: []*kube.Request{asMetadata(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))}, requests: 1},
+		"delete collection": {before: there, writes: []*wire.Request{request(wire.VerbDeleteCollection, "", "")}, requests: 5},
+		"another version":   {before: there, writes: []*wire.Request{inBeta(apply("a", `{"spec":2}`))}, requests: 1},
+		"metadata only":     {before: there, writes: []*wire.Request{asMetadata(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))}, requests: 1},
 	} {
-		for form, streams := range map[string][]kube.Stream{
+		for form, streams := range map[string][]wire.Stream{
 			"one stream":     everything,
-			"several":        {webApps, {Resource: webApps.Resource, Namespace: "ns"}, {Resource: webApps.Resource, Representation: kube.MetadataOnly}},
+			"several":        {webApps, {Resource: webApps.Resource, Namespace: "ns"}, {Resource: webApps.Resource, Representation: wire.MetadataOnly}},
 			"other versions": {webApps, {Resource: beta(webApps.Resource)}},
 		} {
 			t.Run(name+"/"+form, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 						c.setup(b.server)
 					}
 					if c.before != "" {
-						b.others(request(kube.VerbCreate, "", c.before))
+						b.others(request(wire.VerbCreate, "", c.before))
 						b.catchUp()
 						b.checkReads(0)
 					}
@@ -110,7 +111,7 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 func TestRefusalsThatContradictTheCache(t *testing.T) {
 	t.Parallel()
 	const there = `{"metadata":{"name":"a"},"spec":1}`
-	conditional := func(r *kube.Request, p kube.Preconditions) *kube.Request {
+	conditional := func(r *wire.Request, p wire.Preconditions) *wire.Request {
 		r.Preconditions = p
 		r.Body = fmt.Appendf(nil, `{"metadata":{"name":"a","uid":%q,"resourceVersion":%q},"spec":7}`, p.UID, p.ResourceVersion)
 		return r
@@ -118,13 +119,13 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	t.Run("AlreadyExists", func(t *testing.T) {
 		t.Parallel()
 		onBench(t, everything, func(b *bench) {
-			b.others(request(kube.VerbCreate, "", there))
-			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
+			b.others(request(wire.VerbCreate, "", there))
+			if _, err := b.do(request(wire.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
 				b.Fatal(err)
 			}
 			b.checkReads(1)
 			b.catchUp()
-			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
+			if _, err := b.do(request(wire.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
 				b.Fatal(err)
 			}
 			b.checkReads(0) // that it is there is known
@@ -133,10 +134,10 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	t.Run("NotFound", func(t *testing.T) {
 		t.Parallel()
 		onBench(t, everything, func(b *bench) {
-			b.others(request(kube.VerbCreate, "", there))
+			b.others(request(wire.VerbCreate, "", there))
 			b.catchUp()
-			b.others(request(kube.VerbDelete, "a", ""))
-			if _, err := b.do(request(kube.VerbPatch, "a", `{"spec":3}`)); !kube.IsNotFound(err) {
+			b.others(request(wire.VerbDelete, "a", ""))
+			if _, err := b.do(request(wire.VerbPatch, "a", `{"spec":3}`)); !kube.IsNotFound(err) {
 				b.Fatal(err)
 			}
 			b.checkReads(1)
@@ -146,11 +147,11 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onBench(t, everything, func(b *bench) {
-				b.others(request(kube.VerbCreate, "", there))
+				b.others(request(wire.VerbCreate, "", there))
 				b.catchUp()
 				old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
-				b.others(request(kube.VerbPatch, "a", `{"spec":3}`))
-				r := conditional(request(kube.VerbUpdate, "a", ""), kube.Preconditions{UID: old.Metadata.UID, ResourceVersion: old.Metadata.Version})
+				b.others(request(wire.VerbPatch, "a", `{"spec":3}`))
+				r := conditional(request(wire.VerbUpdate, "a", ""), wire.Preconditions{UID: old.Metadata.UID, ResourceVersion: old.Metadata.Version})
 				r.Subresource = subresource
 				if _, err := b.do(r); !kube.IsConflict(err) {
 					b.Fatal(err)
@@ -167,16 +168,16 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	t.Run("Invalid, of an apply to an object made anew", func(t *testing.T) {
 		t.Parallel()
 		onBench(t, everything, func(b *bench) {
-			b.others(request(kube.VerbCreate, "", there))
+			b.others(request(wire.VerbCreate, "", there))
 			b.catchUp()
 			old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
-			b.others(request(kube.VerbDelete, "a", ""))
-			b.others(request(kube.VerbCreate, "", there))
-			r := conditional(request(kube.VerbPatch, "a", ""), kube.Preconditions{UID: old.Metadata.UID})
-			r.ContentType = kube.ContentApply
+			b.others(request(wire.VerbDelete, "a", ""))
+			b.others(request(wire.VerbCreate, "", there))
+			r := conditional(request(wire.VerbPatch, "a", ""), wire.Preconditions{UID: old.Metadata.UID})
+			r.ContentType = wire.ContentApply
 			next := b.client
-			b.client = b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
-				return nil, &kube.Error{Code: http.StatusUnprocessableEntity, Answer: metav1.Status{
+			b.client = b.caches.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+				return nil, &wire.Error{Code: http.StatusUnprocessableEntity, Answer: metav1.Status{
 					Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{Name: "a", Causes: []metav1.StatusCause{{Field: "metadata.uid"}}},
 				}}
 			}))
@@ -187,24 +188,24 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 			b.checkReads(1)
 		})
 	})
-	for name, write := range map[string]*kube.Request{
-		"a patch":                  request(kube.VerbPatch, "a", `{"spec":5}`),
-		"a delete":                 request(kube.VerbDelete, "a", ""),
-		"a create with a name":     request(kube.VerbCreate, "", `{"metadata":{"name":"b"}}`),
-		"a create without a name":  request(kube.VerbCreate, "", `{"metadata":{"generateName":"g"}}`),
-		"a deletion of collection": request(kube.VerbDeleteCollection, "", ""),
+	for name, write := range map[string]*wire.Request{
+		"a patch":                  request(wire.VerbPatch, "a", `{"spec":5}`),
+		"a delete":                 request(wire.VerbDelete, "a", ""),
+		"a create with a name":     request(wire.VerbCreate, "", `{"metadata":{"name":"b"}}`),
+		"a create without a name":  request(wire.VerbCreate, "", `{"metadata":{"generateName":"g"}}`),
+		"a deletion of collection": request(wire.VerbDeleteCollection, "", ""),
 	} {
 		for _, carried := range []bool{true, false} {
 			t.Run(fmt.Sprintf("unknown outcome of %s, carried out: %t", name, carried), func(t *testing.T) {
 				t.Parallel()
 				onBench(t, everything, func(b *bench) {
-					b.others(request(kube.VerbCreate, "", there))
+					b.others(request(wire.VerbCreate, "", there))
 					b.catchUp()
-					lossy := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+					lossy := b.caches.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 						if carried {
 							_, _, _ = b.server.serve(r)
 						}
-						return nil, &kube.Error{Unknown: true, Err: http.ErrHandlerTimeout}
+						return nil, &wire.Error{Unknown: true, Err: http.ErrHandlerTimeout}
 					}))
 					write := *write
 					if _, err := lossy.Do(b.Context(), &write); !kube.IsUnknown(err) {
@@ -212,7 +213,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 					}
 					b.checkReads(5)
 					run := &overlayRun{t: b.T}
-					if got := run.items(b.must(request(kube.VerbList, "", ""))); len(got) != len(b.server.objects) {
+					if got := run.items(b.must(request(wire.VerbList, "", ""))); len(got) != len(b.server.objects) {
 						b.Errorf("a list shows %v, the server has %d", got, len(b.server.objects))
 					}
 					b.catchUp()
@@ -229,14 +230,14 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 func TestDryRunsAreNotWrites(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
-		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		b.catchUp()
-		pretend := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
-			return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[kube.Key{Namespace: "ns", Name: "a"}].Metadata.UID)}, nil
+		pretend := b.caches.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+			return &wire.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[kube.Key{Namespace: "ns", Name: "a"}].Metadata.UID)}, nil
 		}))
-		for _, r := range []*kube.Request{
-			request(kube.VerbDelete, "a", `{"dryRun":["All"]}`), request(kube.VerbDeleteCollection, "", `{"dryRun":["All"]}`),
-			{Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a", Query: url.Values{"dryRun": {"All"}}},
+		for _, r := range []*wire.Request{
+			request(wire.VerbDelete, "a", `{"dryRun":["All"]}`), request(wire.VerbDeleteCollection, "", `{"dryRun":["All"]}`),
+			{Verb: wire.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a", Query: url.Values{"dryRun": {"All"}}},
 		} {
 			if _, err := pretend.Do(b.Context(), r); err != nil {
 				b.Fatal(err)
@@ -252,13 +253,13 @@ func TestRestoredServer(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
 		k := kube.Key{Namespace: "ns", Name: "a"}
-		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
+		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
 		b.catchUp()
 		backup := *b.server.objects[k]
 		for i := range 50 {
-			b.must(request(kube.VerbPatch, "a", fmt.Sprintf(`{"spec":%d}`, i+10)))
+			b.must(request(wire.VerbPatch, "a", fmt.Sprintf(`{"spec":%d}`, i+10)))
 		}
-		b.must(request(kube.VerbDelete, "a", ""))
+		b.must(request(wire.VerbDelete, "a", ""))
 		b.server.mu.Lock()
 		b.server.version, b.server.log = 110, nil
 		b.server.objects[k] = &backup
@@ -270,7 +271,7 @@ func TestRestoredServer(t *testing.T) {
 			b.catchUp()
 		}
 		b.checkReads(1)
-		b.must(request(kube.VerbPatch, "a", `{"spec":7}`))
+		b.must(request(wire.VerbPatch, "a", `{"spec":7}`))
 		b.checkReads(0)
 	})
 }
@@ -279,15 +280,15 @@ func TestRestoredServer(t *testing.T) {
 func TestStreamThatIsNotSynced(t *testing.T) {
 	t.Parallel()
 	onBench(t, nil, func(b *bench) {
-		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
+		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
 		if _, err := b.caches.Open(b.Context(), webApps, func(Change) {}); err != nil {
 			b.Fatal(err)
 		}
 		synctest.Wait() // the list is made, and on its way
-		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
+		b.must(request(wire.VerbPatch, "a", `{"spec":2}`))
 		b.server.deliver(2, func() bool { return true })
 		synctest.Wait()
-		if b.caches.View().coveringStore("", webApps.Resource, "ns", kube.Full, anyStore) == nil {
+		if b.caches.View().coveringStore("", webApps.Resource, "ns", wire.Full, anyStore) == nil {
 			b.Fatal("it is not synced")
 		}
 		b.checkReads(0)
@@ -298,13 +299,13 @@ func TestStreamThatIsNotSynced(t *testing.T) {
 // stream covers never was.
 func TestOverlayIsEmptyAtRest(t *testing.T) {
 	t.Parallel()
-	onBench(t, []kube.Stream{webApps, {Resource: webApps.Resource, Namespace: "ns"}}, func(b *bench) {
+	onBench(t, []wire.Stream{webApps, {Resource: webApps.Resource, Namespace: "ns"}}, func(b *bench) {
 		for i := range 500 {
 			name := fmt.Sprint("o", i)
-			b.must(request(kube.VerbCreate, "", fmt.Sprintf(`{"metadata":{"name":%q}}`, name)))
-			b.must(request(kube.VerbPatch, name, `{"spec":2}`))
+			b.must(request(wire.VerbCreate, "", fmt.Sprintf(`{"metadata":{"name":%q}}`, name)))
+			b.must(request(wire.VerbPatch, name, `{"spec":2}`))
 			if i%2 == 0 {
-				b.must(request(kube.VerbDelete, name, ""))
+				b.must(request(wire.VerbDelete, name, ""))
 			}
 		}
 		if n := b.caches.overlay.Len(); n != 500 {
@@ -314,7 +315,7 @@ func TestOverlayIsEmptyAtRest(t *testing.T) {
 		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}
-		other := request(kube.VerbCreate, "", `{"metadata":{"name":"x"}}`)
+		other := request(wire.VerbCreate, "", `{"metadata":{"name":"x"}}`)
 		other.Resource.Plural = "others"
 		b.must(other)
 		if n := b.caches.overlay.Len(); n != 0 {
@@ -327,9 +328,9 @@ func TestOverlayIsEmptyAtRest(t *testing.T) {
 func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 	t.Parallel()
 	metadata := secrets
-	metadata.Representation = kube.MetadataOnly
-	onBench(t, []kube.Stream{metadata}, func(b *bench) {
-		r := request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`)
+	metadata.Representation = wire.MetadataOnly
+	onBench(t, []wire.Stream{metadata}, func(b *bench) {
+		r := request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`)
 		r.Resource = secrets.Resource
 		b.must(r)
 		for _, k := range b.caches.overlayKeys() {
@@ -338,12 +339,12 @@ func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 			}
 		}
 		before := b.server.requests
-		read := &kube.Request{Verb: kube.VerbGet, Resource: secrets.Resource, Namespace: "ns", Name: "a", Representation: kube.MetadataOnly}
+		read := &wire.Request{Verb: wire.VerbGet, Resource: secrets.Resource, Namespace: "ns", Name: "a", Representation: wire.MetadataOnly}
 		b.must(read)
 		if b.server.requests != before {
 			b.Error("its metadata were read from the server")
 		}
-		read.Representation = kube.Full
+		read.Representation = wire.Full
 		if response := b.must(read); !strings.Contains(string(response.Body), "424242") || response.Cached {
 			b.Errorf("read: %s", response.Body)
 		}
@@ -355,9 +356,9 @@ func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 func TestContentThatNoStoreServesIsNotKept(t *testing.T) {
 	t.Parallel()
 	metadata := webApps
-	metadata.Representation = kube.MetadataOnly
-	onBench(t, []kube.Stream{metadata}, func(b *bench) {
-		b.must(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`))
+	metadata.Representation = wire.MetadataOnly
+	onBench(t, []wire.Stream{metadata}, func(b *bench) {
+		b.must(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`))
 		for _, k := range b.caches.overlayKeys() {
 			if e, _ := b.caches.overlay.Get(k); len(e.Object) == 0 || strings.Contains(string(e.Object), "424242") {
 				b.Errorf("kept: %s", e.Object)
@@ -376,7 +377,7 @@ func TestContinuedListIsTheServers(t *testing.T) {
 		for _, query := range []url.Values{
 			{"continue": {"x"}}, {"resourceVersion": {"5"}}, {"shardSelector": {"x"}}, {"fieldSelector": {"spec.nodeName=x"}},
 		} {
-			r := request(kube.VerbList, "", "")
+			r := request(wire.VerbList, "", "")
 			r.Query = query
 			if b.must(r).Cached {
 				b.Errorf("%v was answered by the cache", query)
@@ -389,9 +390,9 @@ func TestContinuedListIsTheServers(t *testing.T) {
 func TestWrittenObjectsArePrivate(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
-		answer := b.must(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+		answer := b.must(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		clear(answer.Body)
-		first := b.must(request(kube.VerbGet, "a", ""))
+		first := b.must(request(wire.VerbGet, "a", ""))
 		clear(first.Body)
 		b.checkReads(0)
 	})
@@ -402,15 +403,15 @@ func TestWrittenObjectsArePrivate(t *testing.T) {
 func TestScopeThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
-		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		b.catchUp()
-		b.client = b.caches.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.Verb == kube.VerbList && r.Query.Get("limit") == "1" {
-				return nil, &kube.Error{Code: http.StatusServiceUnavailable}
+		b.client = b.caches.Handler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+			if r.Verb == wire.VerbList && r.Query.Get("limit") == "1" {
+				return nil, &wire.Error{Code: http.StatusServiceUnavailable}
 			}
 			return b.server.Do(ctx, r)
 		}))
-		b.must(request(kube.VerbDeleteCollection, "", ""))
+		b.must(request(wire.VerbDeleteCollection, "", ""))
 		b.checkReads(4)
 	})
 }
@@ -426,7 +427,7 @@ func TestDoubtsGoWithoutWrites(t *testing.T) {
 		synctest.Wait()
 		const n = 1000
 		for i := range n {
-			f.cache.Doubt(kube.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
+			f.cache.Doubt(wire.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
 		}
 		time.Sleep(24 * time.Hour)
 		if left := f.cache.overlay.Len(); left > 100 {
@@ -449,16 +450,16 @@ func TestWritesGoWhileAStreamIsNotSynced(t *testing.T) {
 		const n = 1000
 		for i := range n {
 			name := "o-" + time.Duration(i).String()
-			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+			if _, err := f.do(f.handler, wire.VerbPatch, name); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
-			if _, err := f.do(f.server, kube.VerbDelete, name); err != nil {
+			if _, err := f.do(f.server, wire.VerbDelete, name); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(time.Hour)
-		if _, err := f.do(f.handler, kube.VerbPatch, "last"); err != nil { // a write sweeps
+		if _, err := f.do(f.handler, wire.VerbPatch, "last"); err != nil { // a write sweeps
 			t.Fatal(err)
 		}
 		if left := f.cache.overlay.Len(); left > 100 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // podPhase is what a controller may need of a Pod.
@@ -21,7 +22,7 @@ type podPhase struct {
 	} `json:"status"`
 }
 
-func (podPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
+func (podPhase) Projection() (wire.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
 
 // projected is a Cache on a fake API server that watches podPhase, or whole Pods.
 type projected struct {
@@ -31,7 +32,7 @@ type projected struct {
 	client *kube.Client
 }
 
-func newProjected(t *testing.T, streams ...[]kube.Stream) *projected {
+func newProjected(t *testing.T, streams ...[]wire.Stream) *projected {
 	p := &projected{T: t, server: fakeserver.New()}
 	p.cache = New(p.server)
 	t.Cleanup(p.cache.Close)
@@ -55,7 +56,7 @@ func (p *projected) requireRequests(n int, what string) {
 	synctest.Wait()
 	sent := []string{}
 	for _, e := range p.server.Requests() {
-		if e.Request.Verb != kube.VerbWatch {
+		if e.Request.Verb != wire.VerbWatch {
 			sent = append(sent, string(e.Request.Verb))
 		}
 	}
@@ -65,7 +66,7 @@ func (p *projected) requireRequests(n int, what string) {
 	}
 }
 
-func streamsOf[T any, P kube.ObjectOf[T]](t *testing.T) []kube.Stream {
+func streamsOf[T any, P kube.ObjectOf[T]](t *testing.T) []wire.Stream {
 	streams, err := kube.Everywhere[T, P](kube.NewClientFromHandler(nil)).Streams()
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // state is one version of an object of an recordingServer.
@@ -63,7 +64,7 @@ type recordingServer struct {
 	// grace period.
 	services, pods bool
 	// done holds the effects of each write.
-	done map[*kube.Request][]effect
+	done map[*wire.Request][]effect
 	// requests counts the requests that were not for a stream.
 	requests int
 }
@@ -84,21 +85,21 @@ type logged struct {
 // modelWatch is a watch with the events that were not delivered yet.
 type modelWatch struct {
 	feed    *feed
-	r       *kube.Request
+	r       *wire.Request
 	pending []string
 }
 
 func newRecordingServer(random *rand.Rand) *recordingServer {
 	return &recordingServer{
 		random: random, version: 100, objects: make(map[kube.Key]*state), history: make(map[kube.Key][]moment),
-		watches: make(map[*modelWatch]bool), done: make(map[*kube.Request][]effect),
+		watches: make(map[*modelWatch]bool), done: make(map[*wire.Request][]effect),
 	}
 }
 
 // streamHandler returns the handler for streams. Its requests are not counted, and do not fail.
-func (s *recordingServer) streamHandler() kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-		if r.Verb == kube.VerbWatch {
+func (s *recordingServer) streamHandler() wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+		if r.Verb == wire.VerbWatch {
 			return s.watch(r)
 		}
 		response, _, err := s.serve(r)
@@ -107,21 +108,21 @@ func (s *recordingServer) streamHandler() kube.Handler {
 	})
 }
 
-func (s *recordingServer) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
+func (s *recordingServer) Do(_ context.Context, r *wire.Request) (*wire.Response, error) {
 	s.delay()
 	s.mu.Lock()
 	s.requests++
 	fault := s.random != nil && r.Verb.IsWrite() && s.random.IntN(8) == 0
 	executed := !fault || s.random.IntN(2) == 0
 	s.mu.Unlock()
-	var response *kube.Response
+	var response *wire.Response
 	var err error
 	if executed {
 		response, _, err = s.serve(r)
 	}
 	s.delay()
 	if fault {
-		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 	}
 	return response, err
 }
@@ -137,7 +138,7 @@ func (s *recordingServer) delay() {
 	time.Sleep(time.Duration(d) * time.Millisecond)
 }
 
-func (s *recordingServer) watch(r *kube.Request) (*kube.Response, error) {
+func (s *recordingServer) watch(r *wire.Request) (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &modelWatch{r: r}
@@ -164,7 +165,7 @@ func (s *recordingServer) watch(r *kube.Request) (*kube.Response, error) {
 		}
 	}
 	s.watches[w] = true
-	return &kube.Response{Code: 200, Stream: w.feed}, nil
+	return &wire.Response{Code: 200, Stream: w.feed}, nil
 }
 
 func (w *modelWatch) add(kind string, k kube.Key, o state) {
@@ -217,8 +218,8 @@ func (s *recordingServer) cut(lose bool, pick func() bool) {
 }
 
 // json returns the object in the version and the form that r asks for.
-func (o state) json(r *kube.Request) []byte {
-	if r.Representation == kube.MetadataOnly {
+func (o state) json(r *wire.Request) []byte {
+	if r.Representation == wire.MetadataOnly {
 		b, _ := kube.Marshal(map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Metadata})
 		return b
 	}
@@ -229,8 +230,8 @@ func (o state) json(r *kube.Request) []byte {
 	return b
 }
 
-func refusal(r *kube.Request, code int, reason metav1.StatusReason) error {
-	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: code, Answer: metav1.Status{
+func refusal(r *wire.Request, code int, reason metav1.StatusReason) error {
+	return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: code, Answer: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason),
 		Details: &metav1.StatusDetails{Name: r.Name},
 	}}
@@ -262,7 +263,7 @@ func (s *recordingServer) storeLocked(k kube.Key, o *state, last state) {
 }
 
 // serve executes a request, and returns the version after it.
-func (s *recordingServer) serve(r *kube.Request) (*kube.Response, int, error) {
+func (s *recordingServer) serve(r *wire.Request) (*wire.Response, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := len(s.log)
@@ -276,14 +277,14 @@ func (s *recordingServer) serve(r *kube.Request) (*kube.Response, int, error) {
 }
 
 // recordEffect records that all past changes of k precede the end of r.
-func (s *recordingServer) recordEffect(r *kube.Request, k kube.Key) {
+func (s *recordingServer) recordEffect(r *wire.Request, k kube.Key) {
 	s.done[r] = append(s.done[r], effect{k, s.version})
 }
 
-func (s *recordingServer) serveLocked(r *kube.Request) (*kube.Response, error) {
+func (s *recordingServer) serveLocked(r *wire.Request) (*wire.Response, error) {
 	k := kube.Key{Namespace: r.Namespace, Name: r.Name}
 	now := s.objects[k]
-	ok := func(o state) (*kube.Response, error) { return &kube.Response{Code: 200, Body: o.json(r)}, nil }
+	ok := func(o state) (*wire.Response, error) { return &wire.Response{Code: 200, Body: o.json(r)}, nil }
 	var body struct {
 		Metadata struct {
 			Name         string            `json:"name"`
@@ -301,13 +302,13 @@ func (s *recordingServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 			panic(err)
 		}
 	}
-	if now == nil && r.Name != "" && !(r.Verb == kube.VerbPatch && r.ContentType == kube.ContentApply && r.Subresource == "") {
+	if now == nil && r.Name != "" && !(r.Verb == wire.VerbPatch && r.ContentType == wire.ContentApply && r.Subresource == "") {
 		return nil, refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
 	switch {
-	case r.Verb == kube.VerbGet:
+	case r.Verb == wire.VerbGet:
 		return ok(*now)
-	case r.Verb == kube.VerbList:
+	case r.Verb == wire.VerbList:
 		items := []jsontext.Value{}
 		for key, o := range s.objects {
 			if r.Namespace == "" || r.Namespace == key.Namespace {
@@ -318,30 +319,30 @@ func (s *recordingServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 			}
 		}
 		b, _ := kube.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
-		return &kube.Response{Code: 200, Body: b}, nil
-	case r.Verb == kube.VerbDeleteCollection:
+		return &wire.Response{Code: 200, Body: b}, nil
+	case r.Verb == wire.VerbDeleteCollection:
 		for key, o := range maps.Clone(s.objects) {
 			if r.Namespace == key.Namespace {
 				s.delete(key, *o)
 			}
 		}
-		return &kube.Response{Code: 200, Body: []byte(`{"kind":"List"}`)}, nil
+		return &wire.Response{Code: 200, Body: []byte(`{"kind":"List"}`)}, nil
 	case r.Subresource == "eviction":
 		s.delete(k, *now)
-		return &kube.Response{Code: 201, Body: []byte(`{"kind":"Status","status":"Success"}`)}, nil
-	case r.Verb == kube.VerbDelete:
+		return &wire.Response{Code: 201, Body: []byte(`{"kind":"Status","status":"Success"}`)}, nil
+	case r.Verb == wire.VerbDelete:
 		gone, left := s.delete(k, *now)
 		if left || s.services {
 			return ok(gone)
 		}
-		return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","status":"Success","details":{"uid":%q}}`, gone.Metadata.UID)}, nil
+		return &wire.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","status":"Success","details":{"uid":%q}}`, gone.Metadata.UID)}, nil
 	}
 	if now != nil && (body.Metadata.UID != "" && body.Metadata.UID != now.Metadata.UID || body.Metadata.Version != "" && body.Metadata.Version != now.Metadata.Version) {
 		return nil, refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
 	}
 	var o state
 	switch {
-	case r.Verb == kube.VerbCreate:
+	case r.Verb == wire.VerbCreate:
 		s.made++
 		k.Name = body.Metadata.Name
 		if k.Name == "" {
@@ -382,7 +383,7 @@ func (s *recordingServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 	s.storeLocked(k, &o, o)
 	if r.Subresource == "scale" {
 		b, _ := kube.Marshal(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": o.Metadata, "spec": map[string]any{"replicas": o.Spec}})
-		return &kube.Response{Code: 200, Body: b}, nil
+		return &wire.Response{Code: 200, Body: b}, nil
 	}
 	return ok(o)
 }

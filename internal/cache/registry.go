@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // registry holds the open streams of a Cache. All methods can be used concurrently.
@@ -25,7 +25,7 @@ type registry struct {
 }
 
 // subscribe adds sub to the stream id. If the stream is not open, begin makes it.
-func (r *registry) subscribe(ctx context.Context, id kube.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
+func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isClosed {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // follower is a Cache on a fake API server, with a stream of webApps that is recorded.
@@ -20,7 +21,7 @@ type follower struct {
 	*testing.T
 	server  *fakeserver.Server
 	cache   *Cache
-	handler kube.Handler
+	handler wire.Handler
 	stream  *fakeserver.Stream
 	// mu guards changes, which other streams of the cache add to as well.
 	mu      sync.Mutex
@@ -50,10 +51,10 @@ func newFollower(t *testing.T) *follower {
 }
 
 // do sends a request through h.
-func (f *follower) do(h kube.Handler, verb kube.Verb, name string) (*kube.Response, error) {
-	r := &kube.Request{Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name}
-	if verb == kube.VerbPatch {
-		r.ContentType, r.Query = kube.ContentApply, map[string][]string{"fieldManager": {"test"}, "force": {"true"}}
+func (f *follower) do(h wire.Handler, verb wire.Verb, name string) (*wire.Response, error) {
+	r := &wire.Request{Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name}
+	if verb == wire.VerbPatch {
+		r.ContentType, r.Query = wire.ContentApply, map[string][]string{"fieldManager": {"test"}, "force": {"true"}}
 		r.Body = fmt.Appendf(nil, `{"metadata":{"name":%q},"spec":{"size":1}}`, name)
 	}
 	return h.Do(f.Context(), r)
@@ -72,7 +73,7 @@ func (f *follower) check(want ...string) {
 
 // openSecond opens another stream of f's cache. The returned function checks the changes of that stream
 // since the last check, each by its type and name.
-func (f *follower) openSecond(s kube.Stream) (check func(want ...string)) {
+func (f *follower) openSecond(s wire.Stream) (check func(want ...string)) {
 	var mu sync.Mutex
 	var changes []string
 	open(f.T, f.Context(), f.cache, s, func(c Change) {
@@ -105,11 +106,11 @@ func TestRelistOfAFieldSelector(t *testing.T) {
 		stream := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, FieldSelector: "metadata.name=a"})
 		stream.Freeze()
 		for _, name := range []string{"a", "b"} {
-			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+			if _, err := f.do(f.handler, wire.VerbPatch, name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := f.do(f.server, kube.VerbDelete, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbDelete, "a"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Compact()
@@ -131,18 +132,18 @@ func TestDeletionOfAnObjectThatOnlyTheProgramsOwnWriteShowed(t *testing.T) {
 		f.stream.Refuse(http.StatusServiceUnavailable, "")
 		f.stream.Cut()
 		for _, name := range []string{"kept", "deleted"} {
-			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+			if _, err := f.do(f.handler, wire.VerbPatch, name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := f.do(f.server, kube.VerbDelete, "deleted"); err != nil {
+		if _, err := f.do(f.server, wire.VerbDelete, "deleted"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Compact()
 		f.stream.Allow()
 		time.Sleep(time.Minute)
 		f.check("Added kept", "Deleted deleted")
-		if _, err := f.do(f.handler, kube.VerbGet, "deleted"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "deleted"); !kube.IsNotFound(err) {
 			t.Errorf("reading the deleted object: %v", err)
 		}
 	})
@@ -157,14 +158,14 @@ func TestDeletionOfAnObjectThatWasWrittenLongAgo(t *testing.T) {
 		f.check("Synced ")
 		f.stream.Refuse(http.StatusServiceUnavailable, "")
 		f.stream.Cut()
-		if _, err := f.do(f.handler, kube.VerbPatch, "deleted"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "deleted"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.do(f.server, kube.VerbDelete, "deleted"); err != nil {
+		if _, err := f.do(f.server, wire.VerbDelete, "deleted"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
-		if _, err := f.do(f.handler, kube.VerbPatch, "kept"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "kept"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Compact()
@@ -181,16 +182,16 @@ func TestDeletionOfAWrittenObjectThatWasReadLive(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*follower){
 		"by somebody else": func(f *follower) {
-			if _, err := f.do(f.server, kube.VerbDelete, "deleted"); err != nil {
+			if _, err := f.do(f.server, wire.VerbDelete, "deleted"); err != nil {
 				f.Fatal(err)
 			}
 			time.Sleep(2 * time.Minute) // the program's own write is too old to be read
-			if _, err := f.do(f.handler, kube.VerbGet, "deleted"); !kube.IsNotFound(err) {
+			if _, err := f.do(f.handler, wire.VerbGet, "deleted"); !kube.IsNotFound(err) {
 				f.Errorf("reading the deleted object: %v", err)
 			}
 		},
 		"by the program": func(f *follower) {
-			if _, err := f.do(f.handler, kube.VerbDelete, "deleted"); err != nil {
+			if _, err := f.do(f.handler, wire.VerbDelete, "deleted"); err != nil {
 				f.Fatal(err)
 			}
 		},
@@ -202,7 +203,7 @@ func TestDeletionOfAWrittenObjectThatWasReadLive(t *testing.T) {
 				f.check("Synced ")
 				f.stream.Refuse(http.StatusServiceUnavailable, "")
 				f.stream.Cut()
-				if _, err := f.do(f.handler, kube.VerbPatch, "deleted"); err != nil {
+				if _, err := f.do(f.handler, wire.VerbPatch, "deleted"); err != nil {
 					t.Fatal(err)
 				}
 				remove(f)
@@ -232,17 +233,17 @@ func TestReplacementOfAnObjectThatOnlyTheProgramsOwnWriteShowed(t *testing.T) {
 				f.check("Synced ")
 				f.stream.Refuse(http.StatusServiceUnavailable, "")
 				f.stream.Cut()
-				if _, err := f.do(f.handler, kube.VerbPatch, "replaced"); err != nil {
+				if _, err := f.do(f.handler, wire.VerbPatch, "replaced"); err != nil {
 					t.Fatal(err)
 				}
-				for _, verb := range []kube.Verb{kube.VerbDelete, kube.VerbPatch} {
+				for _, verb := range []wire.Verb{wire.VerbDelete, wire.VerbPatch} {
 					if _, err := f.do(f.server, verb, "replaced"); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if read {
 					time.Sleep(2 * time.Minute)
-					if _, err := f.do(f.handler, kube.VerbGet, "replaced"); err != nil {
+					if _, err := f.do(f.handler, wire.VerbGet, "replaced"); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -268,7 +269,7 @@ func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
 		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
 		selecting.Refuse(http.StatusServiceUnavailable, "")
 		selecting.Cut()
-		if _, err := f.do(f.handler, kube.VerbPatch, "unlabelled"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "unlabelled"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Compact()
@@ -283,10 +284,10 @@ func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
 // the last write had no such labels.
 func TestObjectThatMatchedWhileTheStreamWasAwayHasVanished(t *testing.T) {
 	t.Parallel()
-	patch := func(h kube.Handler, body string) error {
-		_, err := h.Do(t.Context(), &kube.Request{
-			Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
-			ContentType: kube.ContentMergePatch, Body: []byte(body),
+	patch := func(h wire.Handler, body string) error {
+		_, err := h.Do(t.Context(), &wire.Request{
+			Verb: wire.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+			ContentType: wire.ContentMergePatch, Body: []byte(body),
 		})
 		return err
 	}
@@ -302,9 +303,9 @@ func TestObjectThatMatchedWhileTheStreamWasAwayHasVanished(t *testing.T) {
 		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
 		selecting.Refuse(http.StatusServiceUnavailable, "")
 		selecting.Cut()
-		_, err := f.do(f.handler, kube.VerbPatch, "a")
+		_, err := f.do(f.handler, wire.VerbPatch, "a")
 		for _, write := range []struct {
-			handler kube.Handler
+			handler wire.Handler
 			body    string
 		}{
 			{f.handler, `{"metadata":{"labels":{"a":"b","n":"1"}}}`},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Regression: a backup was restored. One stream found that out when the server had already passed the version of
@@ -28,9 +29,9 @@ func TestRestorationListsAStoreThatTheServerHasPassed(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		at := func(name string) *kube.Request {
-			return &kube.Request{
-				Verb: kube.VerbPatch, Resource: other.Resource, Namespace: "ns", Name: name, ContentType: kube.ContentApply,
+		at := func(name string) *wire.Request {
+			return &wire.Request{
+				Verb: wire.VerbPatch, Resource: other.Resource, Namespace: "ns", Name: name, ContentType: wire.ContentApply,
 				Query: map[string][]string{"fieldManager": {"test"}, "force": {"true"}}, Body: []byte(`{"metadata":{"name":"` + name + `"},"spec":{"size":1}}`),
 			}
 		}
@@ -52,7 +53,7 @@ func TestRestorationListsAStoreThatTheServerHasPassed(t *testing.T) {
 			t.Fatal("the restoration was not found")
 		}
 		get := at("lost")
-		get.Verb, get.Query, get.Body = kube.VerbGet, nil, nil
+		get.Verb, get.Query, get.Body = wire.VerbGet, nil, nil
 		if response, err := f.handler.Do(t.Context(), get); !kube.IsNotFound(err) {
 			t.Errorf("ten minutes after the restoration was published, a read returns what it has undone: %v, cached %v", err, response != nil && response.Cached)
 		}
@@ -74,13 +75,13 @@ func TestContradictionListsTheStreamsOfOtherKinds(t *testing.T) {
 				restored.Add(1)
 			}
 		})
-		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "a"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		at := func(name string) *kube.Request {
-			return &kube.Request{
-				Verb: kube.VerbPatch, Resource: other.Resource, Namespace: "ns", Name: name, ContentType: kube.ContentApply,
+		at := func(name string) *wire.Request {
+			return &wire.Request{
+				Verb: wire.VerbPatch, Resource: other.Resource, Namespace: "ns", Name: name, ContentType: wire.ContentApply,
 				Query: map[string][]string{"fieldManager": {"test"}, "force": {"true"}}, Body: []byte(`{"metadata":{"name":"` + name + `"},"spec":{"size":1}}`),
 			}
 		}
@@ -93,14 +94,14 @@ func TestContradictionListsTheStreamsOfOtherKinds(t *testing.T) {
 		f.server.Restore(backup)
 		f.server.Advance(1000)
 		time.Sleep(2 * time.Second)
-		if _, err := f.do(f.server, kube.VerbPatch, "new"); err != nil { // new events end the probes
+		if _, err := f.do(f.server, wire.VerbPatch, "new"); err != nil { // new events end the probes
 			t.Fatal(err)
 		}
 		if _, err := f.server.Do(t.Context(), at("new")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if _, err := f.do(f.handler, kube.VerbPatch, "a"); err != nil { // an apply that changes nothing any more
+		if _, err := f.do(f.handler, wire.VerbPatch, "a"); err != nil { // an apply that changes nothing any more
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -108,7 +109,7 @@ func TestContradictionListsTheStreamsOfOtherKinds(t *testing.T) {
 			t.Fatal("the restoration was not found")
 		}
 		get := at("lost")
-		get.Verb, get.Query, get.Body = kube.VerbGet, nil, nil
+		get.Verb, get.Query, get.Body = wire.VerbGet, nil, nil
 		if response, err := f.handler.Do(t.Context(), get); !kube.IsNotFound(err) {
 			t.Errorf("ten minutes after the restoration was published, a read of another kind returns what it has undone: %v, cached %v", err, response != nil && response.Cached)
 		}
@@ -122,7 +123,7 @@ func TestAggregatedServerThatBeginsAnewIsNoRestorationOfTheCluster(t *testing.T)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		core, aggregated := fakeserver.New(), fakeserver.New()
-		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Resource.Plural == "others" {
 				return aggregated.Do(ctx, r)
 			}
@@ -171,11 +172,11 @@ func TestServerThatContradictsItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollower(t)
-		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "a"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		response, err := f.do(f.server, kube.VerbGet, "a")
+		response, err := f.do(f.server, wire.VerbGet, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +184,7 @@ func TestServerThatContradictsItself(t *testing.T) {
 		relabel(t, f, `"n":"1"`)
 		synctest.Wait()
 		var restored, reported atomic.Int32
-		c := New(f.server, OnError(func(kube.Stream, error) { reported.Add(1) }))
+		c := New(f.server, OnError(func(wire.Stream, error) { reported.Add(1) }))
 		t.Cleanup(c.Close)
 		open(t, t.Context(), c, webApps, func(Change) {})
 		other := webApps
@@ -194,15 +195,15 @@ func TestServerThatContradictsItself(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		lagging := c.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.Verb == kube.VerbPatch {
-				return &kube.Response{Code: http.StatusOK, Body: former}, nil // an apply that changes nothing
+		lagging := c.Handler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+			if r.Verb == wire.VerbPatch {
+				return &wire.Response{Code: http.StatusOK, Body: former}, nil // an apply that changes nothing
 			}
 			return f.server.Do(ctx, r)
 		}))
 		f.server.ForgetRequests()
 		for range 3 * 60 * 6 {
-			if _, err := f.do(lagging, kube.VerbPatch, "a"); err != nil {
+			if _, err := f.do(lagging, wire.VerbPatch, "a"); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second)
@@ -224,9 +225,9 @@ func TestServerThatContradictsItself(t *testing.T) {
 // relabel sends a change of the labels of the object a, as somebody else.
 func relabel(t *testing.T, f *follower, labels string) {
 	t.Helper()
-	_, err := f.server.Do(t.Context(), &kube.Request{
-		Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
-		ContentType: kube.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{` + labels + `}}}`),
+	_, err := f.server.Do(t.Context(), &wire.Request{
+		Verb: wire.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+		ContentType: wire.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{` + labels + `}}}`),
 	})
 	if err != nil {
 		t.Fatal(err)

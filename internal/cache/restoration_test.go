@@ -14,6 +14,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Regression: after the restoration of a backup, reads went on to return what this program had
@@ -25,19 +26,19 @@ func TestRestorationUndoesOwnWrites(t *testing.T) {
 		backup := f.server.Snapshot()
 		f.server.Advance(1000)
 		f.check("Synced ")
-		if _, err := f.do(f.server, kube.VerbPatch, "seen"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "seen"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		f.stream.Freeze()
-		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "written"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Restore(backup)
 		f.stream.Thaw()
 		time.Sleep(50 * time.Second)
 		f.check("Added seen", "Deleted seen", "Deleted written", "Restored ")
-		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "written"); !kube.IsNotFound(err) {
 			t.Errorf("reading what the restoration has undone: %v", err)
 		}
 	})
@@ -55,7 +56,7 @@ func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 		synctest.Wait()
 		backup := f.server.Snapshot()
 		f.server.Advance(1000)
-		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "a"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -67,11 +68,11 @@ func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 		f.server.Restore(backup)
 		time.Sleep(time.Minute)
 		live := 0
-		h := f.cache.View(sub).Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		h := f.cache.View(sub).Handler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			live++
 			return f.server.Do(ctx, r)
 		}))
-		if _, err := f.do(h, kube.VerbGet, "a"); !kube.IsNotFound(err) || live != 1 {
+		if _, err := f.do(h, wire.VerbGet, "a"); !kube.IsNotFound(err) || live != 1 {
 			t.Errorf("reading what the restoration has undone: %v, %d live reads", err, live)
 		}
 	})
@@ -101,7 +102,7 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 		f.server.Restore(backup)
 		selecting.Delay(8 * time.Second)
 		time.Sleep(16 * time.Second) // the probe has led to a list, whose end is under way
-		if _, err := f.do(f.server, kube.VerbPatch, "new"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "new"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -114,7 +115,7 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 			t.Errorf("the other subscriber received %d restorations, want one for each list", n)
 		}
 		f.server.ForgetRequests()
-		if _, err := f.do(f.handler, kube.VerbGet, "new"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbGet, "new"); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range f.server.Requests() {
@@ -132,28 +133,28 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 		other := webApps
 		other.Resource.Plural, other.Resource.Kind = "others", "Other"
 		open(t, t.Context(), f.cache, other, func(Change) {})
-		if _, err := f.do(f.server, kube.VerbPatch, "deleted"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "deleted"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		backup := f.server.Snapshot()
 		f.server.Advance(1000)
 		f.stream.Freeze()
-		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "written"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Stream(fakeserver.StreamID{Plural: "others"}).Bookmark()
 		synctest.Wait()
-		if _, err := f.do(f.handler, kube.VerbDelete, "deleted"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbDelete, "deleted"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Restore(backup)
 		f.stream.Thaw()
 		time.Sleep(30 * time.Second)
-		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "written"); !kube.IsNotFound(err) {
 			t.Errorf("reading what the restoration has undone: %v", err)
 		}
-		if _, err := f.do(f.handler, kube.VerbGet, "deleted"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbGet, "deleted"); err != nil {
 			t.Errorf("reading an object whose deletion was undone: %v", err)
 		}
 	})
@@ -166,15 +167,15 @@ func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollower(t)
-		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "a"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		backup := f.server.Snapshot()
 		f.server.Advance(1000)
-		label := &kube.Request{
-			Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
-			ContentType: kube.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{"lost":"yes"}}}`),
+		label := &wire.Request{
+			Verb: wire.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+			ContentType: wire.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{"lost":"yes"}}}`),
 		}
 		if _, err := f.server.Do(t.Context(), label); err != nil {
 			t.Fatal(err)
@@ -201,13 +202,13 @@ func TestEndOfAWatchPutsWritesThatItHasNotShownInDoubt(t *testing.T) {
 		backup := f.server.Snapshot()
 		f.server.Advance(1000)
 		f.stream.Freeze()
-		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "written"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Restore(backup)
 		f.stream.Thaw()
 		time.Sleep(5 * time.Second)
-		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
+		if _, err := f.do(f.handler, wire.VerbGet, "written"); !kube.IsNotFound(err) {
 			t.Errorf("reading what the restoration has undone: %v", err)
 		}
 	})
@@ -238,7 +239,7 @@ func TestLossOfAWriteThatNoWatchHasShownIsFound(t *testing.T) {
 		}, want: []string{"Deleted written", "Restored "}},
 		"by a change of another object that passes the version": {lead: 1, after: func(f *follower) {
 			for _, name := range []string{"x", "y"} {
-				if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
+				if _, err := f.do(f.server, wire.VerbPatch, name); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -256,7 +257,7 @@ func TestLossOfAWriteThatNoWatchHasShownIsFound(t *testing.T) {
 				backup := f.server.Snapshot()
 				f.server.Advance(test.lead)
 				f.stream.Freeze()
-				if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+				if _, err := f.do(f.handler, wire.VerbPatch, "written"); err != nil {
 					t.Fatal(err)
 				}
 				f.server.Restore(backup)
@@ -280,11 +281,11 @@ func TestWritesThatTheWatchShowsAreNoLoss(t *testing.T) {
 		f.check("Synced ")
 		f.stream.Freeze()
 		for _, name := range []string{"a", "b", "a", "c"} { // the second write of a changes nothing
-			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+			if _, err := f.do(f.handler, wire.VerbPatch, name); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := f.do(f.server, kube.VerbDelete, "b"); err != nil {
+		if _, err := f.do(f.server, wire.VerbDelete, "b"); err != nil {
 			t.Fatal(err)
 		}
 		f.stream.Cut()
@@ -309,11 +310,11 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollower(t)
 		metadata := webApps
-		metadata.Representation = kube.MetadataOnly
+		metadata.Representation = wire.MetadataOnly
 		check := f.openSecond(metadata)
-		away := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, Representation: kube.MetadataOnly})
+		away := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, Representation: wire.MetadataOnly})
 		away.Freeze()
-		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "written"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -325,7 +326,7 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 		f.server.Restore(backup)
 		time.Sleep(30 * time.Second)
 		f.check("Synced ", "Added written", "Restored ")
-		if _, err := f.do(f.server, kube.VerbDelete, "written"); err != nil {
+		if _, err := f.do(f.server, wire.VerbDelete, "written"); err != nil {
 			t.Fatal(err)
 		}
 		f.server.Compact()
@@ -344,7 +345,7 @@ func TestAnswerThatTheStoreShouldShowIsAContradiction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFollower(t)
-		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+		if _, err := f.do(f.server, wire.VerbPatch, "a"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -354,15 +355,15 @@ func TestAnswerThatTheStoreShouldShowIsAContradiction(t *testing.T) {
 		synctest.Wait()
 		f.server.Restore(backup)
 		f.stream.Refuse(http.StatusServiceUnavailable, "")
-		label := &kube.Request{
-			Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
-			ContentType: kube.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{"new":"yes"}}}`),
+		label := &wire.Request{
+			Verb: wire.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+			ContentType: wire.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{"new":"yes"}}}`),
 		}
 		if _, err := f.handler.Do(t.Context(), label); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			response, err := f.do(f.handler, kube.VerbGet, "a")
+			response, err := f.do(f.handler, wire.VerbGet, "a")
 			if err != nil || !strings.Contains(string(response.Body), `"new"`) {
 				t.Errorf("the program does not read what it has written: %v", err)
 			}
@@ -377,24 +378,24 @@ func TestRemovedKindIsNoRestoration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := fakeserver.New()
 		var absent atomic.Bool
-		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			switch {
 			case r.Resource.Plural == "": // discovery
 				if r.Resource.Version == "" {
-					return &kube.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIGroupList","groups":[]}`)}, nil
+					return &wire.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIGroupList","groups":[]}`)}, nil
 				}
 				if absent.Load() {
-					return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+					return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
 				}
 				body, err := kube.Marshal(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: webApps.Resource.Plural, Kind: "WebApp", Namespaced: true}}})
-				return &kube.Response{Code: http.StatusOK, Body: body}, err
+				return &wire.Response{Code: http.StatusOK, Body: body}, err
 			case absent.Load() && r.Resource.Plural == webApps.Resource.Plural:
-				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+				return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
 			}
 			return server.Do(ctx, r)
 		})
 		var errs []string
-		c := New(h, OnError(func(_ kube.Stream, err error) { errs = append(errs, err.Error()) }))
+		c := New(h, OnError(func(_ wire.Stream, err error) { errs = append(errs, err.Error()) }))
 		t.Cleanup(c.Close)
 		id := webApps
 		id.IfServed = true
@@ -411,7 +412,7 @@ func TestRemovedKindIsNoRestoration(t *testing.T) {
 		stream := server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural})
 		stream.Freeze()
 		f := &follower{T: t, server: server, cache: c, handler: c.Handler(h)}
-		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+		if _, err := f.do(f.handler, wire.VerbPatch, "written"); err != nil {
 			t.Fatal(err)
 		}
 		server.Advance(10)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // server is a fake API server with the objects of one kind. The test stores their texts.
 type server struct {
 	*fakeserver.Server
-	resource kube.Resource
+	resource wire.Resource
 	// stream is the stream of all objects of the kind.
 	stream *fakeserver.Stream
 
@@ -22,7 +23,7 @@ type server struct {
 	texts map[kube.Key]string
 }
 
-func newServer(r kube.Resource) *server {
+func newServer(r wire.Resource) *server {
 	s := &server{Server: fakeserver.New(), resource: r, texts: make(map[kube.Key]string)}
 	s.stream = s.Stream(fakeserver.StreamID{Plural: r.Plural})
 	return s
@@ -70,7 +71,7 @@ func (s *server) loseHistory() {
 // watchRequests returns the number of watches that were asked for.
 func (s *server) watchRequests() (n int) {
 	for _, e := range s.Requests() {
-		if e.Request.Verb == kube.VerbWatch {
+		if e.Request.Verb == wire.VerbWatch {
 			n++
 		}
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
 	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Store holds the objects of one stream. All methods can be used concurrently; reads wait
 // neither for compression nor for each other. Only the stream changes it.
 type Store struct {
-	stream   kube.Stream
+	stream   wire.Stream
 	objects  *store.Store
 	progress *progress.Progress
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
@@ -37,12 +38,12 @@ type Filter struct {
 	Owner types.UID
 	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
 	// must have returned for an object. An object for which the function panicked matches.
-	Index kube.ObjectIndex
+	Index wire.Index
 	Value string
 }
 
 // Stream returns the stream that the store holds.
-func (s *Store) Stream() kube.Stream { return s.stream }
+func (s *Store) Stream() wire.Stream { return s.stream }
 
 // Get returns the object of the key k, and whether the store has it. The Cluster of k does not count.
 func (s *Store) Get(k kube.Key) (Object, bool) {
@@ -74,7 +75,7 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 // block. A panic in it is reported to [OnError], and then the object counts as if it had every value: see
 // [Filter]. The index can be used once Index has returned. Adding an index twice has no effect. Index returns
 // an error if x is not an index of the stream's kind, or if the stream holds metadata only.
-func (s *Store) Index(x kube.ObjectIndex) error {
+func (s *Store) Index(x wire.Index) error {
 	if err := x.Check(s.stream.Resource, s.stream.Representation); err != nil {
 		return fmt.Errorf("%s: %w", s.stream, err)
 	}

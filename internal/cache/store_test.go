@@ -10,12 +10,13 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	var reports []error
-	s := alone(webApps, OnError(func(_ kube.Stream, err error) { reports = append(reports, err) }))
+	s := alone(webApps, OnError(func(_ wire.Stream, err error) { reports = append(reports, err) }))
 	insert := func(k kube.Key, version int) {
 		s.apply(changeOf(small(k, "u", "")(version)))
 		s.reportFailures()
@@ -37,7 +38,7 @@ func TestIndex(t *testing.T) {
 		t.Errorf("an index of pods: %v", err)
 	}
 	metadata := webApps
-	metadata.Representation = kube.MetadataOnly
+	metadata.Representation = wire.MetadataOnly
 	if err := alone(metadata).store.Index(byName); err == nil || !strings.Contains(err.Error(), "looks at more than the metadata") {
 		t.Errorf("an index of metadata: %v", err)
 	}

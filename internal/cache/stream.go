@@ -13,10 +13,11 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
-// stream follows one kube.Stream, keeps its store and publishes its changes, in one goroutine. Each
+// stream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
 // subscriber that joins late has one more goroutine, until it has caught up.
 //
 //	watch.Change   from package watch: a key, a version, and the JSON of the server
@@ -35,7 +36,7 @@ import (
 // recorder of restorations, and the overlay, which drops what all stores have observed.
 type stream struct {
 	shared
-	id        kube.Stream
+	id        wire.Stream
 	store     *Store
 	updater   *updater
 	published publisher
@@ -53,7 +54,7 @@ type stream struct {
 
 // shared holds what the streams of a Cache have in common.
 type shared struct {
-	handler      kube.Handler
+	handler      wire.Handler
 	options      options
 	streams      *registry
 	overlay      *programOverlay
@@ -76,7 +77,7 @@ func (c *counts) lastEventTime() time.Time {
 
 // Stats are the numbers of one stream.
 type Stats struct {
-	Stream kube.Stream
+	Stream wire.Stream
 	// Synced reports whether the stream has been listed.
 	Synced bool
 	// Watching reports whether the watch is open, or there is nothing to watch because the server does not serve
@@ -103,7 +104,7 @@ type Stats struct {
 	DecodeFailures uint64
 }
 
-func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream {
+func newStream(common shared, id wire.Stream, cancel context.CancelFunc) *stream {
 	s := &stream{shared: common, id: id, counts: &counts{}, cancel: cancel}
 	objects, writer := store.New(store.Options{
 		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
@@ -161,7 +162,7 @@ func (s *stream) apply(c watch.Change) {
 
 // applyError applies an error of the stream.
 func (s *stream) applyError(err error) {
-	if unreadable, ok := errors.AsType[*kube.DecodeError](err); ok {
+	if unreadable, ok := errors.AsType[*wire.DecodeError](err); ok {
 		s.updater.markUnreadable(unreadable)
 	} else {
 		s.counts.errors.Add(1)

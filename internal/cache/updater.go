@@ -7,13 +7,14 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
 // updater applies the changes of a watch to the store of one stream. It belongs to the goroutine of the
 // stream, and has no lock.
 type updater struct {
-	stream      kube.Stream
+	stream      wire.Stream
 	store       *Store
 	overlay     *programOverlay
 	writer      *store.Writer
@@ -101,7 +102,7 @@ func (u *updater) put(c watch.Change) {
 	if err != nil {
 		// The content is kept all the same: the older one would be wrong for certain.
 		u.counts.decodeFailures.Add(1)
-		u.recordFailure(&kube.DecodeError{Ref: u.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
+		u.recordFailure(&wire.DecodeError{Ref: u.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}
 	if before != nil && !before.IsSameObject(after) {
 		u.publishDeleted(before)
@@ -203,7 +204,7 @@ func (u *updater) publishDeleted(e *store.Entry) {
 }
 
 // markUnreadable records that a change could not be read.
-func (u *updater) markUnreadable(err *kube.DecodeError) {
+func (u *updater) markUnreadable(err *wire.DecodeError) {
 	u.writer.MarkUnreadable(err)
 	u.restoration.ForgetExpected() // the change may be an expected one
 	u.counts.decodeFailures.Add(1)
@@ -226,6 +227,6 @@ func (u *updater) takeRecovery() restoration.ListResult {
 	return recovery
 }
 
-func (u *updater) ref(c watch.Change) kube.Ref {
-	return kube.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
+func (u *updater) ref(c watch.Change) wire.Ref {
+	return wire.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }

@@ -2,7 +2,7 @@ package cache
 
 import (
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // View is the cache as one controller may see it. A View never answers from a store that is behind the
@@ -19,7 +19,7 @@ type View struct {
 }
 
 // Handler returns a handler like [Cache.Handler]. The reads of the handler use only stores that v may see.
-func (v *View) Handler(next kube.Handler) kube.Handler {
+func (v *View) Handler(next wire.Handler) wire.Handler {
 	return &handler{view: v, next: next, writer: writeHandler{view: v, next: next}}
 }
 
@@ -30,8 +30,8 @@ func (v *View) Handler(next kube.Handler) kube.Handler {
 // store of whole objects precedes a store of metadata. The state is not known if there is no such store, or
 // if a write has left the state in doubt. It is not known either while the watch is away: the store does not
 // change before another watch opens.
-func (v *View) KnownState(ref kube.Ref) KnownState {
-	for _, representation := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+func (v *View) KnownState(ref wire.Ref) KnownState {
+	for _, representation := range []wire.Representation{wire.Full, wire.MetadataOnly} {
 		if state := v.knownState(ref, representation); state.Known {
 			return state
 		}
@@ -39,7 +39,7 @@ func (v *View) KnownState(ref kube.Ref) KnownState {
 	return KnownState{}
 }
 
-func (v *View) knownState(ref kube.Ref, representation kube.Representation) KnownState {
+func (v *View) knownState(ref wire.Ref, representation wire.Representation) KnownState {
 	k := overlay.KeyOf(ref)
 	store, isPartial := v.storeFor(k, ref.Resource, representation, (*Store).isWatching)
 	if store == nil || !v.isWatching(k) {
@@ -100,7 +100,7 @@ func anyStore(*Store) bool { return true }
 // coveringStore returns a synced store that holds every object of r in a namespace, in the representation or
 // whole. v may see the store, and the store meets the condition. An empty namespace stands for all. A store
 // in exactly that representation comes first. coveringStore returns nil if there is no such store.
-func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, representation kube.Representation, condition func(*Store) bool) *Store {
+func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, representation wire.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""
 	}
@@ -110,7 +110,7 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) ||
 			s.store.selects() ||
 			s.id.Namespace != "" && s.id.Namespace != namespace ||
-			s.id.Representation != representation && s.id.Representation != kube.Full ||
+			s.id.Representation != representation && s.id.Representation != wire.Full ||
 			!s.store.Synced() || !v.isCurrent(s, namespace) || !condition(s.store) {
 			continue
 		}
@@ -125,13 +125,13 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 // store with every object of the kind and namespace comes first. Next comes a store with a selector that
 // contains the object, and then isPartial is true: an object that is not in such a store may exist all the same.
 // The store is nil if there is neither.
-func (v *View) storeFor(k overlay.Key, r kube.Resource, representation kube.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
+func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
 	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {
 		return store, false
 	}
 	for _, s := range v.overlay.streams.snapshot() {
 		if !s.store.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
-			s.id.Representation != representation && s.id.Representation != kube.Full ||
+			s.id.Representation != representation && s.id.Representation != wire.Full ||
 			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue
 		}
@@ -144,8 +144,8 @@ func (v *View) storeFor(k overlay.Key, r kube.Resource, representation kube.Repr
 
 // lookupMetadata returns the record that a read of the metadata would show. isPresent is false if
 // the read would show no object. ok is false if the read would need a request.
-func (v *View) lookupMetadata(k overlay.Key, r kube.Resource) (record Record, isPresent, ok bool) {
-	for _, representation := range []kube.Representation{kube.MetadataOnly, kube.Full} {
+func (v *View) lookupMetadata(k overlay.Key, r wire.Resource) (record Record, isPresent, ok bool) {
+	for _, representation := range []wire.Representation{wire.MetadataOnly, wire.Full} {
 		store, isPartial := v.storeFor(k, r, representation, anyStore)
 		if store == nil {
 			continue

@@ -7,16 +7,17 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // writeHandler sends the writes of a program, and records their outcome in the overlay.
 type writeHandler struct {
 	view *View
-	next kube.Handler
+	next wire.Handler
 }
 
 // write sends a write.
-func (w *writeHandler) write(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (w *writeHandler) write(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	o := w.view.overlay
 	before := o.streams.storeStates(overlay.KeyOf(r.Ref()))
 	began := o.Begin()
@@ -33,10 +34,10 @@ func (w *writeHandler) write(ctx context.Context, r *kube.Request) (*kube.Respon
 }
 
 // recordError records the failure of a write that began at a tick.
-func (w *writeHandler) recordError(r *kube.Request, began overlay.Tick, err error) {
+func (w *writeHandler) recordError(r *wire.Request, began overlay.Tick, err error) {
 	o, k := w.view.overlay, keyOfWrite(r)
 	switch {
-	case r.Verb != kube.VerbDeleteCollection && k.Name != "":
+	case r.Verb != wire.VerbDeleteCollection && k.Name != "":
 		if w.mayHaveChanged(r, k, err) {
 			o.Record(k, began, overlay.Entry{Kind: overlay.Doubt})
 			o.dropObserved(k)
@@ -49,9 +50,9 @@ func (w *writeHandler) recordError(r *kube.Request, began overlay.Tick, err erro
 
 // recordAnswer records the answer to a write that began at a tick. before are the states of the stores at that
 // time.
-func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before []storeState, body []byte) {
+func (w *writeHandler) recordAnswer(r *wire.Request, began overlay.Tick, before []storeState, body []byte) {
 	o, k := w.view.overlay, keyOfWrite(r)
-	if r.Verb == kube.VerbDeleteCollection {
+	if r.Verb == wire.VerbDeleteCollection {
 		o.DoubtCollection(k.Collection)
 		return
 	}
@@ -66,11 +67,11 @@ func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before 
 		o.DoubtCollection(k.Collection)
 		return
 	}
-	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != kube.VerbDelete {
+	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != wire.VerbDelete {
 		checkAnswer(before, k, m) // the last version of what is gone can be old
 	}
 	e := o.entryOf(r, k, answer, body)
-	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {
+	if r.Verb == wire.VerbCreate && e.Kind == overlay.Value {
 		// Only the version of a create is new for certain: a write that changes nothing is answered with the
 		// old version of the object.
 		o.RecordVersion(k.Collection, began, e.Version)
@@ -82,20 +83,20 @@ func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before 
 }
 
 // keyOfWrite returns the key of the object that r writes. It has no name if the request has none.
-func keyOfWrite(r *kube.Request) overlay.Key {
+func keyOfWrite(r *wire.Request) overlay.Key {
 	k := overlay.KeyOf(r.Ref())
-	if k.Name == "" && r.Subresource == "" && r.Verb != kube.VerbDeleteCollection {
+	if k.Name == "" && r.Subresource == "" && r.Verb != wire.VerbDeleteCollection {
 		k.Name = r.ObjectName()
 	}
 	return k
 }
 
 // isDryRun reports whether a write stores nothing. A delete has the option in its body.
-func isDryRun(r *kube.Request) bool {
+func isDryRun(r *wire.Request) bool {
 	if r.Query.Get("dryRun") != "" {
 		return true
 	}
-	if r.Verb != kube.VerbDelete && r.Verb != kube.VerbDeleteCollection || len(r.Body) == 0 {
+	if r.Verb != wire.VerbDelete && r.Verb != wire.VerbDeleteCollection || len(r.Body) == 0 {
 		return false
 	}
 	var options struct {
@@ -114,12 +115,12 @@ func mayHaveHappened(err error) bool {
 
 // mayHaveChanged reports whether reads may show a wrong state of the object after err: the write
 // may have been carried out, or was refused because of a state that reads do not show.
-func (w *writeHandler) mayHaveChanged(r *kube.Request, k overlay.Key, err error) bool {
+func (w *writeHandler) mayHaveChanged(r *wire.Request, k overlay.Key, err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Unknown {
 		return true
 	}
-	isRefused := kube.IsInvalid(err) && (r.ContentType == kube.ContentJSONPatch || kube.IsUIDConflict(e))
+	isRefused := kube.IsInvalid(err) && (r.ContentType == wire.ContentJSONPatch || kube.IsUIDConflict(e))
 	isConflict := kube.IsConflict(err) && !kube.IsApplyConflict(err)
 	isMissing := kube.IsNotFound(err)
 	if !isRefused && !isConflict && !isMissing && !kube.IsAlreadyExists(err) {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // writeBoundError is the error of a write without an answer within the time that the term allowed the write.
@@ -37,7 +37,7 @@ func (e writeBoundError) Error() string {
 type Fence struct {
 	term *term
 	// next is the transport. It is set by Handler, before the first request.
-	next kube.Handler
+	next wire.Handler
 	// endedWrites counts the writes that had no answer within their bound.
 	endedWrites atomic.Int64
 }
@@ -50,21 +50,21 @@ func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(c
 func (f *Fence) EndedWrites() int64 { return f.endedWrites.Load() }
 
 // Handler returns next behind f. It is for [kube.AboveTransport], and is called once.
-func (f *Fence) Handler(next kube.Handler) kube.Handler {
+func (f *Fence) Handler(next wire.Handler) wire.Handler {
 	f.next = next
-	return kube.HandlerFunc(f.do)
+	return wire.HandlerFunc(f.do)
 }
 
 // Transport returns the transport without the fence, for the requests of the elector. They are
 // neither repeated nor limited, because the elector decides what to send and when.
-func (f *Fence) Transport() kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (f *Fence) Transport() wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		return f.next.Do(ctx, r)
 	})
 }
 
 // do passes r on, if the term allows it.
-func (f *Fence) do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (f *Fence) do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if !r.Verb.IsWrite() || r.Streams {
 		if err := f.term.check(); err != nil {
 			return nil, err
@@ -90,9 +90,9 @@ const boundTolerance = 10 * time.Millisecond
 // write sends a write that may take the time left, and waits for its answer until ctx ends. The write goes on
 // after the end of ctx. Its answer shows whether the server carried it out, and so whether the lease can be
 // released.
-func (f *Fence) write(ctx context.Context, r *kube.Request, left time.Duration) (*kube.Response, error) {
+func (f *Fence) write(ctx context.Context, r *wire.Request, left time.Duration) (*wire.Response, error) {
 	type answer struct {
-		response *kube.Response
+		response *wire.Response
 		err      error
 	}
 	answers := make(chan answer, 1)
@@ -120,7 +120,7 @@ func (f *Fence) write(ctx context.Context, r *kube.Request, left time.Duration) 
 		if cause := context.Cause(ctx); !errors.Is(cause, err) {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
-		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Unknown: true, Err: err}
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Unknown: true, Err: err}
 	}
 }
 

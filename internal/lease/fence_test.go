@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // realTime returns the clock of a bubble.
@@ -22,23 +23,23 @@ func realTime() Clock {
 
 // endpoint is a transport with a settable answer.
 type endpoint struct {
-	answer func(ctx context.Context, r *kube.Request) error
+	answer func(ctx context.Context, r *wire.Request) error
 	// timeouts holds the parameter timeout of each request.
 	timeouts []string
 }
 
-func (e *endpoint) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (e *endpoint) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	e.timeouts = append(e.timeouts, r.Query.Get("timeout"))
 	if e.answer != nil {
 		if err := e.answer(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	return &kube.Response{Code: 200}, nil
+	return &wire.Response{Code: 200}, nil
 }
 
-func write() *kube.Request {
-	return &kube.Request{Verb: kube.VerbPatch, Query: url.Values{"fieldManager": {"me"}}}
+func write() *wire.Request {
+	return &wire.Request{Verb: wire.VerbPatch, Query: url.Values{"fieldManager": {"me"}}}
 }
 
 // Before the term everything passes. During the term each write has a timeout, and needs a second.
@@ -49,13 +50,13 @@ func TestFence(t *testing.T) {
 		server := new(endpoint)
 		f := NewFence(realTime(), DefaultTiming())
 		h := f.Handler(server)
-		send := func(r *kube.Request) error { _, err := h.Do(t.Context(), r); return err }
+		send := func(r *wire.Request) error { _, err := h.Do(t.Context(), r); return err }
 		check := func(what string, wantWrite, wantRead error) {
 			t.Helper()
 			if err := send(write()); !errors.Is(err, wantWrite) {
 				t.Errorf("%s: the error of a write is %v", what, err)
 			}
-			if err := send(&kube.Request{Verb: kube.VerbWatch}); !errors.Is(err, wantRead) {
+			if err := send(&wire.Request{Verb: wire.VerbWatch}); !errors.Is(err, wantRead) {
 				t.Errorf("%s: the error of a watch is %v", what, err)
 			}
 			if isOpen := f.term.isOpen(); isOpen != (wantRead == nil) {
@@ -84,7 +85,7 @@ func TestFence(t *testing.T) {
 		if err := send(short); err != nil {
 			t.Fatal(err)
 		}
-		if err := send(&kube.Request{Verb: kube.VerbDelete}); err != nil {
+		if err := send(&wire.Request{Verb: wire.VerbDelete}); err != nil {
 			t.Fatal(err)
 		}
 		if got := server.timeouts; len(got) != 3 || got[0] != "17000ms" || got[1] != "2s" || got[2] != "17000ms" || r.Query.Has("timeout") {
@@ -109,22 +110,22 @@ func TestFence(t *testing.T) {
 func TestOpenWrites(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answer     func(ctx context.Context, r *kube.Request) error
+		answer     func(ctx context.Context, r *wire.Request) error
 		pause      time.Duration // before the release, with renewals
 		isReleased bool
 	}{
-		"answered": {func(context.Context, *kube.Request) error { return nil }, 0, true},
-		"refused": {func(_ context.Context, r *kube.Request) error {
-			return &kube.Error{Verb: r.Verb, Code: 409}
+		"answered": {func(context.Context, *wire.Request) error { return nil }, 0, true},
+		"refused": {func(_ context.Context, r *wire.Request) error {
+			return &wire.Error{Verb: r.Verb, Code: 409}
 		}, 0, true},
-		"unknown": {func(_ context.Context, r *kube.Request) error {
-			return &kube.Error{Verb: r.Verb, Unknown: true}
+		"unknown": {func(_ context.Context, r *wire.Request) error {
+			return &wire.Error{Verb: r.Verb, Unknown: true}
 		}, 0, false},
-		"unknown and long ago": {func(_ context.Context, r *kube.Request) error {
-			return &kube.Error{Verb: r.Verb, Unknown: true}
+		"unknown and long ago": {func(_ context.Context, r *wire.Request) error {
+			return &wire.Error{Verb: r.Verb, Unknown: true}
 		}, 32 * time.Second, true},
-		"lost":      {func(context.Context, *kube.Request) error { return io.ErrUnexpectedEOF }, 0, false},
-		"under way": {func(ctx context.Context, _ *kube.Request) error { <-ctx.Done(); return context.Cause(ctx) }, 0, false},
+		"lost":      {func(context.Context, *wire.Request) error { return io.ErrUnexpectedEOF }, 0, false},
+		"under way": {func(ctx context.Context, _ *wire.Request) error { <-ctx.Done(); return context.Cause(ctx) }, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,22 +171,22 @@ func isBound(err error) bool {
 func TestWriteThatTheFenceEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answer  func(ctx context.Context, r *kube.Request) error
+		answer  func(ctx context.Context, r *wire.Request) error
 		isEnded bool
 	}{
-		"by this process": {func(ctx context.Context, r *kube.Request) error {
+		"by this process": {func(ctx context.Context, r *wire.Request) error {
 			<-ctx.Done()
-			return &kube.Error{Verb: r.Verb, Unknown: true, Err: context.Cause(ctx)}
+			return &wire.Error{Verb: r.Verb, Unknown: true, Err: context.Cause(ctx)}
 		}, true},
-		"by the server": {func(_ context.Context, r *kube.Request) error {
+		"by the server": {func(_ context.Context, r *wire.Request) error {
 			time.Sleep(15998 * time.Millisecond)
-			return &kube.Error{Verb: r.Verb, Unknown: true, Code: 504}
+			return &wire.Error{Verb: r.Verb, Unknown: true, Code: 504}
 		}, true},
-		"by a webhook within its time": {func(_ context.Context, r *kube.Request) error {
+		"by a webhook within its time": {func(_ context.Context, r *wire.Request) error {
 			time.Sleep(10 * time.Second)
-			return &kube.Error{Verb: r.Verb, Unknown: true, Code: 500}
+			return &wire.Error{Verb: r.Verb, Unknown: true, Code: 500}
 		}, false},
-		"after a webhook is ignored": {func(context.Context, *kube.Request) error {
+		"after a webhook is ignored": {func(context.Context, *wire.Request) error {
 			time.Sleep(10100 * time.Millisecond)
 			return nil
 		}, false},
@@ -222,7 +223,7 @@ func TestCanceledWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := NewFence(realTime(), DefaultTiming())
-		h := f.Handler(&endpoint{answer: func(context.Context, *kube.Request) error {
+		h := f.Handler(&endpoint{answer: func(context.Context, *wire.Request) error {
 			time.Sleep(300 * time.Millisecond)
 			return nil
 		}})

@@ -12,10 +12,11 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // newElector returns an elector of a process of that name, with a fence of its own. Its requests go to server.
-func newElector(t *testing.T, server kube.Handler, name string) *Elector {
+func newElector(t *testing.T, server wire.Handler, name string) *Elector {
 	t.Helper()
 	f := NewFence(realTime(), DefaultTiming())
 	f.Handler(server)
@@ -112,8 +113,8 @@ func TestCrash(t *testing.T) {
 
 // deleteLease deletes the Lease as kubectl does.
 func deleteLease(api requests, l *Lease) error {
-	_, err := api.client.Do(context.Background(), &kube.Request{
-		Verb: kube.VerbDelete, Resource: Resource(), Namespace: l.Metadata.Namespace, Name: l.Metadata.Name,
+	_, err := api.client.Do(context.Background(), &wire.Request{
+		Verb: wire.VerbDelete, Resource: Resource(), Namespace: l.Metadata.Namespace, Name: l.Metadata.Name,
 	})
 	return err
 }
@@ -203,10 +204,10 @@ func TestLeaseDeletedWhileTheLeaderIsCutOff(t *testing.T) {
 				defer running.Wait()
 				defer cancel()
 				var isCut atomic.Bool
-				network := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-					if r.Verb == kube.VerbWatch || isCut.Load() { // the watch of the leader never works
+				network := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+					if r.Verb == wire.VerbWatch || isCut.Load() { // the watch of the leader never works
 						<-ctx.Done()
-						return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: ctx.Err()}
+						return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: ctx.Err()}
 					}
 					return server.Do(ctx, r)
 				})
@@ -273,10 +274,10 @@ func TestRenewalThatAWebhookHoldsUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := fakeserver.New()
-		server.Before(func(ctx context.Context, r *kube.Request) error {
-			if r.Verb == kube.VerbUpdate {
+		server.Before(func(ctx context.Context, r *wire.Request) error {
+			if r.Verb == wire.VerbUpdate {
 				<-ctx.Done()
-				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: ctx.Err()}
+				return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: ctx.Err()}
 			}
 			return nil
 		})
@@ -295,17 +296,17 @@ func TestSlowAnswersDoNotProlongTheTerm(t *testing.T) {
 		server := fakeserver.New()
 		var isDown atomic.Bool
 		var last atomic.Int64 // when the last renewal that succeeded was sent, in nanoseconds
-		server.Before(func(_ context.Context, r *kube.Request) error {
+		server.Before(func(_ context.Context, r *wire.Request) error {
 			switch {
 			case isDown.Load():
-				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
-			case r.Verb == kube.VerbUpdate:
+				return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+			case r.Verb == wire.VerbUpdate:
 				last.Store(time.Now().UnixNano())
 			}
 			return nil
 		})
-		server.After(func(_ context.Context, r *kube.Request) error {
-			if r.Verb == kube.VerbUpdate {
+		server.After(func(_ context.Context, r *wire.Request) error {
+			if r.Verb == wire.VerbUpdate {
 				time.Sleep(4 * time.Second)
 			}
 			return nil

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Spec is the spec of a [Lease]. The type of k8s.io/api would be linked for nothing else, with all
@@ -35,8 +35,8 @@ type Lease struct {
 const labelKinds = "leases.yare.dev/kinds"
 
 // Resource returns the resource of a [Lease].
-func Resource() kube.Resource {
-	return kube.Resource{
+func Resource() wire.Resource {
+	return wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases",
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // workSpec is the spec of the objects that leaders write.
@@ -222,7 +223,7 @@ func (m *machine) runProcess(ctx context.Context) {
 	end := sync.OnceFunc(func() { close(p.ended) })
 	defer end()
 	p.fence = NewFence(m.clock, modelTiming())
-	writer := kube.NewClientFromHandler(p.fence.Handler(kube.HandlerFunc(p.send)))
+	writer := kube.NewClientFromHandler(p.fence.Handler(wire.HandlerFunc(p.send)))
 	var err error
 	if p.elector, err = New(Config{
 		Client: kube.NewClientFromHandler(p.fence.Transport()), Fence: p.fence,
@@ -321,18 +322,18 @@ func (p *process) work(ctx context.Context, c *kube.Client, name string) {
 }
 
 // send sends a request as the transport of a process does. Whoever waits for an answer may give up. The network goes on.
-func (p *process) send(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (p *process) send(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	p.waitWhileStopped()
 	if !p.fence.term.isOpen() { // as a connection does
 		return nil, ErrOver
 	}
 	type answer struct {
-		response *kube.Response
+		response *wire.Response
 		err      error
 	}
 	answers := make(chan answer, 1)
-	lost := func(err error) (*kube.Response, error) {
-		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Err: err, Unknown: r.Verb.IsWrite()}
+	lost := func(err error) (*wire.Response, error) {
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Err: err, Unknown: r.Verb.IsWrite()}
 	}
 	if r.Resource.Plural == "leases" && r.Verb.IsWrite() && !hasBegun(p.elector) {
 		p.mu.Lock()
@@ -353,7 +354,7 @@ func (p *process) send(ctx context.Context, r *kube.Request) (*kube.Response, er
 			answers <- answer{response, err}
 		}
 	}
-	if r.Verb == kube.VerbWatch {
+	if r.Verb == wire.VerbWatch {
 		carry(ctx)
 	} else {
 		go carry(context.Background())
@@ -371,7 +372,7 @@ func (p *process) send(ctx context.Context, r *kube.Request) (*kube.Response, er
 }
 
 // record records a write that the server has carried out.
-func (p *process) record(r *kube.Request, response *kube.Response) {
+func (p *process) record(r *wire.Request, response *wire.Response) {
 	if r.Verb.IsWrite() && r.Resource.Plural == "leases" && response != nil {
 		l, err := decode(response.Body)
 		p.world.mu.Lock()
@@ -397,7 +398,7 @@ func (p *process) record(r *kube.Request, response *kube.Response) {
 }
 
 // withCut returns response with a stream that ends when the network is cut. It records what reaches the process.
-func (p *process) withCut(r *kube.Request, response *kube.Response) *kube.Response {
+func (p *process) withCut(r *wire.Request, response *wire.Response) *wire.Response {
 	if response == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // requests reads and writes one Lease.
@@ -16,24 +17,24 @@ type requests struct {
 
 // get returns the Lease as the server has it.
 func (q requests) get(ctx context.Context) (*Lease, error) {
-	return q.send(ctx, &kube.Request{Verb: kube.VerbGet, Name: q.name, Live: true})
+	return q.send(ctx, &wire.Request{Verb: wire.VerbGet, Name: q.name, Live: true})
 }
 
 // create creates l, and returns the Lease that the server stored.
 func (q requests) create(ctx context.Context, l *Lease) (*Lease, error) {
-	return q.write(ctx, &kube.Request{Verb: kube.VerbCreate}, l)
+	return q.write(ctx, &wire.Request{Verb: wire.VerbCreate}, l)
 }
 
 // replace replaces the version with the resource version of l by l, and returns the Lease that the server stored.
 func (q requests) replace(ctx context.Context, l *Lease) (*Lease, error) {
-	return q.write(ctx, &kube.Request{
-		Verb: kube.VerbUpdate, Name: q.name,
-		Preconditions: kube.Preconditions{UID: l.Metadata.UID, ResourceVersion: l.Metadata.ResourceVersion},
+	return q.write(ctx, &wire.Request{
+		Verb: wire.VerbUpdate, Name: q.name,
+		Preconditions: wire.Preconditions{UID: l.Metadata.UID, ResourceVersion: l.Metadata.ResourceVersion},
 	}, l)
 }
 
 // write sends r with l as its body.
-func (q requests) write(ctx context.Context, r *kube.Request, l *Lease) (_ *Lease, err error) {
+func (q requests) write(ctx context.Context, r *wire.Request, l *Lease) (_ *Lease, err error) {
 	sent := *l
 	sent.APIVersion, sent.Kind = "coordination.k8s.io/v1", "Lease"
 	if r.Body, err = kube.Marshal(&sent); err != nil {
@@ -44,7 +45,7 @@ func (q requests) write(ctx context.Context, r *kube.Request, l *Lease) (_ *Leas
 }
 
 // send sends r, and returns the Lease of the answer.
-func (q requests) send(ctx context.Context, r *kube.Request) (*Lease, error) {
+func (q requests) send(ctx context.Context, r *wire.Request) (*Lease, error) {
 	r.Resource, r.Namespace = Resource(), q.namespace
 	response, err := q.client.Do(ctx, r)
 	if err != nil {
@@ -54,20 +55,20 @@ func (q requests) send(ctx context.Context, r *kube.Request) (*Lease, error) {
 }
 
 // stream returns the stream of the Lease.
-func (q requests) stream() kube.Stream {
+func (q requests) stream() wire.Stream {
 	s := StreamNamed(q.name)
 	s.Namespace = q.namespace
 	return s
 }
 
 // StreamNamed returns the stream of the Leases of that name.
-func StreamNamed(name string) kube.Stream {
-	return kube.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + name}
+func StreamNamed(name string) wire.Stream {
+	return wire.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + name}
 }
 
 // StreamOfKinds returns the stream of the Leases with that hash of kinds: see [Config.KindsHash].
-func StreamOfKinds(hash string) kube.Stream {
-	return kube.Stream{Resource: Resource(), LabelSelector: labelKinds + "=" + hash}
+func StreamOfKinds(hash string) wire.Stream {
+	return wire.Stream{Resource: Resource(), LabelSelector: labelKinds + "=" + hash}
 }
 
 // decode returns the Lease that data encodes.
@@ -80,7 +81,7 @@ func decode(data []byte) (*Lease, error) {
 }
 
 // List returns the Leases of a stream in the namespaces of c.
-func List(ctx context.Context, c *kube.Client, s kube.Stream) (all []*Lease, err error) {
+func List(ctx context.Context, c *kube.Client, s wire.Stream) (all []*Lease, err error) {
 	namespaces := c.Namespaces()
 	if len(namespaces) == 0 {
 		namespaces = []string{""}

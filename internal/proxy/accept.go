@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // JSONAnswers is a [Hook] that asks the server for JSON in place of protobuf and tables, so that the hooks before it
@@ -26,17 +26,17 @@ func (JSONAnswers) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Res
 // there are no such types. Example: "application/vnd.kubernetes.protobuf,application/json" becomes "application/json".
 func acceptJSON(accept string) string {
 	var types []string
-	fallback := kube.ContentJSON
+	fallback := wire.ContentJSON
 	for each := range strings.SplitSeq(accept, ",") {
 		each = strings.TrimSpace(each)
 		media, parameters, err := mime.ParseMediaType(each)
 		if err != nil || parameters["as"] == "Table" {
 			continue
 		}
-		if media == kube.ContentJSON || media == "*/*" || media == "application/*" {
+		if media == wire.ContentJSON || media == "*/*" || media == "application/*" {
 			types = append(types, each)
 		} else if as := parameters["as"]; strings.HasPrefix(as, "PartialObjectMetadata") {
-			fallback = fmt.Sprintf("%s;as=%s;g=meta.k8s.io;v=v1", kube.ContentJSON, as)
+			fallback = fmt.Sprintf("%s;as=%s;g=meta.k8s.io;v=v1", wire.ContentJSON, as)
 		}
 	}
 	if types == nil {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Confinement is a [Hook] that confines a program to one namespace:
@@ -83,7 +84,7 @@ func (c *Confinement) isOutOfBounds(x *Exchange) bool {
 // recordCreated records the path of an object that the program has created.
 func (c *Confinement) recordCreated(x *Exchange, response *http.Response) error {
 	created := x.Path
-	if x.Verb == kube.VerbCreate {
+	if x.Verb == wire.VerbCreate {
 		body, err := ReadBody(response)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (c *Confinement) Narrowing() Hook { return HookFunc(c.narrow) }
 
 // narrow changes the URL of a list or a watch of all namespaces to the URL of one namespace.
 func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
-	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" && (x.Verb == kube.VerbList || x.Verb == kube.VerbWatch)
+	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" && (x.Verb == wire.VerbList || x.Verb == wire.VerbWatch)
 	if c.namespace == "" || !isOfAll {
 		return next(r)
 	}

@@ -10,7 +10,7 @@
 // A [Hook] refuses, changes, delays or breaks what passes. Example: a hook that refuses all deletions.
 //
 //	func (noDeletions) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-//		if x.Verb == kube.VerbDelete {
+//		if x.Verb == wire.VerbDelete {
 //			return proxy.Answer(proxy.NewStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no deletions")), nil
 //		}
 //		return next(r)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Leases is the resource of the objects by which replicas elect their leader.
@@ -12,7 +12,7 @@ const Leases = "leases.coordination.k8s.io"
 
 // RequestInfo is what the method and the URL of an HTTP request mean in Kubernetes.
 type RequestInfo struct {
-	Verb kube.Verb
+	Verb wire.Verb
 	// Resource is the plural name and the group, such as deployments.apps. It is empty if the
 	// path is not that of a resource.
 	Resource    string
@@ -52,28 +52,28 @@ func ParseRequestInfo(r *http.Request) RequestInfo {
 	return info
 }
 
-func verbOf(r *http.Request, name string) kube.Verb {
+func verbOf(r *http.Request, name string) wire.Verb {
 	switch r.Method {
 	case http.MethodPost:
-		return kube.VerbCreate
+		return wire.VerbCreate
 	case http.MethodPut:
-		return kube.VerbUpdate
+		return wire.VerbUpdate
 	case http.MethodPatch:
-		return kube.VerbPatch
+		return wire.VerbPatch
 	case http.MethodDelete:
 		if name == "" {
-			return kube.VerbDeleteCollection
+			return wire.VerbDeleteCollection
 		}
-		return kube.VerbDelete
+		return wire.VerbDelete
 	}
 	watch := r.URL.Query().Get("watch")
 	switch {
 	case watch == "true" || watch == "1":
-		return kube.VerbWatch
+		return wire.VerbWatch
 	case name != "":
-		return kube.VerbGet
+		return wire.VerbGet
 	default:
-		return kube.VerbList
+		return wire.VerbList
 	}
 }
 
@@ -88,7 +88,7 @@ func (i RequestInfo) IsAboutObjects() bool {
 }
 
 // IsWatch reports whether the request is a watch of objects.
-func (i RequestInfo) IsWatch() bool { return i.Verb == kube.VerbWatch && i.IsAboutObjects() }
+func (i RequestInfo) IsWatch() bool { return i.Verb == wire.VerbWatch && i.IsAboutObjects() }
 
 // isStored reports whether the server changes something if it carries the request out.
 func (i RequestInfo) isStored() bool {
@@ -106,7 +106,7 @@ func IsBackground(resource string) bool {
 
 // isAwaited reports whether the request must end before its program is at rest.
 func (i RequestInfo) isAwaited() bool {
-	return i.Verb != kube.VerbWatch && !IsBackground(i.Resource) && (i.IsAboutObjects() || i.Resource == "")
+	return i.Verb != wire.VerbWatch && !IsBackground(i.Resource) && (i.IsAboutObjects() || i.Resource == "")
 }
 
 // IsReview reports whether a resource is one of the reviews. A review asks who somebody is, or what somebody may

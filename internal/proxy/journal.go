@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // journal records the requests of a proxy, and gives them their points.
@@ -32,7 +32,7 @@ func (j *journal) begin(x *Exchange) {
 	name := x.Name
 	if j.mask != nil && x.IsAboutObjects() && x.Verb.IsWrite() {
 		change := parseChange(x.contentType, x.Body)
-		if name == "" && x.Verb == kube.VerbCreate {
+		if name == "" && x.Verb == wire.VerbCreate {
 			name = objectName(change)
 		}
 		point.ChangeHash = j.mask.hash(change, x.Resource)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // noDeletions is a hook that refuses deletions.
 type noDeletions struct{}
 
 func (noDeletions) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if x.Verb == kube.VerbDelete {
+	if x.Verb == wire.VerbDelete {
 		return proxy.Answer(proxy.NewStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no deletions")), nil
 	}
 	return next(r)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // NewStatus returns an error answer of an API server.
@@ -34,7 +35,7 @@ func AnswerJSON(code int, value any) *http.Response {
 	if err != nil {
 		panic(err) // the values are plain data
 	}
-	response := &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {kube.ContentJSON}}}
+	response := &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {wire.ContentJSON}}}
 	SetBody(response, append(body, '\n'))
 	return response
 }

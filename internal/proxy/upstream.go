@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Upstream sends requests to an API server.
@@ -71,9 +72,9 @@ func (u *Upstream) do(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return 0, nil, err
 	}
-	request.Header.Set("Accept", kube.ContentJSON)
+	request.Header.Set("Accept", wire.ContentJSON)
 	if patch != nil {
-		request.Header.Set("Content-Type", kube.ContentMergePatch)
+		request.Header.Set("Content-Type", wire.ContentMergePatch)
 	}
 	response, err := u.transport.RoundTrip(request)
 	if err != nil {

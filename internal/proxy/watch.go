@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // watch is the body of the answer to a watch. A goroutine reads all that the server sends. Read returns the events
@@ -70,7 +70,7 @@ func (w *watch) readServer() {
 	defer close(w.readerDone)
 	isInitial := w.exchange.IsStreamingList()
 	end := io.EOF
-	for frame, err := range kube.Frames(w.body) {
+	for frame, err := range wire.Frames(w.body) {
 		if err != nil {
 			end = err
 			break
@@ -83,7 +83,7 @@ func (w *watch) readServer() {
 	w.put(Event{end: end})
 }
 
-func newEvent(frame kube.Frame, name string, isInitial bool) Event {
+func newEvent(frame wire.Frame, name string, isInitial bool) Event {
 	text := append([]byte(`{"type":"`+frame.Type+`","object":`), frame.Object...)
 	return Event{
 		text: append(text, '}', '\n'), Type: frame.Type, Name: name, IsInitial: isInitial,
@@ -92,7 +92,7 @@ func newEvent(frame kube.Frame, name string, isInitial bool) Event {
 }
 
 // metadataOf returns the metadata of an event's object, which is empty for an error.
-func metadataOf(frame kube.Frame) metav1.ObjectMeta {
+func metadataOf(frame wire.Frame) metav1.ObjectMeta {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}

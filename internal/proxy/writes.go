@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // WriteRecorder is a [Hook] for writes. It records the version of the object to which a write has led, and the holder
@@ -16,7 +16,7 @@ type WriteRecorder struct{}
 // RoundTrip implements [Hook].
 func (WriteRecorder) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
 	response, err := next(r)
-	if err != nil || !x.IsAboutObjects() || !x.Verb.IsWrite() || x.Verb == kube.VerbDeleteCollection ||
+	if err != nil || !x.IsAboutObjects() || !x.Verb.IsWrite() || x.Verb == wire.VerbDeleteCollection ||
 		response.StatusCode < 200 || response.StatusCode > 299 || x.Query.Has("dryRun") {
 		return response, err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const (
@@ -23,11 +24,11 @@ const (
 )
 
 // podsResource returns the resource of corev1.Pod without linking the package of that type.
-func podsResource() kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
+func podsResource() wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
 }
 
-// dial opens a WebSocket to a subresource of a Pod. An error of the server is a [*kube.Error].
+// dial opens a WebSocket to a subresource of a Pod. An error of the server is a [*wire.Error].
 func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*websocket.Conn, error) {
 	what := fmt.Sprintf("%s of the Pod %q", subresource, namespace+"/"+name)
 	switch {
@@ -37,8 +38,8 @@ func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, pro
 		return nil, fmt.Errorf("%s: its namespace or its name is empty", what)
 	}
 	upgrade := roundTripper(func(r *http.Request) (*http.Response, error) {
-		response, err := c.Do(r.Context(), &kube.Request{
-			Verb: kube.VerbGet, Resource: podsResource(), Namespace: namespace, Name: name, Subresource: subresource,
+		response, err := c.Do(r.Context(), &wire.Request{
+			Verb: wire.VerbGet, Resource: podsResource(), Namespace: namespace, Name: name, Subresource: subresource,
 			Query: query, Header: r.Header, Streams: true,
 		})
 		if err != nil {

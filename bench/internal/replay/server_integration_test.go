@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/bench/internal/workload"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -36,7 +37,7 @@ func TestObjectsAreThoseOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answer, err := client.Do(t.Context(), &kube.Request{Verb: kube.VerbList, Resource: kube.Everywhere[workload.Shop](client).Resource()})
+	answer, err := client.Do(t.Context(), &wire.Request{Verb: wire.VerbList, Resource: kube.Everywhere[workload.Shop](client).Resource()})
 	if err != nil {
 		t.Fatal(err)
 	}

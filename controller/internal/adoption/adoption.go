@@ -59,6 +59,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
@@ -77,12 +78,12 @@ type Guard struct {
 
 	mu sync.Mutex
 	// children holds the children that no cache shows.
-	children map[kube.Ref]child
+	children map[wire.Ref]child
 }
 
 // View is the cache as the controller may see it: see [cache.View].
 type View interface {
-	KnownState(ref kube.Ref) cache.KnownState
+	KnownState(ref wire.Ref) cache.KnownState
 }
 
 // FindOwner returns whether an object of the reconciled kind has a uid.
@@ -105,7 +106,7 @@ type child struct{ uid, owner types.UID }
 
 // NewGuard returns a Guard that finds live objects in view, and their owners by label with owner.
 func NewGuard(view View, owner FindOwner, formerManagers, labels []string) *Guard {
-	return &Guard{view: view, owner: owner, formerManagers: formerManagers, labels: labels, children: make(map[kube.Ref]child)}
+	return &Guard{view: view, owner: owner, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
 }
 
 // maxChildren limits the memory of a Guard. A forgotten child costs one read.
@@ -122,31 +123,31 @@ const neverVersion = "1"
 // child. The handler then remembers the decision for the uid of the child.
 //
 // doubt makes the next read of an object live. It may be nil.
-func (g *Guard) Handler(next kube.Handler, owner kube.Ref, doubt func(kube.Ref)) kube.Handler {
-	return &handler{guard: g, next: next, doubt: doubt, ownerOf: func(r *kube.Request) (kube.Ref, bool) {
+func (g *Guard) Handler(next wire.Handler, owner wire.Ref, doubt func(wire.Ref)) wire.Handler {
+	return &handler{guard: g, next: next, doubt: doubt, ownerOf: func(r *wire.Request) (wire.Ref, bool) {
 		return owner, hasController(r.Body, owner.UID) || hasOwnerLabel(r.Body, owner.UID, g.labels)
 	}}
 }
 
 // HandlerOutside returns a handler for requests outside of reconciles. The owner is the controlling owner that the
 // apply names.
-func (g *Guard) HandlerOutside(next kube.Handler) kube.Handler {
+func (g *Guard) HandlerOutside(next wire.Handler) wire.Handler {
 	return &handler{guard: g, next: next, ownerOf: controllerOf}
 }
 
 // handler guards applies.
 type handler struct {
 	guard *Guard
-	next  kube.Handler
+	next  wire.Handler
 	// ownerOf returns the owner that an apply would make its object a child of. It returns false if there is none.
-	ownerOf func(r *kube.Request) (kube.Ref, bool)
+	ownerOf func(r *wire.Request) (wire.Ref, bool)
 	// doubt makes the next read of the owner live. It is nil if the owner cannot be read.
-	doubt func(kube.Ref)
+	doubt func(wire.Ref)
 }
 
 // Do serves one request.
-func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" {
+func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+	if r.Verb != wire.VerbPatch || r.ContentType != wire.ContentApply || r.Subresource != "" {
 		return h.next.Do(ctx, r)
 	}
 	owner, isChild := h.ownerOf(r)
@@ -164,13 +165,13 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 			}
 		}
 		if err = d.replaceOwner(ctx, h.next, r, owner); err == nil {
-			var response *kube.Response
+			var response *wire.Response
 			if response, err = d.send(ctx, h.next, r); err == nil {
 				h.guard.recordChild(r, owner, d, response)
 				return response, nil
 			}
 		}
-		if !isOutdated(err) || attempt == maxDecisions || r.Preconditions != (kube.Preconditions{}) {
+		if !isOutdated(err) || attempt == maxDecisions || r.Preconditions != (wire.Preconditions{}) {
 			return nil, err
 		}
 	}
@@ -178,11 +179,11 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 
 // checkOwner returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
 // the garbage collector deletes the children of an owner that is gone.
-func (h *handler) checkOwner(ctx context.Context, r *kube.Request, owner kube.Ref) error {
+func (h *handler) checkOwner(ctx context.Context, r *wire.Request, owner wire.Ref) error {
 	h.doubt(owner)
-	response, err := h.next.Do(ctx, &kube.Request{
-		Cluster: owner.Cluster, Verb: kube.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
-		Representation: kube.MetadataOnly,
+	response, err := h.next.Do(ctx, &wire.Request{
+		Cluster: owner.Cluster, Verb: wire.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
+		Representation: wire.MetadataOnly,
 	})
 	var live metav1.PartialObjectMetadata
 	if err == nil {
@@ -256,7 +257,7 @@ type decision struct {
 
 // decide finds the child of r, and returns an error if r must not be sent. With mustRead, neither the
 // cache nor an earlier decision counts.
-func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref, mustRead bool) (decision, error) {
+func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref, mustRead bool) (decision, error) {
 	ref := childRef(r)
 	var metadata []byte
 	var err error
@@ -274,10 +275,10 @@ func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, 
 		if known, ok := g.child(ref); ok && !mustRead && known.owner == owner.UID {
 			return decision{uid: known.uid}, nil
 		}
-		var response *kube.Response
-		response, err = next.Do(ctx, &kube.Request{
-			Cluster: r.Cluster, Verb: kube.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
-			Representation: kube.MetadataOnly, Live: r.Live,
+		var response *wire.Response
+		response, err = next.Do(ctx, &wire.Request{
+			Cluster: r.Cluster, Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+			Representation: wire.MetadataOnly, Live: r.Live,
 		})
 		if kube.IsNotFound(err) {
 			return decision{isCached: live.Known}, nil
@@ -299,7 +300,7 @@ func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, 
 }
 
 // isOwnedBy reports whether owners name owner, and no other owner controls the object.
-func isOwnedBy(owners []kube.Owner, owner kube.Ref) bool {
+func isOwnedBy(owners []kube.Owner, owner wire.Ref) bool {
 	named := false
 	for _, o := range owners {
 		if o.UID == owner.UID {
@@ -313,7 +314,7 @@ func isOwnedBy(owners []kube.Owner, owner kube.Ref) bool {
 
 // decideByMetadata returns the decision about an apply to object, or an error if the apply must not be
 // sent.
-func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
+func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref) (decision, error) {
 	named, earlier := namesOwner(object.Labels, owner.UID, g.labels), -1
 	for i, o := range object.OwnerReferences {
 		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
@@ -347,7 +348,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *kube.Request, own
 }
 
 // checkOwnerLabels returns an error if a label has the uid of another owner, to whom the object belongs.
-func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) error {
+func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref) error {
 	for _, label := range g.labels {
 		uid := types.UID(object.Labels[label])
 		if uid == "" || uid == owner.UID {
@@ -368,7 +369,7 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *kube.Request, own
 }
 
 // isEarlierOwner reports whether the reference names an object that had the name of owner.
-func isEarlierOwner(o metav1.OwnerReference, owner kube.Ref) bool {
+func isEarlierOwner(o metav1.OwnerReference, owner wire.Ref) bool {
 	group, err := schema.ParseGroupVersion(o.APIVersion)
 	return err == nil && o.UID != owner.UID && group.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind && o.Name == owner.Name
 }
@@ -378,7 +379,7 @@ func isEarlierOwner(o metav1.OwnerReference, owner kube.Ref) bool {
 // name proves nothing.
 // With sinceCreation, entries that are older than the object do not count, because they came with
 // the object from a backup.
-func (g *Guard) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
+func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
 	manager := r.Query.Get("fieldManager")
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		isOurs := e.Manager == manager || e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
@@ -390,19 +391,19 @@ func (g *Guard) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCrea
 
 // predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply
 // by the same field manager would replace the owner, and the new one would inherit the child.
-func predecessorConflict(r *kube.Request, owner kube.Ref) error {
+func predecessorConflict(r *wire.Request, owner wire.Ref) error {
 	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
 }
 
 // conflict returns the refusal of an apply that may succeed later.
-func conflict(r *kube.Request, message string) error {
-	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict, Answer: metav1.Status{
+func conflict(r *wire.Request, message string) error {
+	return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict, Answer: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: message,
 	}}
 }
 
 // replaceOwner corrects the reference to an earlier owner.
-func (d decision) replaceOwner(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref) error {
+func (d decision) replaceOwner(ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref) error {
 	if d.staleUID == "" {
 		return nil
 	}
@@ -414,7 +415,7 @@ func (d decision) replaceOwner(ctx context.Context, next kube.Handler, r *kube.R
 		return fmt.Errorf("encode a patch: %w", err)
 	}
 	patch := *r
-	patch.ContentType, patch.Body, patch.Preconditions = kube.ContentJSONPatch, body, kube.Preconditions{}
+	patch.ContentType, patch.Body, patch.Preconditions = wire.ContentJSONPatch, body, wire.Preconditions{}
 	patch.Query = nil
 	if manager := r.Query.Get("fieldManager"); manager != "" {
 		patch.Query = map[string][]string{"fieldManager": {manager}}
@@ -428,8 +429,8 @@ func (d decision) replaceOwner(ctx context.Context, next kube.Handler, r *kube.R
 }
 
 // send sends r for exactly the object of the decision.
-func (d decision) send(ctx context.Context, next kube.Handler, r *kube.Request) (*kube.Response, error) {
-	if r.Preconditions != (kube.Preconditions{}) {
+func (d decision) send(ctx context.Context, next wire.Handler, r *wire.Request) (*wire.Response, error) {
+	if r.Preconditions != (wire.Preconditions{}) {
 		return next.Do(ctx, r) // the author's own preconditions name the object
 	}
 	guarded := *r
@@ -483,13 +484,13 @@ func withMetadata(object []byte, member, value string) ([]byte, error) {
 }
 
 // childRef returns the object that r is about, without a uid.
-func childRef(r *kube.Request) kube.Ref {
+func childRef(r *wire.Request) wire.Ref {
 	ref := r.Ref()
 	ref.UID = ""
 	return ref
 }
 
-func (g *Guard) child(ref kube.Ref) (child, bool) {
+func (g *Guard) child(ref wire.Ref) (child, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	known, ok := g.children[ref]
@@ -497,7 +498,7 @@ func (g *Guard) child(ref kube.Ref) (child, bool) {
 }
 
 // recordChild records a child that no cache shows.
-func (g *Guard) recordChild(r *kube.Request, owner kube.Ref, d decision, response *kube.Response) {
+func (g *Guard) recordChild(r *wire.Request, owner wire.Ref, d decision, response *wire.Response) {
 	if d.isCached || r.Query.Get("dryRun") != "" {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A child by label that belongs to another owner is taken over only if that owner is gone, and if the author
@@ -54,8 +54,8 @@ func TestOwnerLabelOfAnotherOwner(t *testing.T) {
 			if test.uid != "" {
 				child.Labels = map[string]string{label: test.uid}
 			}
-			apply := &kube.Request{Verb: kube.VerbPatch, Name: "shared", Adopt: test.adopt, Query: url.Values{"fieldManager": {"us"}}}
-			d, err := g.decideByMetadata(child, apply, kube.Ref{Name: "eden", UID: "1"})
+			apply := &wire.Request{Verb: wire.VerbPatch, Name: "shared", Adopt: test.adopt, Query: url.Values{"fieldManager": {"us"}}}
+			d, err := g.decideByMetadata(child, apply, wire.Ref{Name: "eden", UID: "1"})
 			if errors.Is(err, ErrForeignChild) != test.isRefused || !test.isRefused && (err != nil || d.uid != "9") {
 				t.Errorf("the decision is %+v, %v", d, err)
 			}

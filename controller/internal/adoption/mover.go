@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Mover moves the ownership of fields from former field managers to the field manager of a controller. Without the
@@ -48,7 +49,7 @@ type Mover struct {
 
 	mu sync.Mutex
 	// checked holds the objects that have nothing to move.
-	checked map[kube.Ref]checkedObject
+	checked map[wire.Ref]checkedObject
 	// logged holds the kinds and subresources whose move was logged.
 	logged map[string]bool
 }
@@ -63,13 +64,13 @@ type checkedObject struct {
 func NewMover(view View, log *slog.Logger, former, prefixes, labels []string) *Mover {
 	return &Mover{
 		view: view, log: log, former: former, prefixes: prefixes, labels: labels,
-		checked: make(map[kube.Ref]checkedObject), logged: make(map[string]bool),
+		checked: make(map[wire.Ref]checkedObject), logged: make(map[string]bool),
 	}
 }
 
 // Handler returns a handler for the reconcile of owner. It belongs before the no-op check, which skips an apply that
 // changes nothing but managedFields.
-func (m *Mover) Handler(next kube.Handler, owner kube.Ref) kube.Handler {
+func (m *Mover) Handler(next wire.Handler, owner wire.Ref) wire.Handler {
 	return &moveHandler{mover: m, next: next, owner: owner}
 }
 
@@ -81,7 +82,7 @@ func (m *Mover) Forget() {
 }
 
 // isChecked reports whether an object has nothing to move at a version.
-func (m *Mover) isChecked(ref kube.Ref, o checkedObject) bool {
+func (m *Mover) isChecked(ref wire.Ref, o checkedObject) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, ok := m.checked[ref]
@@ -89,7 +90,7 @@ func (m *Mover) isChecked(ref kube.Ref, o checkedObject) bool {
 }
 
 // hasChecked reports whether an object that no cache shows has nothing to move.
-func (m *Mover) hasChecked(ref kube.Ref) bool {
+func (m *Mover) hasChecked(ref wire.Ref) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, ok := m.checked[ref]
@@ -97,7 +98,7 @@ func (m *Mover) hasChecked(ref kube.Ref) bool {
 }
 
 // recordChecked records that an object has nothing to move.
-func (m *Mover) recordChecked(ref kube.Ref, o checkedObject) {
+func (m *Mover) recordChecked(ref wire.Ref, o checkedObject) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.checked) >= maxChildren {
@@ -115,12 +116,12 @@ func (m *Mover) isFormer(e *metav1.ManagedFieldsEntry, manager, subresource stri
 // moveHandler moves ownership before the applies of one reconcile.
 type moveHandler struct {
 	mover *Mover
-	next  kube.Handler
-	owner kube.Ref
+	next  wire.Handler
+	owner wire.Ref
 }
 
 // Do serves one request.
-func (h *moveHandler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *moveHandler) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if h.isConcerned(r) {
 		for attempt := 1; ; attempt++ {
 			err := h.moveBefore(ctx, r, attempt > 1 || r.Live)
@@ -136,8 +137,8 @@ func (h *moveHandler) Do(ctx context.Context, r *kube.Request) (*kube.Response, 
 }
 
 // isConcerned reports whether r is an apply before which ownership can move.
-func (h *moveHandler) isConcerned(r *kube.Request) bool {
-	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Query.Get("dryRun") != "" {
+func (h *moveHandler) isConcerned(r *wire.Request) bool {
+	if r.Verb != wire.VerbPatch || r.ContentType != wire.ContentApply || r.Query.Get("dryRun") != "" {
 		return false
 	}
 	switch r.Subresource {
@@ -153,7 +154,7 @@ func (h *moveHandler) isConcerned(r *kube.Request) bool {
 }
 
 // moveBefore moves the ownership in the object of the apply r. With mustRead, the cache does not count.
-func (h *moveHandler) moveBefore(ctx context.Context, r *kube.Request, mustRead bool) error {
+func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead bool) error {
 	ref := childRef(r)
 	var metadata []byte
 	var err error
@@ -167,10 +168,10 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *kube.Request, mustRead 
 	case !known.Known && !mustRead && h.mover.hasChecked(ref):
 		return nil
 	default:
-		var response *kube.Response
-		response, err = h.next.Do(ctx, &kube.Request{
-			Cluster: r.Cluster, Verb: kube.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
-			Representation: kube.MetadataOnly, Live: true,
+		var response *wire.Response
+		response, err = h.next.Do(ctx, &wire.Request{
+			Cluster: r.Cluster, Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+			Representation: wire.MetadataOnly, Live: true,
 		})
 		if kube.IsNotFound(err) {
 			return nil
@@ -216,7 +217,7 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *kube.Request, mustRead 
 
 // isProven reports whether the object of r belongs to the owner: an owner reference or an owner label has its uid, or
 // the object is the owner.
-func (h *moveHandler) isProven(object *metav1.ObjectMeta, r *kube.Request) bool {
+func (h *moveHandler) isProven(object *metav1.ObjectMeta, r *wire.Request) bool {
 	if r.Subresource != "" {
 		return object.UID == h.owner.UID
 	}
@@ -241,7 +242,7 @@ type ownershipMove struct {
 }
 
 // plan returns the move before the apply r.
-func (m *Mover) plan(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (*ownershipMove, error) {
+func (m *Mover) plan(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref) (*ownershipMove, error) {
 	manager, apiVersion := r.Query.Get("fieldManager"), r.Resource.GroupVersion().String()
 	filter, err := newMoveFilter(r.Body, owner.UID, m.prefixes)
 	if err != nil {
@@ -308,7 +309,7 @@ func latest(a, b *metav1.Time) *metav1.Time {
 
 // send sends the move, if the object still has the version that it was planned for. The patch goes to the main
 // resource, because the API server ignores managedFields that are sent to a subresource.
-func (m *ownershipMove) send(ctx context.Context, next kube.Handler, r *kube.Request) error {
+func (m *ownershipMove) send(ctx context.Context, next wire.Handler, r *wire.Request) error {
 	body, err := kube.Marshal([]kube.PatchOperation{
 		kube.ReplaceAt("/metadata/managedFields", m.entries), kube.ReplaceAt("/metadata/resourceVersion", m.version),
 	})
@@ -316,7 +317,7 @@ func (m *ownershipMove) send(ctx context.Context, next kube.Handler, r *kube.Req
 		return fmt.Errorf("encode a patch: %w", err)
 	}
 	patch := *r
-	patch.Subresource, patch.ContentType, patch.Body, patch.Preconditions = "", kube.ContentJSONPatch, body, kube.Preconditions{ResourceVersion: m.version}
+	patch.Subresource, patch.ContentType, patch.Body, patch.Preconditions = "", wire.ContentJSONPatch, body, wire.Preconditions{ResourceVersion: m.version}
 	patch.Query = map[string][]string{"fieldManager": {r.Query.Get("fieldManager")}}
 	_, err = next.Do(ctx, &patch)
 	if kube.IsNotFound(err) {
@@ -335,7 +336,7 @@ func (m *Mover) recordLine(line string) (isFirst bool) {
 }
 
 // logMove logs the first move of a kind.
-func (m *Mover) logMove(r *kube.Request, move *ownershipMove) {
+func (m *Mover) logMove(r *wire.Request, move *ownershipMove) {
 	if !m.recordLine("move " + r.Resource.String() + "/" + r.Subresource) {
 		return
 	}
@@ -350,7 +351,7 @@ func (m *Mover) logMove(r *kube.Request, move *ownershipMove) {
 }
 
 // logKept logs the first entries of another API version of a kind.
-func (m *Mover) logKept(r *kube.Request, managers []string) {
+func (m *Mover) logKept(r *wire.Request, managers []string) {
 	if len(managers) > 0 && m.recordLine("kept "+r.Resource.String()+"/"+r.Subresource) {
 		m.log.Warn("fields of former field managers stay with them, because they were written in another API version: "+
 			"write the object once as that field manager in this version, or remove the entry",

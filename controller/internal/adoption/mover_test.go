@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // entry returns an entry of managedFields, such as "manager Update v1" with its fields.
@@ -105,11 +105,11 @@ func TestOwnershipMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := NewMover(nil, slog.New(slog.DiscardHandler), []string{"manager", "us-before", "before-first-apply"}, []string{"example.com/"}, nil)
-			r := &kube.Request{
-				Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1"}}, Subresource: test.subresource,
+			r := &wire.Request{
+				Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1"}}, Subresource: test.subresource,
 				Body: []byte(apply), Query: url.Values{"fieldManager": {"us"}},
 			}
-			move, err := m.plan(&metav1.ObjectMeta{ResourceVersion: "7", ManagedFields: test.entries}, r, kube.Ref{UID: "1"})
+			move, err := m.plan(&metav1.ObjectMeta{ResourceVersion: "7", ManagedFields: test.entries}, r, wire.Ref{UID: "1"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,24 +12,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // RefuseForbiddenOwners returns a handler that refuses forbidden owner references to owner: from
 // another namespace, or from a cluster-scoped object. The garbage collector would find no such owner,
 // and delete the child. markTerminal marks an error that no retry cures.
-func RefuseForbiddenOwners(next kube.Handler, owner kube.Ref, markTerminal func(error) error) kube.Handler {
+func RefuseForbiddenOwners(next wire.Handler, owner wire.Ref, markTerminal func(error) error) wire.Handler {
 	return &ownerCheck{next: next, owner: owner, markTerminal: markTerminal}
 }
 
 // ownerCheck refuses the forbidden owner references of one reconcile.
 type ownerCheck struct {
-	next         kube.Handler
-	owner        kube.Ref
+	next         wire.Handler
+	owner        wire.Ref
 	markTerminal func(error) error
 }
 
 // Do serves one request.
-func (h *ownerCheck) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *ownerCheck) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if h.owner.Namespace != "" && h.owner.UID != "" && r.Verb.IsWrite() && bytes.Contains(r.Body, []byte(h.owner.UID)) {
 		if err := checkOwners(r, h.owner); err != nil {
 			return nil, h.markTerminal(err)
@@ -40,7 +41,7 @@ func (h *ownerCheck) Do(ctx context.Context, r *kube.Request) (*kube.Response, e
 
 // checkOwners returns an error if r adds a forbidden owner reference to owner: in an object of a
 // cluster-scoped kind, or in an object of another namespace.
-func checkOwners(r *kube.Request, owner kube.Ref) error {
+func checkOwners(r *wire.Request, owner wire.Ref) error {
 	if !r.Resource.ClusterScoped && r.Namespace == owner.Namespace {
 		return nil
 	}
@@ -65,21 +66,21 @@ func checkOwners(r *kube.Request, owner kube.Ref) error {
 }
 
 // controllerOf returns the controlling owner that the object in the body of r names. It returns false if there is none.
-func controllerOf(r *kube.Request) (kube.Ref, bool) {
+func controllerOf(r *wire.Request) (wire.Ref, bool) {
 	if !bytes.Contains(r.Body, []byte(`"ownerReferences"`)) {
-		return kube.Ref{}, false
+		return wire.Ref{}, false
 	}
 	var child metav1.PartialObjectMetadata
 	if kube.Unmarshal(r.Body, &child) != nil {
-		return kube.Ref{}, false // the server refuses the body
+		return wire.Ref{}, false // the server refuses the body
 	}
 	o := metav1.GetControllerOfNoCopy(&child)
 	if o == nil {
-		return kube.Ref{}, false
+		return wire.Ref{}, false
 	}
 	// The plural of the owner is only for the text of errors.
-	resource := kube.Resource{GroupVersionKind: schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), Plural: strings.ToLower(o.Kind)}
-	return kube.Ref{Cluster: r.Cluster, Resource: resource, Namespace: r.Namespace, Name: o.Name, UID: o.UID}, true
+	resource := wire.Resource{GroupVersionKind: schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), Plural: strings.ToLower(o.Kind)}
+	return wire.Ref{Cluster: r.Cluster, Resource: resource, Namespace: r.Namespace, Name: o.Name, UID: o.UID}, true
 }
 
 // hasOwnerLabel reports whether the object in body has the uid of owner in one of labels.

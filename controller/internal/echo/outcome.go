@@ -9,6 +9,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // outcome is what a write did.
@@ -33,12 +34,12 @@ type outcome struct {
 //
 // isOwnStatus is true if the writes of the status of the reconciled object are to be found. The write is such a
 // write if it named the replaced version and the stored status is the one in the request.
-func outcomeOf(r *kube.Request, response *kube.Response, err error, before Version, isOwnStatus bool) outcome {
+func outcomeOf(r *wire.Request, response *wire.Response, err error, before Version, isOwnStatus bool) outcome {
 	switch {
 	case err != nil:
 		e, ok := kube.AsError(err)
 		return outcome{isUncertain: !ok || e.Unknown}
-	case r.Verb == kube.VerbDeleteCollection:
+	case r.Verb == wire.VerbDeleteCollection:
 		return outcome{isUncertain: true}
 	}
 	var answer struct {
@@ -60,7 +61,7 @@ func outcomeOf(r *kube.Request, response *kube.Response, err error, before Versi
 	switch {
 	case answer.Kind == "Status" && answer.Details.UID != "":
 		return outcome{version: Version{UID: answer.Details.UID}, echo: queue.IsEcho}
-	case r.Verb == kube.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
+	case r.Verb == wire.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
 		return outcome{version: Version{UID: uid}, echo: queue.IsEcho}
 	case uid == "" || version == "":
 		return outcome{isUncertain: true} // the answer of a subresource, or no object
@@ -68,7 +69,7 @@ func outcomeOf(r *kube.Request, response *kube.Response, err error, before Versi
 		return outcome{} // nothing has changed
 	case isOwnStatus && replaced != "" && isStatusStored(r, response.Body):
 		return outcome{version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
-	case r.Verb == kube.VerbCreate, r.Verb == kube.VerbDelete, replaced != "":
+	case r.Verb == wire.VerbCreate, r.Verb == wire.VerbDelete, replaced != "":
 		return outcome{version: Version{uid, version}, echo: queue.IsEcho}
 	default:
 		return outcome{version: Version{uid, version}, echo: queue.PossibleEcho}
@@ -76,8 +77,8 @@ func outcomeOf(r *kube.Request, response *kube.Response, err error, before Versi
 }
 
 // isStatusStored reports whether r sent a whole status, and the answer has exactly this status.
-func isStatusStored(r *kube.Request, answer []byte) bool {
-	if r.Verb != kube.VerbUpdate && r.ContentType != kube.ContentApply {
+func isStatusStored(r *wire.Request, answer []byte) bool {
+	if r.Verb != wire.VerbUpdate && r.ContentType != wire.ContentApply {
 		return false
 	}
 	var sent, stored struct {
@@ -99,10 +100,10 @@ type uncertainWrite struct {
 }
 
 // newUncertainWrite returns the write r to t, which has just ended.
-func newUncertainWrite(t Target, r *kube.Request) uncertainWrite {
+func newUncertainWrite(t Target, r *wire.Request) uncertainWrite {
 	return uncertainWrite{
 		Target: t, ended: time.Now(), isOfStatus: r.Subresource == "status",
-		isDelete: r.Verb == kube.VerbDelete || r.Verb == kube.VerbDeleteCollection,
+		isDelete: r.Verb == wire.VerbDelete || r.Verb == wire.VerbDeleteCollection,
 	}
 }
 

@@ -29,6 +29,7 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const (
@@ -67,7 +68,7 @@ type Target struct {
 }
 
 // NewTarget returns the Target of the object k of the resource r.
-func NewTarget(r kube.Resource, k kube.Key) Target {
+func NewTarget(r wire.Resource, k kube.Key) Target {
 	return Target{k.Cluster, r.Group, r.Plural, k.Namespace, k.Name}
 }
 
@@ -75,7 +76,7 @@ func NewTarget(r kube.Resource, k kube.Key) Target {
 func (t Target) IsCollection() bool { return t.name == "" }
 
 // IsOf reports whether t is of the resource r in a cluster, in any version of the resource.
-func (t Target) IsOf(cluster string, r kube.Resource) bool {
+func (t Target) IsOf(cluster string, r wire.Resource) bool {
 	return t.cluster == cluster && t.group == r.Group && t.plural == r.Plural
 }
 
@@ -157,14 +158,14 @@ func NewTracker() *Tracker {
 // the queue that was held.
 //
 // ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
-func (t *Tracker) Handler(next kube.Handler, key queue.Key, ownStatus Target, newestShown func(Target) Version, add func(queue.Trigger)) kube.Handler {
+func (t *Tracker) Handler(next wire.Handler, key queue.Key, ownStatus Target, newestShown func(Target) Version, add func(queue.Trigger)) wire.Handler {
 	return &handler{tracker: t, next: next, key: key, ownStatus: ownStatus, newestShown: newestShown, add: add}
 }
 
 // handler records the writes of one reconcile.
 type handler struct {
 	tracker     *Tracker
-	next        kube.Handler
+	next        wire.Handler
 	key         queue.Key
 	ownStatus   Target
 	newestShown func(Target) Version
@@ -172,7 +173,7 @@ type handler struct {
 }
 
 // Do serves one request.
-func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if !r.Verb.IsWrite() {
 		return h.next.Do(ctx, r)
 	}
@@ -204,7 +205,7 @@ func (t *Tracker) beginWrite(id writeID) {
 
 // endWrite records the outcome of a write. It returns the triggers that were held because of the
 // write, unless other writes still hold them.
-func (t *Tracker) endWrite(id writeID, r *kube.Request, o outcome) []queue.Trigger {
+func (t *Tracker) endWrite(id writeID, r *wire.Request, o outcome) []queue.Trigger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o.isUncertain {

@@ -9,9 +9,10 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
-var deployments = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
+var deployments = wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
 
 func key(name string) kube.Key { return kube.Key{Namespace: "default", Name: name} }
 
@@ -22,11 +23,11 @@ type tracked struct {
 }
 
 // apply applies the Deployment in the reconcile of the WebApp "shop". answer returns the answer of the server.
-func (t *tracked) apply(answer func() (*kube.Response, error)) {
-	h := t.Handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) { return answer() }),
+func (t *tracked) apply(answer func() (*wire.Response, error)) {
+	h := t.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return answer() }),
 		key("shop"), Target{}, func(Target) Version { return Version{"7", "11"} }, func(trigger queue.Trigger) { t.added = append(t.added, trigger) })
-	_, _ = h.Do(context.Background(), &kube.Request{
-		Verb: kube.VerbPatch, ContentType: kube.ContentApply, Resource: deployments, Namespace: "default", Name: "shop",
+	_, _ = h.Do(context.Background(), &wire.Request{
+		Verb: wire.VerbPatch, ContentType: wire.ContentApply, Resource: deployments, Namespace: "default", Name: "shop",
 	})
 }
 
@@ -46,14 +47,14 @@ func (t *tracked) expect(test *testing.T, webApp, version string, want queue.Ech
 	}
 }
 
-func answerAt(version string) (*kube.Response, error) {
-	return &kube.Response{Code: 200, Body: []byte(`{"metadata":{"uid":"7","resourceVersion":"` + version + `"}}`)}, nil
+func answerAt(version string) (*wire.Response, error) {
+	return &wire.Response{Code: 200, Body: []byte(`{"metadata":{"uid":"7","resourceVersion":"` + version + `"}}`)}, nil
 }
 
 // It is the example of the package comment.
 func TestATriggerIsHeldUntilTheWriteIsAnswered(t *testing.T) {
 	tr := &tracked{Tracker: NewTracker()}
-	tr.apply(func() (*kube.Response, error) {
+	tr.apply(func() (*wire.Response, error) {
 		if _, ok := tr.show("shop", "12"); ok {
 			t.Error("the trigger is not held while the write is under way")
 		}
@@ -69,13 +70,13 @@ func TestATriggerIsHeldUntilTheWriteIsAnswered(t *testing.T) {
 
 func TestAnApplyThatChangesNothingMakesNoEcho(t *testing.T) {
 	tr := &tracked{Tracker: NewTracker()}
-	tr.apply(func() (*kube.Response, error) { return answerAt("11") })
+	tr.apply(func() (*wire.Response, error) { return answerAt("11") })
 	tr.expect(t, "shop", "11", queue.NotEcho)
 }
 
 func TestAWriteWithoutAnAnswerExplainsOneChange(t *testing.T) {
 	tr := &tracked{Tracker: NewTracker()}
-	tr.apply(func() (*kube.Response, error) { return nil, errors.New("the connection is closed") })
+	tr.apply(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })
 	tr.expect(t, "shop", "12", queue.PossibleEcho)
 	tr.expect(t, "shop", "13", queue.NotEcho)
 	tr.Forget()
@@ -84,7 +85,7 @@ func TestAWriteWithoutAnAnswerExplainsOneChange(t *testing.T) {
 
 func TestASuccessForgetsWritesWithoutAnAnswer(t *testing.T) {
 	tr := &tracked{Tracker: NewTracker()}
-	tr.apply(func() (*kube.Response, error) { return nil, errors.New("the connection is closed") })
+	tr.apply(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })
 	tr.ForgetUncertain(key("shop"))
 	tr.expect(t, "shop", "12", queue.NotEcho)
 }
@@ -109,12 +110,12 @@ func TestOwnStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := NewTracker()
-			answer := &kube.Response{Code: 200, Body: []byte(`{"metadata":{"uid":"7","resourceVersion":"12"},"status":` + test.stored + `}`)}
-			h := tr.Handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) { return answer, nil }),
+			answer := &wire.Response{Code: 200, Body: []byte(`{"metadata":{"uid":"7","resourceVersion":"12"},"status":` + test.stored + `}`)}
+			h := tr.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return answer, nil }),
 				key("shop"), self, func(Target) Version { return Version{"7", "11"} }, func(queue.Trigger) {})
-			_, _ = h.Do(t.Context(), &kube.Request{
-				Verb: kube.VerbPatch, ContentType: kube.ContentApply, Resource: deployments, Namespace: "default", Name: "shop", Subresource: "status",
-				Preconditions: kube.Preconditions{ResourceVersion: "11"}, Body: []byte(`{"status":{"size":1}}`),
+			_, _ = h.Do(t.Context(), &wire.Request{
+				Verb: wire.VerbPatch, ContentType: wire.ContentApply, Resource: deployments, Namespace: "default", Name: "shop", Subresource: "status",
+				Preconditions: wire.Preconditions{ResourceVersion: "11"}, Body: []byte(`{"status":{"size":1}}`),
 			})
 			if test.isFailed {
 				tr.ForgetOwnStatus(key("shop"))

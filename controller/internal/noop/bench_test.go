@@ -8,7 +8,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/bound"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // BenchmarkSkippedApply measures an apply that is not sent: because the object still has the
@@ -50,8 +50,8 @@ type skipping struct {
 	changes chan struct{}
 	live    func(version int) string
 	checker *Checker
-	client  kube.Handler
-	request *kube.Request
+	client  wire.Handler
+	request *wire.Request
 }
 
 // changeStatus changes the status of the object, and waits until the cache shows it.
@@ -79,21 +79,21 @@ func newSkipping(t testing.TB) *skipping {
 	s := &skipping{server: &server{object: live(1), version: 1}, changes: make(chan struct{}, 2), live: live}
 	c := cache.New(s.server)
 	t.Cleanup(c.Close)
-	sub, err := c.Open(t.Context(), kube.Stream{Resource: webApps}, func(cache.Change) { s.changes <- struct{}{} })
+	sub, err := c.Open(t.Context(), wire.Stream{Resource: webApps}, func(cache.Change) { s.changes <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-s.changes // the object, and the end of the list
 	<-s.changes
 	view := c.View(sub)
-	ref := kube.Ref{Resource: webApps, Namespace: "ns", Name: "a"}
+	ref := wire.Ref{Resource: webApps, Namespace: "ns", Name: "a"}
 	for !view.KnownState(ref).Known { // an object is certain only once the watch after its list is open
 		time.Sleep(time.Millisecond)
 	}
 	s.checker = NewChecker(view)
-	s.client = s.checker.Handler(c.Handler(s.server), func(kube.Resource, *cache.KnownState) bool { return true })
-	s.request = &kube.Request{
-		Verb: kube.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: kube.ContentApply, Body: []byte(body),
+	s.client = s.checker.Handler(c.Handler(s.server), func(wire.Resource, *cache.KnownState) bool { return true })
+	s.request = &wire.Request{
+		Verb: wire.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: wire.ContentApply, Body: []byte(body),
 		Query: url.Values{"fieldManager": {"us"}, "force": {"true"}},
 	}
 	return s

@@ -38,17 +38,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // View is the cache as the controller may see it: see [cache.View].
 type View interface {
-	KnownState(ref kube.Ref) cache.KnownState
+	KnownState(ref wire.Ref) cache.KnownState
 }
 
 // IsTrigger reports whether a change to the object live of resource r would trigger the
 // reconcile that is under way.
-type IsTrigger func(r kube.Resource, live *cache.KnownState) bool
+type IsTrigger func(r wire.Resource, live *cache.KnownState) bool
 
 // Checker remembers the applies of one controller, to find those that would change nothing.
 // It is safe for concurrent use.
@@ -76,7 +76,7 @@ const firstSweep = 256
 
 // applyKey names one manager's applies to one object. Ref has no UID.
 type applyKey struct {
-	object      kube.Ref
+	object      wire.Ref
 	manager     string
 	subresource string
 }
@@ -98,13 +98,13 @@ type applied struct {
 // Handler returns a handler that skips the applies without effect, and passes all other requests to
 // next. The answer to a skipped apply is the live object. If the cache keeps only its metadata, the
 // answer is the applied object with the live metadata.
-func (c *Checker) Handler(next kube.Handler, isTrigger IsTrigger) kube.Handler {
+func (c *Checker) Handler(next wire.Handler, isTrigger IsTrigger) wire.Handler {
 	return &handler{Checker: c, next: next, isTrigger: isTrigger}
 }
 
 type handler struct {
 	*Checker
-	next      kube.Handler
+	next      wire.Handler
 	isTrigger IsTrigger
 }
 
@@ -160,8 +160,8 @@ func (c *Checker) forgetKey(k applyKey) {
 }
 
 // Do serves one request.
-func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply ||
+func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+	if r.Verb != wire.VerbPatch || r.ContentType != wire.ContentApply ||
 		r.Subresource != "" && r.Subresource != "status" || r.Query.Get("dryRun") != "" {
 		return h.next.Do(ctx, r)
 	}
@@ -180,7 +180,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 		if now, isUnchanged := h.check(k, a, live); isUnchanged {
 			if body, err := live.answer(a); err == nil {
 				h.put(k, now)
-				return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
+				return &wire.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 }
 
 // knownObject returns the object as it certainly is, or nil.
-func (h *handler) knownObject(ref kube.Ref) *liveObject {
+func (h *handler) knownObject(ref wire.Ref) *liveObject {
 	live := h.view.KnownState(ref)
 	// The server decides what an apply can do to an object that is being deleted.
 	if !live.Present || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
@@ -220,7 +220,7 @@ func (h *handler) knownObject(ref kube.Ref) *liveObject {
 	}
 	return &liveObject{
 		object: object, uid: live.Record.UID, version: live.Record.ResourceVersion,
-		metadataOnly: live.Representation == kube.MetadataOnly,
+		metadataOnly: live.Representation == wire.MetadataOnly,
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
-var webApps = kube.Resource{
+var webApps = wire.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "WebApp"}, Plural: "webapps",
 }
 
@@ -35,12 +36,12 @@ type server struct {
 
 type watch struct {
 	*io.PipeWriter
-	form kube.Representation
+	form wire.Representation
 }
 
 // send writes an event with the object in the representation of the watch.
 func (w watch) send(kind, object string) {
-	if w.form == kube.MetadataOnly {
+	if w.form == wire.MetadataOnly {
 		var whole struct {
 			Metadata jsontext.Value `json:"metadata"`
 		}
@@ -52,13 +53,13 @@ func (w watch) send(kind, object string) {
 	_, _ = fmt.Fprintf(w, `{"type":%q,"object":%s}`, kind, object)
 }
 
-func (s *server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (s *server) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case r.Verb != kube.VerbWatch:
+	case r.Verb != wire.VerbWatch:
 		s.applies++
-		return &kube.Response{Code: http.StatusOK, Body: []byte(s.object)}, s.err
+		return &wire.Response{Code: http.StatusOK, Body: []byte(s.object)}, s.err
 	default:
 		reader, writer := io.Pipe()
 		w, object := watch{writer, r.Representation}, s.object
@@ -70,7 +71,7 @@ func (s *server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 			}
 			w.send("BOOKMARK", end)
 		}()
-		return &kube.Response{Code: http.StatusOK, Stream: reader}, nil
+		return &wire.Response{Code: http.StatusOK, Stream: reader}, nil
 	}
 }
 
@@ -93,9 +94,9 @@ type applier struct {
 	cache   *cache.Cache
 	stream  *cache.Subscription
 	checker *Checker
-	client  kube.Handler
+	client  wire.Handler
 	// answer is the answer to the last apply.
-	answer *kube.Response
+	answer *wire.Response
 	// triggers is what the controller reports.
 	triggers bool
 }
@@ -106,14 +107,14 @@ func onApplier(t *testing.T, test func(*applier)) {
 		a := &applier{T: t, server: &server{version: 100}, triggers: true}
 		a.cache = cache.New(a.server)
 		defer a.cache.Close()
-		a.stream = a.open(kube.Stream{Resource: webApps})
+		a.stream = a.open(wire.Stream{Resource: webApps})
 		a.restart()
 		test(a)
 	})
 }
 
 // open opens a stream, and waits until it is synced.
-func (a *applier) open(stream kube.Stream) *cache.Subscription {
+func (a *applier) open(stream wire.Stream) *cache.Subscription {
 	a.Helper()
 	sub, err := a.cache.Open(a.Context(), stream, func(cache.Change) {})
 	if err != nil {
@@ -124,7 +125,7 @@ func (a *applier) open(stream kube.Stream) *cache.Subscription {
 }
 
 // reopen exchanges the stream for another one.
-func (a *applier) reopen(stream kube.Stream) {
+func (a *applier) reopen(stream wire.Stream) {
 	a.Helper()
 	a.stream.Close()
 	a.stream = a.open(stream)
@@ -134,7 +135,7 @@ func (a *applier) reopen(stream kube.Stream) {
 // restart forgets all applies, as a new process has.
 func (a *applier) restart() {
 	a.checker = NewChecker(a.cache.View(a.stream))
-	a.client = a.checker.Handler(a.cache.Handler(a.server), func(kube.Resource, *cache.KnownState) bool { return a.triggers })
+	a.client = a.checker.Handler(a.cache.Handler(a.server), func(wire.Resource, *cache.KnownState) bool { return a.triggers })
 }
 
 // live puts an object with further members of its metadata, and with the rest of the object.
@@ -149,8 +150,8 @@ func (a *applier) live(metadata, rest string) {
 // apply reports whether a request was made.
 func (a *applier) apply(body string, options ...string) bool {
 	a.Helper()
-	r := &kube.Request{
-		Verb: kube.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: kube.ContentApply, Body: []byte(body),
+	r := &wire.Request{
+		Verb: wire.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: wire.ContentApply, Body: []byte(body),
 		Query: url.Values{"fieldManager": {"us"}, "force": {"true"}},
 	}
 	for i := 0; i < len(options); i += 2 {
@@ -213,7 +214,7 @@ func TestApplyIsSent(t *testing.T) {
 			a.live(ours("v1", "", fields)+`,"ownerReferences":[{"kind":"X","name":"x","uid":"x"}]`, `,"spec":{"a":1}`)
 		}, want: false},
 		"in doubt": {between: func(a *applier) {
-			a.server.err = &kube.Error{Unknown: true, Err: context.DeadlineExceeded}
+			a.server.err = &wire.Error{Unknown: true, Err: context.DeadlineExceeded}
 			a.apply(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":"a"},"spec":{"a":7}}`)
 			a.server.err = nil
 		}, want: true},
@@ -317,7 +318,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	onApplier(t, func(a *applier) {
 		a.live("", `,"spec":{"a":1}`)
 		a.apply(wantA)
-		a.server.err = &kube.Error{Code: 403}
+		a.server.err = &wire.Error{Code: 403}
 		a.apply(`{"metadata":{"name":"a"},"spec":{"a":2}}`)
 		a.server.err = nil
 		if !a.apply(wantA) {
@@ -333,7 +334,7 @@ func TestMemoryOfApplies(t *testing.T) {
 		a.live("", `,"spec":{"a":1}`)
 		a.apply(wantA)
 		for i := range 5000 {
-			k := applyKey{object: kube.Ref{Resource: webApps, Namespace: "ns", Name: fmt.Sprint("gone", i)}}
+			k := applyKey{object: wire.Ref{Resource: webApps, Namespace: "ns", Name: fmt.Sprint("gone", i)}}
 			a.checker.put(k, applied{uid: "u"})
 		}
 		if n := len(a.checker.last); n > 2*firstSweep {
@@ -376,7 +377,7 @@ func TestContentIsUnambiguous(t *testing.T) {
 func TestMetadataOnly(t *testing.T) {
 	t.Parallel()
 	onApplier(t, func(a *applier) {
-		a.reopen(kube.Stream{Resource: webApps, Representation: kube.MetadataOnly})
+		a.reopen(wire.Stream{Resource: webApps, Representation: wire.MetadataOnly})
 		a.live(ours("v1", "", `{"f:spec":{"f:a":{}}}`), `,"spec":{"a":1}`)
 		if !a.apply(wantA) {
 			t.Error("the first apply was not sent: no apply of this process has shown the content")

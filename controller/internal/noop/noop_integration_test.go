@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const (
@@ -41,7 +42,7 @@ func (p *twins) release() {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		resource kube.Resource
+		resource wire.Resource
 		body     string
 		// restarted is how many requests the first apply after a restart takes.
 		restarted int
@@ -89,7 +90,7 @@ func TestFieldRemoved(t *testing.T) {
 func TestChangesByOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		resource kube.Resource
+		resource wire.Resource
 		body     string
 		change   func(*twins)
 		// least and most requests that the next apply may take.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var (
@@ -34,7 +35,7 @@ type apply struct {
 }
 
 // parseApply reads the body of an apply without decoding it. Its content starts with seed.
-func parseApply(r *kube.Request, seed []byte) (*apply, error) {
+func parseApply(r *wire.Request, seed []byte) (*apply, error) {
 	// The content type allows YAML too.
 	if !jsontext.Value(r.Body).IsValid() {
 		return nil, errNoObject

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/gadget"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -30,7 +31,7 @@ var (
 // of the second is sent. Everything else happens to both.
 type twins struct {
 	t        *testing.T
-	resource kube.Resource
+	resource wire.Resource
 	space    string
 	caches   *cache.Cache
 	stream   *cache.Subscription
@@ -44,7 +45,7 @@ type twins struct {
 
 const checked, always = "checked", "always"
 
-func newTwins(t *testing.T, r kube.Resource) *twins {
+func newTwins(t *testing.T, r wire.Resource) *twins {
 	cluster := yaretest.Shared(t)
 	if r == gadgets {
 		gadget.Define(t, cluster)
@@ -54,7 +55,7 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 	t.Cleanup(p.caches.Close)
 	synced := make(chan struct{})
 	var err error
-	p.stream, err = p.caches.Open(t.Context(), kube.Stream{Resource: r, Namespace: p.space}, func(e cache.Change) {
+	p.stream, err = p.caches.Open(t.Context(), wire.Stream{Resource: r, Namespace: p.space}, func(e cache.Change) {
 		if e.Type == cache.Synced {
 			close(synced)
 		}
@@ -63,8 +64,8 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 		t.Fatal(err)
 	}
 	<-synced
-	p.cached = p.plain.With(func(next kube.Handler) kube.Handler {
-		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	p.cached = p.plain.With(func(next wire.Handler) wire.Handler {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			p.sent.Add(1)
 			return next.Do(ctx, r)
 		})
@@ -76,8 +77,8 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 // restart forgets what was applied, as a new process has.
 func (p *twins) restart() {
 	checker := noop.NewChecker(p.caches.View(p.stream))
-	p.checked = p.cached.With(func(next kube.Handler) kube.Handler {
-		return checker.Handler(next, func(kube.Resource, *cache.KnownState) bool { return true })
+	p.checked = p.cached.With(func(next wire.Handler) wire.Handler {
+		return checker.Handler(next, func(wire.Resource, *cache.KnownState) bool { return true })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Label connects a child with the owner whose uid is the value of the label Name of the child.
@@ -17,8 +18,8 @@ type Label struct {
 
 // WriteVerbs returns the verbs of an apply that may create its object, and of the deletion in the
 // cleanup.
-func (Label) WriteVerbs() []kube.Verb {
-	return []kube.Verb{kube.VerbCreate, kube.VerbPatch, kube.VerbDelete}
+func (Label) WriteVerbs() []wire.Verb {
+	return []wire.Verb{wire.VerbCreate, wire.VerbPatch, wire.VerbDelete}
 }
 
 // IsSlow returns true, because Keys needs the owners, which are known once all streams are synced.

@@ -13,17 +13,18 @@ import (
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Relation connects a watched kind with the reconciled kind.
 type Relation interface {
 	// Check returns an error unless the relation can connect the two resources.
-	Check(watched, reconciled kube.Resource) error
+	Check(watched, reconciled wire.Resource) error
 	// Index returns the index of the reconciled kind that the relation needs, or nil.
 	Index() *kube.Index
 	// WriteVerbs returns the verbs with which a program usually writes the watched objects. It returns
 	// nil for objects that are not children.
-	WriteVerbs() []kube.Verb
+	WriteVerbs() []wire.Verb
 	// IsSlow reports whether Keys may take long, or call a function of the author. Then the stream must
 	// not wait for Keys.
 	IsSlow() bool
@@ -45,7 +46,7 @@ type Object struct {
 
 // Kind is the reconciled kind, as a relation needs it.
 type Kind struct {
-	Resource kube.Resource
+	Resource wire.Resource
 	// Client reads what the sources of the controller show, and nothing else. It is nil before the
 	// controller has opened all streams. Relations that are not slow do not use it.
 	Client *kube.Client
@@ -83,13 +84,13 @@ func IsLasting(err error) bool {
 type usual struct{}
 
 // Check returns nil.
-func (usual) Check(_, _ kube.Resource) error { return nil }
+func (usual) Check(_, _ wire.Resource) error { return nil }
 
 // Index returns nil.
 func (usual) Index() *kube.Index { return nil }
 
 // WriteVerbs returns nil.
-func (usual) WriteVerbs() []kube.Verb { return nil }
+func (usual) WriteVerbs() []wire.Verb { return nil }
 
 // IsSlow returns false.
 func (usual) IsSlow() bool { return false }
@@ -112,7 +113,7 @@ type Owner struct {
 }
 
 // Check returns an error if the reconciled kind cannot own the watched kind.
-func (Owner) Check(watched, reconciled kube.Resource) error {
+func (Owner) Check(watched, reconciled wire.Resource) error {
 	if watched.ClusterScoped && !reconciled.ClusterScoped {
 		return fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.OwnsByLabel",
 			reconciled, watched)
@@ -121,7 +122,7 @@ func (Owner) Check(watched, reconciled kube.Resource) error {
 }
 
 // WriteVerbs returns the verbs of an apply that may create its object.
-func (Owner) WriteVerbs() []kube.Verb { return []kube.Verb{kube.VerbCreate, kube.VerbPatch} }
+func (Owner) WriteVerbs() []wire.Verb { return []wire.Verb{wire.VerbCreate, wire.VerbPatch} }
 
 // Keys returns the owners of o.
 func (r Owner) Keys(_ context.Context, o Object, to Kind) (keys []Key, err error) {
@@ -145,11 +146,11 @@ type Reference struct {
 }
 
 // Check returns an error if the index is missing, or not an index of the reconciled kind.
-func (r Reference) Check(watched, reconciled kube.Resource) error {
+func (r Reference) Check(watched, reconciled wire.Resource) error {
 	if r.By == nil {
 		return fmt.Errorf("the index of what refers to %s is nil: make one with kube.NewIndex", watched)
 	}
-	return r.By.Check(reconciled, kube.Full)
+	return r.By.Check(reconciled, wire.Full)
 }
 
 // Index returns the index.
@@ -175,7 +176,7 @@ func (r Reference) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
 // Map connects objects by a map function of the author.
 type Map struct {
 	usual
-	Watched kube.Resource
+	Watched wire.Resource
 	// Function decodes an object and calls the author's function. It returns a panic as an error.
 	Function func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Each relation finds the keys of one object.
@@ -18,7 +19,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	index := kube.NewIndex("plants", func(*corev1.ConfigMap) []string { return nil })
 	to := Kind{
-		Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Kind: "Garden"}},
+		Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Kind: "Garden"}},
 		Referrers: func(_ *kube.Index, _, namespace, value string) []Key {
 			return []Key{{Key: kube.Key{Namespace: namespace, Name: "refers to " + value}}}
 		},

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -108,7 +109,7 @@ func OnRequest(t *testing.T) {
 // objects live through everything. begin starts the program, and returns once the program has made the
 // requests of the usual beginning of an object, or has been refused. If begin is nil, the program must
 // ask for all its permissions in live.
-func Audit(t *testing.T, resource kube.Resource, live, begin func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string)) {
+func Audit(t *testing.T, resource wire.Resource, live, begin func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string)) {
 	t.Helper()
 	sceneOf := func(act func(*testing.T, *yaretest.Cluster, *yaretest.Proxy, string)) scene {
 		if act == nil {
@@ -239,7 +240,7 @@ func (a *audited) hasGot(requests []yaretest.Request) bool {
 	for p := range a.granted.permissions() {
 		resource := strings.TrimPrefix(p.String(), "get ")
 		if p.verb == "get" && !a.granted.isNeverInDoubt(p) && !slices.ContainsFunc(requests, func(r yaretest.Request) bool {
-			return r.Verb == kube.VerbGet && r.Resource == resource && r.Code != 0
+			return r.Verb == wire.VerbGet && r.Resource == resource && r.Code != 0
 		}) {
 			return false
 		}

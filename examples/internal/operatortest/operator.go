@@ -10,13 +10,14 @@ import (
 
 	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
 // Operator describes an operator in the current folder, and what it must achieve.
 type Operator struct {
 	// Resource is the resource of the objects that the operator reconciles.
-	Resource kube.Resource
+	Resource wire.Resource
 	// Sample is the name of the object in sample.yaml. SampleState is its state.
 	Sample      string
 	SampleState State
@@ -64,7 +65,7 @@ const (
 	Never
 )
 
-var crds = kube.Resource{
+var crds = wire.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	Plural:           "customresourcedefinitions", ClusterScoped: true,
 }

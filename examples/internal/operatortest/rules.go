@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -125,12 +125,12 @@ func (r rules) checkUsed(t *testing.T, made []yaretest.Request) {
 // leave them in doubt. The program gets one only while a stream is still of the past that the
 // restoration of a backup has undone: see TestViewDoesNotUseAStoreOfThePast in package cache.
 func (r rules) isNeverInDoubt(p permission) bool {
-	if p.verb != string(kube.VerbGet) {
+	if p.verb != string(wire.VerbGet) {
 		return false
 	}
 	for other := range r.permissions() {
 		resource, subresource, _ := strings.Cut(other.resource, "/")
-		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") && kube.Verb(other.verb).IsWrite() {
+		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") && wire.Verb(other.verb).IsWrite() {
 			return false
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -201,7 +201,7 @@ func (w Watcher) testFewRights(t *testing.T) {
 // TestPermissions checks that the program asks for the printed permissions, and for nothing else: see
 // [Audit].
 func (w Watcher) TestPermissions(t *testing.T) {
-	resource := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: "v1", Kind: w.Plural}, Plural: w.Plural}
+	resource := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: "v1", Kind: w.Plural}, Plural: w.Plural}
 	live := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) {
 		p := yaretest.Run(t, proxy.Kubeconfig(), yaretest.Build(t, "."), "--watch-namespace", namespace)
 		w.apply(t, cluster, namespace, "fresh", false)

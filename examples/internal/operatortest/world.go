@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -211,7 +212,7 @@ func (w *world) waitForReports(t *testing.T, times int) {
 }
 
 // kinds holds the resources of children, by kind.
-var kinds = map[string]kube.Resource{
+var kinds = map[string]wire.Resource{
 	"Deployment": {GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"},
 	"Service":    {GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Plural: "services"},
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // cluster is the access of an exploration to its control plane, with an administrator's rights. It is a
@@ -22,7 +23,7 @@ import (
 type cluster struct {
 	client *kube.Client
 	// resources are the namespaced resources of the server.
-	resources []kube.Resource
+	resources []wire.Resource
 }
 
 // Client returns the client.
@@ -36,31 +37,31 @@ func (c *cluster) APIOf(kind schema.GroupVersionKind, namespace string) (kube.AP
 
 // Definitions returns the API of CustomResourceDefinitions, for the user.
 func (c *cluster) Definitions() kube.API[unstructured.Unstructured] {
-	return kube.Dynamic(c.client.WithFieldManager(userManager), kube.Resource{
+	return kube.Dynamic(c.client.WithFieldManager(userManager), wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Plural:           "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 }
 
 // resource returns the resource of a name with a group.
-func (c *cluster) resource(name string) (kube.Resource, error) {
+func (c *cluster) resource(name string) (wire.Resource, error) {
 	for _, r := range c.resources {
 		if r.String() == name {
 			return r, nil
 		}
 	}
-	return kube.Resource{}, fmt.Errorf("the server has no namespaced resource %q", name)
+	return wire.Resource{}, fmt.Errorf("the server has no namespaced resource %q", name)
 }
 
 // resourceOfKind returns the resource of a kind.
-func (c *cluster) resourceOfKind(kind schema.GroupVersionKind) (kube.Resource, error) {
+func (c *cluster) resourceOfKind(kind schema.GroupVersionKind) (wire.Resource, error) {
 	for _, r := range c.resources {
 		if r.GroupKind() == kind.GroupKind() {
 			r.GroupVersionKind = kind
 			return r, nil
 		}
 	}
-	return kube.Resource{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
+	return wire.Resource{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
 }
 
 // decode returns an object of a step, in a namespace.

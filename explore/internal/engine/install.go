@@ -17,6 +17,7 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/manifest"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // ReadInstall returns the objects in files of YAML or JSON, and in the files of folders, as YAML documents.
@@ -118,17 +119,17 @@ func makeNamespace(ctx context.Context, client *kube.Client, name string) error 
 }
 
 // resourceOf returns the resource of a kind.
-func resourceOf(ctx context.Context, client *kube.Client, kind schema.GroupVersionKind) (kube.Resource, error) {
+func resourceOf(ctx context.Context, client *kube.Client, kind schema.GroupVersionKind) (wire.Resource, error) {
 	resources, err := kube.Discover(ctx, client, kind.GroupVersion())
 	if err != nil {
-		return kube.Resource{}, err
+		return wire.Resource{}, err
 	}
 	for _, r := range resources {
 		if r.Kind == kind.Kind {
 			return r, nil
 		}
 	}
-	return kube.Resource{}, fmt.Errorf("the server does not serve the kind %s", kind)
+	return wire.Resource{}, fmt.Errorf("the server does not serve the kind %s", kind)
 }
 
 // waitUntilServed waits until the API server serves a kind that was just defined.

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -37,7 +38,7 @@ type Recorder struct {
 
 // stream is the objects of one resource in all namespaces.
 type stream struct {
-	kube.Stream
+	wire.Stream
 	api kube.API[unstructured.Unstructured]
 	// newest holds the newest version of each object that exists.
 	newest map[types.UID]Version
@@ -57,7 +58,7 @@ type stream struct {
 // NewRecorder begins to follow the objects of the resources, or, without any, of all [Resources]. It
 // returns when it has all objects that exist, and follows them until [Recorder.Close], or until ctx
 // ends. config is the configuration of an administrator.
-func NewRecorder(ctx context.Context, config *kube.Config, resources ...kube.Resource) (*Recorder, error) {
+func NewRecorder(ctx context.Context, config *kube.Config, resources ...wire.Resource) (*Recorder, error) {
 	// The server warns of deprecated kinds, which are recorded like all others.
 	client, err := kube.NewClient(config, kube.OnWarning(nil))
 	if err != nil {
@@ -67,7 +68,7 @@ func NewRecorder(ctx context.Context, config *kube.Config, resources ...kube.Res
 }
 
 // newRecorder implements NewRecorder with a client.
-func newRecorder(ctx context.Context, client *kube.Client, resources []kube.Resource) (*Recorder, error) {
+func newRecorder(ctx context.Context, client *kube.Client, resources []wire.Resource) (*Recorder, error) {
 	if len(resources) == 0 {
 		var err error
 		if resources, err = Resources(ctx, client); err != nil {
@@ -80,7 +81,7 @@ func newRecorder(ctx context.Context, client *kube.Client, resources []kube.Reso
 	}
 	for _, resource := range resources {
 		s := &stream{
-			Stream: kube.Stream{Resource: resource, Representation: kube.Full, IfServed: true},
+			Stream: wire.Stream{Resource: resource, Representation: wire.Full, IfServed: true},
 			api:    kube.Dynamic(client, resource, ""), newest: make(map[types.UID]Version), deleted: make(map[types.UID]bool),
 		}
 		r.streams = append(r.streams, s)
@@ -151,7 +152,7 @@ func (r *Recorder) recordChange(s *stream, change watch.Change, err error) {
 }
 
 func (s *stream) recordErrorLocked(err error) {
-	if _, ok := errors.AsType[*kube.DecodeError](err); ok {
+	if _, ok := errors.AsType[*wire.DecodeError](err); ok {
 		s.unreadable = append(s.unreadable, err)
 	} else {
 		s.failure = err

@@ -12,13 +12,13 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // recordedResources returns the resources of the server that the tests of the recorder share.
-func recordedResources() (configMaps, leases kube.Resource) {
-	configMaps = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"}
-	leases = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases"}
+func recordedResources() (configMaps, leases wire.Resource) {
+	configMaps = wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"}
+	leases = wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases"}
 	return configMaps, leases
 }
 
@@ -29,12 +29,12 @@ func testRecorder(t *testing.T, f func(t *testing.T, s *fakeserver.Server, r *hi
 	synctest.Test(t, func(t *testing.T) {
 		s := fakeserver.New()
 		configMaps, leases := recordedResources()
-		recorder, err := history.NewRecorderWith(t.Context(), s.Client(), []kube.Resource{configMaps, leases})
+		recorder, err := history.NewRecorderWith(t.Context(), s.Client(), []wire.Resource{configMaps, leases})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer recorder.Close()
-		f(t, s, recorder.Record("run-1"), s.Stream(fakeserver.StreamID{Plural: "configmaps", Representation: kube.Full}), func(value string) {
+		f(t, s, recorder.Record("run-1"), s.Stream(fakeserver.StreamID{Plural: "configmaps", Representation: wire.Full}), func(value string) {
 			s.Store(configMaps, "run-1", "c", map[string]any{"data": map[string]any{"value": value}})
 		})
 	})

@@ -9,17 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Resources returns the resources in namespaces that the server lists and watches. Events are included once,
 // because the Events of events.k8s.io are the same objects. It makes two requests for each version of a group.
-func Resources(ctx context.Context, h kube.Handler) ([]kube.Resource, error) {
+func Resources(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
 	all, err := kube.DiscoverAll(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	verbs := make(map[schema.GroupVersion]map[string]metav1.Verbs)
-	var watched []kube.Resource
+	var watched []wire.Resource
 	for _, r := range all {
 		gv := r.GroupVersion()
 		if verbs[gv] == nil {
@@ -36,8 +37,8 @@ func Resources(ctx context.Context, h kube.Handler) ([]kube.Resource, error) {
 }
 
 // verbsOf returns the verbs of each resource of a version of a group, by plural names.
-func verbsOf(ctx context.Context, h kube.Handler, gv schema.GroupVersion) (map[string]metav1.Verbs, error) {
-	response, err := h.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: kube.Resource{GroupVersionKind: gv.WithKind("")}})
+func verbsOf(ctx context.Context, h wire.Handler, gv schema.GroupVersion) (map[string]metav1.Verbs, error) {
+	response, err := h.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: gv.WithKind("")}})
 	if err != nil {
 		return nil, fmt.Errorf("discover the verbs of %s: %w", gv, err)
 	}

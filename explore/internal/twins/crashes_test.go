@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -198,7 +199,7 @@ func actOnDeletion() []operator.Part {
 					}
 				}
 			}
-		}, controller.Writes[corev1.ConfigMap](kube.VerbDelete)),
+		}, controller.Writes[corev1.ConfigMap](wire.VerbDelete)),
 	}
 }
 

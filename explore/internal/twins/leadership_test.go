@@ -20,6 +20,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -50,7 +51,7 @@ func electing(candidacy func(rt *controller.Runtime) (candidate, error)) func() 
 func (p elected) Needs() (kube.Needs, error) {
 	needs, err := p.Part.Needs()
 	needs.Access = append(needs.Access, kube.Access{
-		Resource: lease.Resource(), Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbCreate, kube.VerbUpdate},
+		Resource: lease.Resource(), Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbCreate, wire.VerbUpdate},
 	})
 	return needs, err
 }

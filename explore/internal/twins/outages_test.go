@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -51,7 +52,7 @@ const patience = 1500 * time.Millisecond
 // does not answer within the patience. The client repeats the request until then.
 func leadAndPing(rt *controller.Runtime, failed func(error) error) candidate {
 	client := rt.Client.Live()
-	request := kube.Request{Verb: kube.VerbGet, Resource: lease.Resource(), Namespace: rt.Client.Namespaces()[0], Name: leaseName}
+	request := wire.Request{Verb: wire.VerbGet, Resource: lease.Resource(), Namespace: rt.Client.Namespaces()[0], Name: leaseName}
 	return func(ctx context.Context, lead func()) error {
 		lead()
 		for {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -28,7 +29,7 @@ func defaulting(reconcile reconcileFunc) func() []operator.Part {
 				return nil
 			})
 			return controller.Done(), kube.IgnoreNotFound(err)
-		}, controller.Name("defaults"), controller.Reconciled(controller.Select(kube.LabelExists(siteLabel))), controller.Writes[corev1.ConfigMap](kube.VerbUpdate))
+		}, controller.Name("defaults"), controller.Reconciled(controller.Select(kube.LabelExists(siteLabel))), controller.Writes[corev1.ConfigMap](wire.VerbUpdate))
 		return []operator.Part{newController(reconcile), defaults}
 	}
 }
@@ -88,5 +89,5 @@ func applyOnCreate(ctx context.Context, s *Site, c *kube.Client) error {
 func unwatched() []operator.Part {
 	return []operator.Part{controller.New(func(ctx context.Context, s *Site, c *kube.Client) (controller.Action, error) {
 		return controller.Done(), applyMainPage(ctx, s, c)
-	}, controller.Reads[corev1.ConfigMap](kube.VerbGet), controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch))}
+	}, controller.Reads[corev1.ConfigMap](wire.VerbGet), controller.Writes[corev1.ConfigMap](wire.VerbCreate, wire.VerbPatch))}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -89,7 +90,7 @@ func newController(reconcile reconcileFunc, options ...controller.Option) *contr
 	return controller.New(func(ctx context.Context, s *Site, c *kube.Client) (controller.Action, error) {
 		return controller.Done(), reconcile(ctx, s, c)
 	}, append(options, controller.Owns[corev1.ConfigMap](
-		controller.WriteVerbs(kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete)))...)
+		controller.WriteVerbs(wire.VerbCreate, wire.VerbUpdate, wire.VerbPatch, wire.VerbDelete)))...)
 }
 
 // finalizer is the finalizer of the twins that have a cleanup.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -19,8 +20,8 @@ import (
 // readPast returns s as some API server had it at any time, or s itself if s did not exist then.
 func readPast(ctx context.Context, s *Site, c *kube.Client) (*Site, error) {
 	sites := kube.Namespaced[Site](c, s.Namespace)
-	response, err := c.Do(ctx, &kube.Request{
-		Verb: kube.VerbGet, Resource: sites.Resource(), Namespace: s.Namespace, Name: s.Name,
+	response, err := c.Do(ctx, &wire.Request{
+		Verb: wire.VerbGet, Resource: sites.Resource(), Namespace: s.Namespace, Name: s.Name,
 		Query: url.Values{"resourceVersion": {"0"}},
 	})
 	if kube.IsNotFound(err) {
@@ -60,7 +61,7 @@ func sweeping(isSite func(ctx context.Context, c *kube.Client) func(page *corev1
 					}
 				}
 				return nil
-			}, controller.Reads[Site](), controller.Reads[corev1.ConfigMap](), controller.Writes[corev1.ConfigMap](kube.VerbDelete)),
+			}, controller.Reads[Site](), controller.Reads[corev1.ConfigMap](), controller.Writes[corev1.ConfigMap](wire.VerbDelete)),
 		}
 	}
 }
@@ -89,7 +90,7 @@ func listPast(ctx context.Context, c *kube.Client) (map[kube.Key]bool, error) {
 	}
 	sites := make(map[kube.Key]bool)
 	for _, stream := range streams {
-		response, err := c.Do(ctx, stream.Request(kube.VerbList, "resourceVersion", "0"))
+		response, err := c.Do(ctx, stream.Request(wire.VerbList, "resourceVersion", "0"))
 		if err != nil {
 			return nil, err
 		}

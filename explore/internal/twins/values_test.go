@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -42,7 +43,7 @@ func leaveAsIs(*corev1.ConfigMap, *Site) {}
 
 // owningClaims owns the volumes of the twins that have volumes of a class.
 func owningClaims() controller.Option {
-	return controller.Owns[corev1.PersistentVolumeClaim](controller.WriteVerbs(kube.VerbCreate, kube.VerbPatch, kube.VerbDelete))
+	return controller.Owns[corev1.PersistentVolumeClaim](controller.WriteVerbs(wire.VerbCreate, wire.VerbPatch, wire.VerbDelete))
 }
 
 // newClaim returns the desired volume of s. The server lets nobody change its class.
@@ -115,7 +116,7 @@ func serving(reconcile reconcileFunc) func() []operator.Part {
 				return nil
 			})
 			return controller.Done(), kube.IgnoreNotFound(err)
-		}, controller.Name("cluster"), controller.Reconciled(controller.Select(kube.LabelExists(siteLabel))), controller.Writes[corev1.ConfigMap](kube.VerbUpdate))
+		}, controller.Name("cluster"), controller.Reconciled(controller.Select(kube.LabelExists(siteLabel))), controller.Writes[corev1.ConfigMap](wire.VerbUpdate))
 		return []operator.Part{newController(reconcile), cluster}
 	}
 }

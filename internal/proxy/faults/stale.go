@@ -14,6 +14,7 @@ import (
 
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Stale answers reads with resourceVersion=0 from the state at the beginning of the step, after a restart of the
@@ -78,10 +79,10 @@ func (s staleReads) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Nex
 		return next(r)
 	}
 	switch {
-	case x.Verb == kube.VerbWatch && x.IsStreamingList():
+	case x.Verb == wire.VerbWatch && x.IsStreamingList():
 		const message = "sendInitialEvents is forbidden for watch: the server has no streaming lists"
 		return proxy.Answer(proxy.NewStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, message)), nil
-	case x.Verb == kube.VerbList && x.Query.Get("continue") == "", x.Verb == kube.VerbGet:
+	case x.Verb == wire.VerbList && x.Query.Get("continue") == "", x.Verb == wire.VerbGet:
 	default:
 		return next(r)
 	}
@@ -89,7 +90,7 @@ func (s staleReads) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Nex
 	query := r.URL.Query()
 	query.Set("resourceVersion", s.version)
 	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
-	if x.Verb == kube.VerbList {
+	if x.Verb == wire.VerbList {
 		r.URL.RawQuery = query.Encode()
 		return next(r)
 	}

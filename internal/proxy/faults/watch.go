@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/proxy"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // The kinds of faults of watches. They concern all watches of the resource Fault.Stream, in their step, after
@@ -130,11 +130,11 @@ func (e *expirations) removePending(s proxy.Selection) *Armed {
 
 // RoundTrip implements [proxy.Hook].
 func (e *expirations) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if !x.IsAboutObjects() || x.Verb != kube.VerbWatch && x.Verb != kube.VerbList {
+	if !x.IsAboutObjects() || x.Verb != wire.VerbWatch && x.Verb != wire.VerbList {
 		return next(r)
 	}
 	a, version := e.removePending(x.Selection()), x.Query.Get("resourceVersion")
-	if a == nil || x.Verb == kube.VerbList || x.IsStreamingList() || version == "" || version == "0" {
+	if a == nil || x.Verb == wire.VerbList || x.IsStreamingList() || version == "" || version == "0" {
 		return next(r)
 	}
 	a.trigger()

@@ -1,4 +1,4 @@
-// Package fakeserver implements a scripted API server as a [kube.Handler], for tests under
+// Package fakeserver implements a scripted API server as a [wire.Handler], for tests under
 // testing/synctest. It runs no goroutine of its own, reads the time from package time only,
 // and keeps objects of any kind in memory.
 //

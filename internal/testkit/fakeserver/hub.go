@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // hub answers lists and watches, and sends changes to the open watches.
@@ -82,7 +82,7 @@ func (h *hub) stream(id StreamID) *Stream {
 	return stream
 }
 
-func (h *hub) watch(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	selected, err := selectionOf(r)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (h *hub) watch(ctx context.Context, r *kube.Request) (*kube.Response, error
 			"metadata": map[string]any{}, "code": http.StatusGone, "reason": "Expired", "message": e.Answer.Message}))
 		w.ended = true
 		stream.watches[w] = true
-		return &kube.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
+		return &wire.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
 	}
 	if list || from == 0 {
 		for _, o := range h.store.sorted() {
@@ -148,10 +148,10 @@ func (h *hub) watch(ctx context.Context, r *kube.Request) (*kube.Response, error
 		})
 		w.timers = append(w.timers, timer)
 	}
-	return &kube.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
+	return &wire.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
 }
 
-func mark(r *kube.Request, version int, end bool) []byte {
+func mark(r *wire.Request, version int, end bool) []byte {
 	metadata := map[string]any{"resourceVersion": strconv.Itoa(version)}
 	if end {
 		metadata["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
@@ -168,7 +168,7 @@ type pages struct {
 	items   []*object
 }
 
-func (h *hub) list(r *kube.Request) (*kube.Response, error) {
+func (h *hub) list(r *wire.Request) (*wire.Response, error) {
 	selected, err := selectionOf(r)
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (h *hub) list(r *kube.Request) (*kube.Response, error) {
 		page.items = page.items[:limit]
 	}
 	apiVersion, kind := r.Resource.GroupVersion().String(), r.Resource.Kind+"List"
-	if r.Representation == kube.MetadataOnly {
+	if r.Representation == wire.MetadataOnly {
 		apiVersion, kind = "meta.k8s.io/v1", "PartialObjectMetadataList"
 	}
 	var body bytes.Buffer
@@ -224,5 +224,5 @@ func (h *hub) list(r *kube.Request) (*kube.Response, error) {
 		body.Write(o.bytes(r.Representation))
 	}
 	body.WriteString("]}")
-	return &kube.Response{Code: http.StatusOK, Body: body.Bytes()}, nil
+	return &wire.Response{Code: http.StatusOK, Body: body.Bytes()}, nil
 }

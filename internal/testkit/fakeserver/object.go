@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 type objectID struct{ plural, namespace, name string }
@@ -22,7 +22,7 @@ func (id objectID) compare(other objectID) int {
 	return cmp.Or(cmp.Compare(id.plural, other.plural), cmp.Compare(id.namespace, other.namespace), cmp.Compare(id.name, other.name))
 }
 
-func idOf(r *kube.Request) objectID { return objectID{r.Resource.Plural, r.Namespace, r.Name} }
+func idOf(r *wire.Request) objectID { return objectID{r.Resource.Plural, r.Namespace, r.Name} }
 
 // object is one version of an object. It never changes.
 type object struct {
@@ -40,8 +40,8 @@ func newObject(id objectID, version int, content map[string]any) *object {
 	return &object{id: id, version: version, content: content, text: encode(content)}
 }
 
-func (o *object) bytes(representation kube.Representation) []byte {
-	if representation != kube.MetadataOnly {
+func (o *object) bytes(representation wire.Representation) []byte {
+	if representation != wire.MetadataOnly {
 		return o.text
 	}
 	if o.metadata == nil {
@@ -52,8 +52,8 @@ func (o *object) bytes(representation kube.Representation) []byte {
 	return o.metadata
 }
 
-func answer(o *object, r *kube.Request) *kube.Response {
-	return &kube.Response{Code: http.StatusOK, Body: o.bytes(r.Representation)}
+func answer(o *object, r *wire.Request) *wire.Response {
+	return &wire.Response{Code: http.StatusOK, Body: o.bytes(r.Representation)}
 }
 
 // The object's labels and fields, for selectors.
@@ -92,7 +92,7 @@ type selection struct {
 	fields            fields.Selector
 }
 
-func selectionOf(r *kube.Request) (selection, error) {
+func selectionOf(r *wire.Request) (selection, error) {
 	l, err := labels.Parse(r.Query.Get("labelSelector"))
 	if err != nil {
 		return selection{}, badRequest(r, err.Error())
@@ -115,14 +115,14 @@ func (s *selection) matches(o *object) bool {
 // now returns the present time as the server writes it.
 func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
-func isDryRun(r *kube.Request) bool { return r.Query.Get("dryRun") == metav1.DryRunAll }
+func isDryRun(r *wire.Request) bool { return r.Query.Get("dryRun") == metav1.DryRunAll }
 
-func bodyOf(r *kube.Request) (map[string]any, error) {
+func bodyOf(r *wire.Request) (map[string]any, error) {
 	var content map[string]any
 	if err := json.Unmarshal(r.Body, &content); err != nil {
 		return nil, badRequest(r, err.Error())
 	}
-	if _, ok := content["metadata"].(map[string]any); !ok && r.Verb != kube.VerbPatch {
+	if _, ok := content["metadata"].(map[string]any); !ok && r.Verb != wire.VerbPatch {
 		content["metadata"] = map[string]any{}
 	}
 	return content, nil

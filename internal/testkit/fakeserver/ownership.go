@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/merge"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // schema is the schema of every object. Its named fields mean the same wherever they are. A server removes
@@ -45,9 +45,9 @@ const schema = `types:
 // manager is the owner of the fields that a request sets.
 type manager struct{ name, operation, apiVersion, subresource string }
 
-func managerOf(r *kube.Request) manager {
+func managerOf(r *wire.Request) manager {
 	m := manager{cmp.Or(r.Query.Get("fieldManager"), "unknown"), "Update", r.Resource.GroupVersion().String(), r.Subresource}
-	if r.ContentType == kube.ContentApply {
+	if r.ContentType == wire.ContentApply {
 		m.operation = "Apply"
 	}
 	return m

@@ -18,7 +18,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/internal/testkit/gadget"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -26,8 +26,8 @@ import (
 // not depend on the server: versions, uids and times are replaced by what they are to one another.
 type talk struct {
 	t         *testing.T
-	server    kube.Handler
-	resource  kube.Resource
+	server    wire.Handler
+	resource  wire.Resource
 	namespace string
 	lines     []string
 	// names are the words for versions, uids and tokens.
@@ -37,7 +37,7 @@ type talk struct {
 }
 
 // send sends a request, and records the answer.
-func (k *talk) send(r kube.Request) {
+func (k *talk) send(r wire.Request) {
 	k.t.Helper()
 	r.Resource, r.Namespace = k.resource, k.namespace
 	line := k.line(fmt.Sprint(r.Verb, " ", r.Name, " ", r.Subresource, " ", r.Query.Encode(), " ", string(r.Body)))
@@ -56,10 +56,10 @@ func (k *talk) send(r kube.Request) {
 
 // do sends a request, and repeats it while the server asks to wait: a real one does so for a moment
 // after a kind was defined.
-func (k *talk) do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (k *talk) do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	for {
 		response, err := k.server.Do(ctx, r)
-		e, ok := errors.AsType[*kube.Error](err)
+		e, ok := errors.AsType[*wire.Error](err)
 		if !ok || e.Code != http.StatusTooManyRequests {
 			return response, err
 		}
@@ -82,7 +82,7 @@ func (k *talk) line(request string) string {
 
 // refusal returns the parts of an error that matter.
 func (k *talk) refusal(err error) string {
-	e, ok := errors.AsType[*kube.Error](err)
+	e, ok := errors.AsType[*wire.Error](err)
 	if !ok {
 		return err.Error()
 	}
@@ -166,7 +166,7 @@ func (k *talk) watch(query url.Values, n int, act func()) {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
 	defer cancel()
-	r := &kube.Request{Verb: kube.VerbWatch, Resource: k.resource, Namespace: k.namespace, Query: query}
+	r := &wire.Request{Verb: wire.VerbWatch, Resource: k.resource, Namespace: k.namespace, Query: query}
 	line := k.line("watch " + query.Encode())
 	response, err := k.do(ctx, r)
 	if err != nil {
@@ -178,7 +178,7 @@ func (k *talk) watch(query url.Values, n int, act func()) {
 	defer func() { _ = response.Stream.Close() }()
 	line += fmt.Sprintln(response.Code, "pings:", response.Pings)
 	act()
-	for frame, err := range kube.Frames(io.Reader(response.Stream)) {
+	for frame, err := range wire.Frames(io.Reader(response.Stream)) {
 		if err != nil {
 			k.t.Errorf("%safter %d events fewer: %v", line, n, err)
 			break
@@ -235,12 +235,12 @@ func query(pairs ...string) url.Values {
 
 func (k *talk) create(body string) {
 	k.t.Helper()
-	k.send(kube.Request{Verb: kube.VerbCreate, Body: []byte(k.typed(body)), Query: query("fieldManager", "creator")})
+	k.send(wire.Request{Verb: wire.VerbCreate, Body: []byte(k.typed(body)), Query: query("fieldManager", "creator")})
 }
 
 func (k *talk) update(name, subresource, body string) {
 	k.t.Helper()
-	k.send(kube.Request{Verb: kube.VerbUpdate, Name: name, Subresource: subresource, Body: []byte(k.typed(body)), Query: query("fieldManager", "updater")})
+	k.send(wire.Request{Verb: wire.VerbUpdate, Name: name, Subresource: subresource, Body: []byte(k.typed(body)), Query: query("fieldManager", "updater")})
 }
 
 func (k *talk) apply(name, subresource, manager, body string, force bool) {
@@ -249,27 +249,27 @@ func (k *talk) apply(name, subresource, manager, body string, force bool) {
 	if force {
 		q.Set("force", "true")
 	}
-	k.send(kube.Request{Verb: kube.VerbPatch, Name: name, Subresource: subresource, ContentType: kube.ContentApply, Body: []byte(k.typed(named(name, body))), Query: q})
+	k.send(wire.Request{Verb: wire.VerbPatch, Name: name, Subresource: subresource, ContentType: wire.ContentApply, Body: []byte(k.typed(named(name, body))), Query: q})
 }
 
 func (k *talk) merge(name, subresource, body string) {
 	k.t.Helper()
-	k.send(kube.Request{Verb: kube.VerbPatch, Name: name, Subresource: subresource, ContentType: kube.ContentMergePatch, Body: []byte(body), Query: query("fieldManager", "merger")})
+	k.send(wire.Request{Verb: wire.VerbPatch, Name: name, Subresource: subresource, ContentType: wire.ContentMergePatch, Body: []byte(body), Query: query("fieldManager", "merger")})
 }
 
 func (k *talk) delete(name, body string) {
 	k.t.Helper()
-	k.send(kube.Request{Verb: kube.VerbDelete, Name: name, Body: []byte(body)})
+	k.send(wire.Request{Verb: wire.VerbDelete, Name: name, Body: []byte(body)})
 }
 
 func (k *talk) get(name string) {
 	k.t.Helper()
-	k.send(kube.Request{Verb: kube.VerbGet, Name: name})
+	k.send(wire.Request{Verb: wire.VerbGet, Name: name})
 }
 
 func (k *talk) list(pairs ...string) {
 	k.t.Helper()
-	k.send(kube.Request{Verb: kube.VerbList, Query: query(pairs...)})
+	k.send(wire.Request{Verb: wire.VerbList, Query: query(pairs...)})
 }
 
 // named returns an object with a name.
@@ -416,11 +416,11 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 			k.create(`{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"size":"big"}}`)
 			k.create(`{"metadata":{"name":"b","finalizers":["test.example.com/f"],"labels":{"x":"y"}},"spec":{"size":"big"}}`)
 			k.create(`{"metadata":{"name":"c"},"spec":{"size":"big"}}`)
-			k.send(kube.Request{Verb: kube.VerbDeleteCollection, Query: query("labelSelector", "x=y")})
+			k.send(wire.Request{Verb: wire.VerbDeleteCollection, Query: query("labelSelector", "x=y")})
 			k.list()
 		},
 		"dry run": func(k *talk) {
-			k.send(kube.Request{Verb: kube.VerbCreate, Body: []byte(k.typed(`{"metadata":{"name":"a"},"spec":{"size":"big"}}`)), Query: query("fieldManager", "creator", "dryRun", "All")})
+			k.send(wire.Request{Verb: wire.VerbCreate, Body: []byte(k.typed(`{"metadata":{"name":"a"},"spec":{"size":"big"}}`)), Query: query("fieldManager", "creator", "dryRun", "All")})
 			k.get("a")
 			k.create(`{"metadata":{"name":"a"},"spec":{"size":"big"}}`)
 			k.delete("a", `{"dryRun":["All"]}`)
@@ -435,7 +435,7 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 			t.Parallel()
 			cluster := yaretest.Shared(t)
 			gadget.Define(t, cluster)
-			talkTo := func(server kube.Handler, namespace string) []string {
+			talkTo := func(server wire.Handler, namespace string) []string {
 				k := &talk{t: t, server: server, resource: gadget.Gadgets(), namespace: namespace, names: make(map[string]string)}
 				converse(k)
 				return k.lines

@@ -12,12 +12,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // patched returns content after the JSON patch of r. Every failure is a 422 without details,
 // as a real server answers.
-func patched(r *kube.Request, content map[string]any) (map[string]any, error) {
+func patched(r *wire.Request, content map[string]any) (map[string]any, error) {
 	var operations []struct {
 		Op, Path string
 		Value    any

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Server is a scripted API server. It is safe for concurrent use.
@@ -20,13 +21,13 @@ type Server struct {
 	writer *writer
 	// exchanges holds the requests since the last ForgetRequests.
 	exchanges     []Exchange
-	before, after func(context.Context, *kube.Request) error
+	before, after func(context.Context, *wire.Request) error
 }
 
 // Exchange is one request that the server received.
 type Exchange struct {
 	At      time.Time
-	Request *kube.Request
+	Request *wire.Request
 	// Err is the error that the request was answered with, and nil while it is unanswered.
 	Err error
 }
@@ -45,7 +46,7 @@ func (s *Server) Client() *kube.Client { return kube.NewClientFromHandler(s) }
 
 // Before makes the server call f before it serves a request. An error is the answer to the
 // request. f may block, and may call the server.
-func (s *Server) Before(f func(context.Context, *kube.Request) error) {
+func (s *Server) Before(f func(context.Context, *wire.Request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
@@ -53,7 +54,7 @@ func (s *Server) Before(f func(context.Context, *kube.Request) error) {
 
 // After makes the server call f after a request other than a watch was carried out and before
 // it is answered. An error is the answer to the request. f may block, and may call the server.
-func (s *Server) After(f func(context.Context, *kube.Request) error) {
+func (s *Server) After(f func(context.Context, *wire.Request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.after = f
@@ -75,7 +76,7 @@ func (s *Server) RefuseExpiredWatches() {
 }
 
 // Do serves one request.
-func (s *Server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (s *Server) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -95,13 +96,13 @@ func (s *Server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 	return response, err
 }
 
-func (s *Server) do(ctx context.Context, r *kube.Request, before, after func(context.Context, *kube.Request) error) (*kube.Response, error) {
+func (s *Server) do(ctx context.Context, r *wire.Request, before, after func(context.Context, *wire.Request) error) (*wire.Response, error) {
 	if before != nil {
 		if err := before(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	if r.Verb == kube.VerbWatch || r.Verb == kube.VerbList {
+	if r.Verb == wire.VerbWatch || r.Verb == wire.VerbList {
 		s.mu.Lock()
 		held := s.hub.stream(streamOf(r)).held
 		s.mu.Unlock()
@@ -114,7 +115,7 @@ func (s *Server) do(ctx context.Context, r *kube.Request, before, after func(con
 		}
 	}
 	response, err := s.serve(ctx, r)
-	if after != nil && r.Verb != kube.VerbWatch {
+	if after != nil && r.Verb != wire.VerbWatch {
 		if err := after(ctx, r); err != nil {
 			return nil, err
 		}
@@ -122,29 +123,29 @@ func (s *Server) do(ctx context.Context, r *kube.Request, before, after func(con
 	return response, err
 }
 
-func (s *Server) serve(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (s *Server) serve(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch r.Verb {
-	case kube.VerbWatch:
+	case wire.VerbWatch:
 		return s.hub.watch(ctx, r)
-	case kube.VerbList:
+	case wire.VerbList:
 		return s.hub.list(r)
-	case kube.VerbGet:
+	case wire.VerbGet:
 		live, err := s.writer.liveObject(r)
 		if err != nil {
 			return nil, err
 		}
 		return answer(live, r), nil
-	case kube.VerbCreate:
+	case wire.VerbCreate:
 		return s.writer.create(r)
-	case kube.VerbUpdate:
+	case wire.VerbUpdate:
 		return s.writer.update(r)
-	case kube.VerbPatch:
+	case wire.VerbPatch:
 		return s.writer.patch(r)
-	case kube.VerbDelete:
+	case wire.VerbDelete:
 		return s.writer.delete(r)
-	case kube.VerbDeleteCollection:
+	case wire.VerbDeleteCollection:
 		return s.writer.deleteCollection(r)
 	}
 	return nil, Refusal(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
@@ -231,7 +232,7 @@ func (s *Server) Objects(plural string) []map[string]any {
 
 // Put stores an object unchanged, without the fields that a server adds, and returns its version. content
 // is called with that version.
-func (s *Server) Put(r kube.Resource, namespace, name string, content func(version int) []byte) int {
+func (s *Server) Put(r wire.Resource, namespace, name string, content func(version int) []byte) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store.putText(objectID{r.Plural, namespace, name}, content)
@@ -240,7 +241,7 @@ func (s *Server) Put(r kube.Resource, namespace, name string, content func(versi
 
 // Store stores an object as if somebody had written it, with a new version, and a uid and a
 // generation if it has none. It reports whether anything changed.
-func (s *Server) Store(r kube.Resource, namespace, name string, content map[string]any) bool {
+func (s *Server) Store(r wire.Resource, namespace, name string, content map[string]any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version := s.store.version

@@ -18,6 +18,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 type thingSpec struct {
@@ -186,7 +187,7 @@ func TestFinalizersKeepAnObject(t *testing.T) {
 type feed struct {
 	t        *testing.T
 	server   *fakeserver.Server
-	response *kube.Response
+	response *wire.Response
 	err      error
 
 	mu     sync.Mutex
@@ -194,13 +195,13 @@ type feed struct {
 	ended  error
 }
 
-func open(t *testing.T, s *fakeserver.Server, stream kube.Stream, parameters ...string) *feed {
+func open(t *testing.T, s *fakeserver.Server, stream wire.Stream, parameters ...string) *feed {
 	t.Helper()
 	f := &feed{t: t, server: s}
-	f.response, f.err = s.Do(t.Context(), stream.Request(kube.VerbWatch, parameters...))
+	f.response, f.err = s.Do(t.Context(), stream.Request(wire.VerbWatch, parameters...))
 	if f.err == nil {
 		go func() {
-			for frame, err := range kube.Frames(f.response.Stream) {
+			for frame, err := range wire.Frames(f.response.Stream) {
 				f.mu.Lock()
 				if f.ended = err; err == nil {
 					f.add(frame)
@@ -214,7 +215,7 @@ func open(t *testing.T, s *fakeserver.Server, stream kube.Stream, parameters ...
 	return f
 }
 
-func (f *feed) add(frame kube.Frame) {
+func (f *feed) add(frame wire.Frame) {
 	var o struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Code     int               `json:"code"`
@@ -247,7 +248,7 @@ func (f *feed) check(want ...string) {
 	f.events = nil
 }
 
-func things(t *testing.T, selectors ...kube.Selector) kube.Stream {
+func things(t *testing.T, selectors ...kube.Selector) wire.Stream {
 	t.Helper()
 	streams, err := kube.Everywhere[thing](fakeserver.New().Client()).Streams(selectors...)
 	if err != nil {
@@ -322,7 +323,7 @@ func TestCompaction(t *testing.T) {
 			apply(t, c, newThing(fmt.Sprint("a", i), 1))
 		}
 		stream := things(t)
-		page, err := s.Do(t.Context(), stream.Request(kube.VerbList, "limit", "2"))
+		page, err := s.Do(t.Context(), stream.Request(wire.VerbList, "limit", "2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,11 +336,11 @@ func TestCompaction(t *testing.T) {
 		}
 		apply(t, c, newThing("a2", 2))
 		next := list.Metadata.Continue
-		if page, err = s.Do(t.Context(), stream.Request(kube.VerbList, "limit", "2", "continue", next)); err != nil || !strings.Contains(string(page.Body), `"103"`) || strings.Contains(string(page.Body), `"size":2`) {
+		if page, err = s.Do(t.Context(), stream.Request(wire.VerbList, "limit", "2", "continue", next)); err != nil || !strings.Contains(string(page.Body), `"103"`) || strings.Contains(string(page.Body), `"size":2`) {
 			t.Errorf("the second page: %s, %v", page.Body, err)
 		}
 		s.Compact()
-		if _, err = s.Do(t.Context(), stream.Request(kube.VerbList, "limit", "2", "continue", next)); !kube.IsGone(err) {
+		if _, err = s.Do(t.Context(), stream.Request(wire.VerbList, "limit", "2", "continue", next)); !kube.IsGone(err) {
 			t.Errorf("a page after the compaction: %v", err)
 		}
 		open(t, s, stream, "resourceVersion", "104").check()
@@ -348,7 +349,7 @@ func TestCompaction(t *testing.T) {
 		if f := open(t, s, stream, "resourceVersion", "103"); !kube.IsGone(f.err) {
 			t.Errorf("a watch after the compaction: %v", f.err)
 		}
-		_, err = s.Do(t.Context(), stream.Request(kube.VerbList, "resourceVersion", "105"))
+		_, err = s.Do(t.Context(), stream.Request(wire.VerbList, "resourceVersion", "105"))
 		if e, ok := kube.AsError(err); !ok || e.Code != http.StatusGatewayTimeout {
 			t.Errorf("a list at a version that is not reached: %v", err)
 		}
@@ -363,7 +364,7 @@ func TestStreamsAreScriptedOneByOne(t *testing.T) {
 		streams := s.Stream(fakeserver.StreamID{Plural: "things"})
 		all := open(t, s, things(t), "resourceVersion", "100")
 		metadata := things(t)
-		metadata.Representation = kube.MetadataOnly
+		metadata.Representation = wire.MetadataOnly
 		other := open(t, s, metadata, "resourceVersion", "100")
 
 		streams.Delay(time.Second)
@@ -403,7 +404,7 @@ func TestStreamsAreScriptedOneByOne(t *testing.T) {
 		streams.Hold()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := s.Do(ctx, things(t).Request(kube.VerbWatch)); err == nil {
+		if _, err := s.Do(ctx, things(t).Request(wire.VerbWatch)); err == nil {
 			t.Error("a request that is held was answered")
 		}
 		streams.Release()
@@ -423,11 +424,11 @@ func TestKindsWithoutGenerations(t *testing.T) {
 	if err := kube.Namespaced[corev1.ConfigMap](c, "default").DeleteAll(t.Context(), []kube.Selector{kube.Everything()}); err != nil || len(s.Objects("configmaps")) != 0 {
 		t.Errorf("after the deletion of all: %v, %v", err, s.Objects("configmaps"))
 	}
-	verbs := []kube.Verb{}
+	verbs := []wire.Verb{}
 	for _, e := range s.Requests() {
 		verbs = append(verbs, e.Request.Verb)
 	}
-	if !slices.Equal(verbs, []kube.Verb{kube.VerbCreate, kube.VerbDeleteCollection}) {
+	if !slices.Equal(verbs, []wire.Verb{wire.VerbCreate, wire.VerbDeleteCollection}) {
 		t.Errorf("the requests: %v", verbs)
 	}
 }

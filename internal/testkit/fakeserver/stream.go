@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var errReset = errors.New("read: connection reset by peer")
@@ -19,10 +19,10 @@ type StreamID struct {
 	Namespace      string
 	LabelSelector  string
 	FieldSelector  string
-	Representation kube.Representation
+	Representation wire.Representation
 }
 
-func streamOf(r *kube.Request) StreamID {
+func streamOf(r *wire.Request) StreamID {
 	return StreamID{r.Resource.Plural, r.Namespace, r.Query.Get("labelSelector"), r.Query.Get("fieldSelector"), r.Representation}
 }
 
@@ -146,8 +146,8 @@ func (s *Stream) Watches() int {
 }
 
 // refuse returns the refusal of r, or nil.
-func (s *Stream) refuse(r *kube.Request) error {
-	if s.refusal == 0 || s.lists && r.Verb == kube.VerbList {
+func (s *Stream) refuse(r *wire.Request) error {
+	if s.refusal == 0 || s.lists && r.Verb == wire.VerbList {
 		return nil
 	}
 	reason := s.reason

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/merge"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // writer carries out requests that write. The lock of the server guards it.
@@ -26,7 +26,7 @@ type writer struct {
 func newWriter(s *store) *writer { return &writer{store: s, ownership: newFieldOwnership()} }
 
 // liveObject returns the object that r names.
-func (w *writer) liveObject(r *kube.Request) (*object, error) {
+func (w *writer) liveObject(r *wire.Request) (*object, error) {
 	if r.Subresource != "" && r.Subresource != "status" {
 		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
@@ -36,7 +36,7 @@ func (w *writer) liveObject(r *kube.Request) (*object, error) {
 	return nil, refusalOf(r, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", r.Resource, r.Name))
 }
 
-func (w *writer) create(r *kube.Request) (*kube.Response, error) {
+func (w *writer) create(r *wire.Request) (*wire.Response, error) {
 	content, err := bodyOf(r)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (w *writer) create(r *kube.Request) (*kube.Response, error) {
 }
 
 // createObject stores an object that does not exist yet. The owners of its fields are recorded in content.
-func (w *writer) createObject(r *kube.Request, id objectID, content map[string]any) (*kube.Response, error) {
+func (w *writer) createObject(r *wire.Request, id objectID, content map[string]any) (*wire.Response, error) {
 	metadata := metadataOf(content)
 	content["apiVersion"], content["kind"] = r.Resource.GroupVersion().String(), r.Resource.Kind
 	metadata["name"] = id.name
@@ -84,7 +84,7 @@ func (w *writer) createObject(r *kube.Request, id objectID, content map[string]a
 	metadata["uid"] = fmt.Sprintf("uid-%d", w.uids)
 	if isDryRun(r) {
 		o := &object{id: id, content: content, text: encode(content)}
-		return &kube.Response{Code: http.StatusCreated, Body: o.bytes(r.Representation)}, nil
+		return &wire.Response{Code: http.StatusCreated, Body: o.bytes(r.Representation)}, nil
 	}
 	response := answer(w.store.putObject(id, content), r)
 	response.Code = http.StatusCreated
@@ -92,8 +92,8 @@ func (w *writer) createObject(r *kube.Request, id objectID, content map[string]a
 }
 
 // storeObject stores an object as if somebody had written it, unless the server would refuse the change.
-func (w *writer) storeObject(r kube.Resource, id objectID, content map[string]any) {
-	request := &kube.Request{Verb: kube.VerbUpdate, Resource: r, Namespace: id.namespace, Name: id.name}
+func (w *writer) storeObject(r wire.Resource, id objectID, content map[string]any) {
+	request := &wire.Request{Verb: wire.VerbUpdate, Resource: r, Namespace: id.namespace, Name: id.name}
 	if live := w.store.objects[id]; live != nil {
 		delete(metadataOf(content), "resourceVersion")
 		_, _ = w.replaceObject(request, live, content)
@@ -104,11 +104,11 @@ func (w *writer) storeObject(r kube.Resource, id objectID, content map[string]an
 
 // hasGeneration reports whether the server counts generations of a kind. The server counts
 // them for few kinds of the core group.
-func hasGeneration(r kube.Resource) bool {
+func hasGeneration(r wire.Resource) bool {
 	return r.Group != "" && r.Group != "events.k8s.io" || r.Plural == "pods" || r.Plural == "replicationcontrollers"
 }
 
-func (w *writer) update(r *kube.Request) (*kube.Response, error) {
+func (w *writer) update(r *wire.Request) (*wire.Response, error) {
 	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
@@ -123,8 +123,8 @@ func (w *writer) update(r *kube.Request) (*kube.Response, error) {
 	return w.replaceObject(r, live, content)
 }
 
-func (w *writer) patch(r *kube.Request) (*kube.Response, error) {
-	if r.ContentType == kube.ContentApply {
+func (w *writer) patch(r *wire.Request) (*wire.Response, error) {
+	if r.ContentType == wire.ContentApply {
 		return w.apply(r)
 	}
 	live, err := w.liveObject(r)
@@ -133,11 +133,11 @@ func (w *writer) patch(r *kube.Request) (*kube.Response, error) {
 	}
 	content := clone(live.content)
 	switch r.ContentType {
-	case kube.ContentJSONPatch:
+	case wire.ContentJSONPatch:
 		if content, err = patched(r, content); err != nil {
 			return nil, err
 		}
-	case kube.ContentMergePatch, kube.ContentStrategicPatch:
+	case wire.ContentMergePatch, wire.ContentStrategicPatch:
 		body, err := bodyOf(r)
 		if err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ func (w *writer) patch(r *kube.Request) (*kube.Response, error) {
 }
 
 // apply carries out a server-side apply.
-func (w *writer) apply(r *kube.Request) (*kube.Response, error) {
+func (w *writer) apply(r *wire.Request) (*wire.Response, error) {
 	body, err := bodyOf(r)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (w *writer) apply(r *kube.Request) (*kube.Response, error) {
 
 // replaceObject stores content in place of live, as far as the request may change it. The owners of the fields are
 // recorded in content after an apply. After another request its manager owns what it changed.
-func (w *writer) replaceObject(r *kube.Request, live *object, content map[string]any) (*kube.Response, error) {
+func (w *writer) replaceObject(r *wire.Request, live *object, content map[string]any) (*wire.Response, error) {
 	metadata, former := metadataOf(content), metadataOf(live.content)
 	if v := textOf(metadata, "resourceVersion"); v != "" && v != textOf(former, "resourceVersion") {
 		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
@@ -238,7 +238,7 @@ func (w *writer) replaceObject(r *kube.Request, live *object, content map[string
 			}
 		}
 	}
-	if r.ContentType != kube.ContentApply {
+	if r.ContentType != wire.ContentApply {
 		if err := w.ownership.recordUpdate(managerOf(r), live.content, content); err != nil {
 			return nil, badRequest(r, err.Error())
 		}
@@ -273,7 +273,7 @@ func withoutStatus(content map[string]any) map[string]any {
 	return rest
 }
 
-func (w *writer) delete(r *kube.Request) (*kube.Response, error) {
+func (w *writer) delete(r *wire.Request) (*wire.Response, error) {
 	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func (w *writer) delete(r *kube.Request) (*kube.Response, error) {
 	if gone := w.deleteObject(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
 		return answer(gone, r), nil
 	}
-	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
+	return &wire.Response{Code: http.StatusOK, Body: encode(map[string]any{
 		"apiVersion": "v1", "kind": "Status", "status": "Success", "metadata": map[string]any{},
 		"details": map[string]any{"name": live.id.name, "group": r.Resource.Group, "kind": r.Resource.Plural, "uid": metadata["uid"]},
 	})}, nil
@@ -306,7 +306,7 @@ func (w *writer) delete(r *kube.Request) (*kube.Response, error) {
 
 // failedPrecondition returns the answer to a delete of another object or version. The server names
 // the kind and not the resource then.
-func failedPrecondition(r *kube.Request, message string) *kube.Error {
+func failedPrecondition(r *wire.Request, message string) *wire.Error {
 	e := refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, message)
 	e.Answer.Details.Kind = r.Resource.Kind
 	return e
@@ -336,7 +336,7 @@ func (w *writer) deleteObject(live *object, dry bool) *object {
 	return w.store.putObject(live.id, content)
 }
 
-func (w *writer) deleteCollection(r *kube.Request) (*kube.Response, error) {
+func (w *writer) deleteCollection(r *wire.Request) (*wire.Response, error) {
 	selected, err := selectionOf(r)
 	if err != nil {
 		return nil, err
@@ -348,7 +348,7 @@ func (w *writer) deleteCollection(r *kube.Request) (*kube.Response, error) {
 			items = append(items, o.content)
 		}
 	}
-	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
+	return &wire.Response{Code: http.StatusOK, Body: encode(map[string]any{
 		"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind + "List",
 		"metadata": map[string]any{"resourceVersion": strconv.Itoa(w.store.version)}, "items": items,
 	})}, nil

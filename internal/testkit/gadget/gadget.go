@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
 // Resource returns a resource. The group of the core is empty.
-func Resource(group, version, kind, plural string) kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
+func Resource(group, version, kind, plural string) wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
 }
 
 // Gadgets returns the resource of the kind.
-func Gadgets() kube.Resource { return Resource("test.example.com", "v1", "Gadget", "gadgets") }
+func Gadgets() wire.Resource { return Resource("test.example.com", "v1", "Gadget", "gadgets") }
 
 // Define defines the kind in a cluster. To define it twice has no effect.
 func Define(t *testing.T, cluster *yaretest.Cluster) {
@@ -28,7 +28,7 @@ func Define(t *testing.T, cluster *yaretest.Cluster) {
 }
 
 // Object returns an object of r with the members of body, which is JSON. Its integers are int64.
-func Object(t *testing.T, r kube.Resource, namespace, name, body string) *unstructured.Unstructured {
+func Object(t *testing.T, r wire.Resource, namespace, name, body string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	text := `{"apiVersion":"` + r.GroupVersion().String() + `","kind":"` + r.Kind + `",` + body[1:]

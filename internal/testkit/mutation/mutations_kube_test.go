@@ -5,7 +5,7 @@ func kubeMutations() []mutation {
 	return []mutation{
 		{4, 1, "kube", "IsGone", `http.StatusGone, metav1.StatusReasonExpired, metav1.StatusReasonGone`, `http.StatusGone, metav1.StatusReasonGone`},
 
-		{21, 5, "kube", "Error.RetryDelay", `min(_Delay, MaxRetryDelay)`, `_Delay`},
+		{21, 5, "kube/wire", "Error.RetryDelay", `min(_Delay, maxRetryDelay)`, `_Delay`},
 
 		{25, 6, "kube", "progressReader.Read", `_r._timeout.restart()`, `_ = _r._timeout`},
 		{26, 6, "kube", "transport.Do", `!_timeout._timer.Stop()`, `false`},

@@ -14,6 +14,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var (
@@ -140,19 +141,19 @@ type delayed struct {
 	at     time.Time
 }
 
-func (d *driver) resource(p *plan) kube.Resource {
+func (d *driver) resource(p *plan) wire.Resource {
 	r := childResource
 	r.Plural, r.Kind = p.plural, strings.ToUpper(p.name[:1])+p.name[1:]
 	return r
 }
 
 // do sends a request of a stranger.
-func (d *driver) do(verb kube.Verb, r kube.Resource, namespace, name, body string) {
-	request := &kube.Request{Verb: verb, Resource: r, Namespace: namespace, Name: name, Body: []byte(body)}
-	if verb == kube.VerbPatch {
-		request.ContentType = kube.ContentMergePatch
+func (d *driver) do(verb wire.Verb, r wire.Resource, namespace, name, body string) {
+	request := &wire.Request{Verb: verb, Resource: r, Namespace: namespace, Name: name, Body: []byte(body)}
+	if verb == wire.VerbPatch {
+		request.ContentType = wire.ContentMergePatch
 	}
-	if verb == kube.VerbCreate {
+	if verb == wire.VerbCreate {
 		request.Name = ""
 	}
 	_, err := d.world.server.Do(stranger(), request)
@@ -164,7 +165,7 @@ func (d *driver) create(p *plan, namespace, name string) {
 		namespace = namespaces[0] // a waiter and the one before it live in the same namespace
 	}
 	size := 1 + d.random.IntN(3)
-	d.do(kube.VerbCreate, d.resource(p), namespace, name,
+	d.do(wire.VerbCreate, d.resource(p), namespace, name,
 		fmt.Sprintf(`{"metadata":{"name":%q%s,"labels":{"sel":"y","size":%q}},"spec":{"size":%d}}`, name, d.retired(p), strings.Repeat("x", size), size))
 }
 
@@ -185,24 +186,24 @@ func (d *driver) step() {
 	}
 	kid := childOf(p.name, name)
 	if p.selects && d.extra.IntN(3) == 0 {
-		d.do(kube.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"sel":%q}}}`, []string{"y", "n"}[d.extra.IntN(2)]))
+		d.do(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"sel":%q}}}`, []string{"y", "n"}[d.extra.IntN(2)]))
 	}
 	size := 1 + d.random.IntN(3)
 	switch d.random.IntN(20) {
 	case 0, 1:
-		d.do(kube.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
+		d.do(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
 	case 2:
-		d.do(kube.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"size":%q}}}`, strings.Repeat("x", size)))
+		d.do(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"size":%q}}}`, strings.Repeat("x", size)))
 	case 3, 4, 5:
-		d.do(kube.VerbPatch, childResource, namespace, kid, `{"spec":{"height":9}}`)
+		d.do(wire.VerbPatch, childResource, namespace, kid, `{"spec":{"height":9}}`)
 	case 6:
-		d.do(kube.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"app":"stolen"}},"spec":{"height":8}}`)
+		d.do(wire.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"app":"stolen"}},"spec":{"height":8}}`)
 	case 7:
-		d.do(kube.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"tier":null}},"spec":{"height":7}}`)
+		d.do(wire.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"tier":null}},"spec":{"height":7}}`)
 	case 8:
-		d.do(kube.VerbDelete, childResource, namespace, kid, "")
+		d.do(wire.VerbDelete, childResource, namespace, kid, "")
 	case 9:
-		d.do(kube.VerbDelete, d.resource(p), namespace, name, "")
+		d.do(wire.VerbDelete, d.resource(p), namespace, name, "")
 	case 10, 11:
 		d.create(p, namespace, name)
 	case 12:
@@ -267,8 +268,8 @@ func (d *driver) restore() {
 	for _, p := range d.plans {
 		for _, namespace := range namespaces {
 			for _, name := range parentNames {
-				d.do(kube.VerbPatch, d.resource(p), namespace, name, `{"metadata":{"labels":{"season":"winter"}}}`)
-				d.do(kube.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
+				d.do(wire.VerbPatch, d.resource(p), namespace, name, `{"metadata":{"labels":{"season":"winter"}}}`)
+				d.do(wire.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
 			}
 		}
 	}
@@ -347,7 +348,7 @@ func (d *driver) deletions() {
 	}
 	for _, p := range d.plans {
 		for _, namespace := range namespaces {
-			d.do(kube.VerbDelete, d.resource(p), namespace, parentNames[0], "")
+			d.do(wire.VerbDelete, d.resource(p), namespace, parentNames[0], "")
 		}
 	}
 	for range 2 {
@@ -382,7 +383,7 @@ func (d *driver) deadWatches() {
 	for _, p := range resynced {
 		for _, namespace := range namespaces {
 			for _, name := range parentNames {
-				d.do(kube.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
+				d.do(wire.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
 			}
 		}
 	}
@@ -542,10 +543,10 @@ func (d *driver) rest() {
 	for _, e := range w.server.Requests() {
 		r := e.Request
 		// Nothing of what the program watches shows whether an extra child is as it should be.
-		if strings.HasPrefix(r.Name, "extra-") || readsLive && (r.Verb == kube.VerbGet || r.Verb == kube.VerbList) {
+		if strings.HasPrefix(r.Name, "extra-") || readsLive && (r.Verb == wire.VerbGet || r.Verb == wire.VerbList) {
 			continue
 		}
-		if r.Verb != kube.VerbWatch || r.Query.Get("sendInitialEvents") != "" {
+		if r.Verb != wire.VerbWatch || r.Query.Get("sendInitialEvents") != "" {
 			counts[fmt.Sprintf("%s %s/%s %s/%s", r.Verb, r.Resource.Plural, r.Subresource, r.Namespace, r.Name)]++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // world is one run: the server, and what the model knows of the program.
@@ -86,7 +87,7 @@ func newWorld(random *rand.Rand) *world {
 }
 
 // before delays requests of the program.
-func (w *world) before(ctx context.Context, r *kube.Request) error {
+func (w *world) before(ctx context.Context, r *wire.Request) error {
 	if ctx.Value(strangerKey{}) != nil {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (w *world) before(ctx context.Context, r *kube.Request) error {
 
 // after delays answers, so that a watch shows a write before the answer arrives, and hides the
 // fate of some writes.
-func (w *world) after(ctx context.Context, r *kube.Request) error {
+func (w *world) after(ctx context.Context, r *wire.Request) error {
 	if ctx.Value(strangerKey{}) != nil || !r.Verb.IsWrite() {
 		return nil
 	}
@@ -129,7 +130,7 @@ func (w *world) after(ctx context.Context, r *kube.Request) error {
 	time.Sleep(wait)
 	if lost {
 		w.log("the fate of %s %s/%s is not known", r.Verb, r.Namespace, r.Name)
-		return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+		return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 	}
 	return nil
 }
@@ -274,7 +275,7 @@ func (w *world) restore(b fakeserver.Snapshot) {
 }
 
 // checkStreamError records a problem if a stream misses a version that the server has not lost.
-func (w *world) checkStreamError(s kube.Stream, err error) {
+func (w *world) checkStreamError(s wire.Stream, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.restored {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Check returns an error if an apply of a definition would take values from objects of the cluster, or make the API
@@ -55,10 +56,10 @@ func countObjects(ctx context.Context, client *kube.Client, definition *crd.Cust
 		versions[change.Version] = true
 	}
 	for version := range versions {
-		r := kube.Resource{Plural: definition.Spec.Names.Plural, ClusterScoped: definition.Spec.Scope == "Cluster"}
+		r := wire.Resource{Plural: definition.Spec.Names.Plural, ClusterScoped: definition.Spec.Scope == "Cluster"}
 		r.Group, r.Version, r.Kind = definition.Spec.Group, version, definition.Spec.Names.Kind
 		total = 0
-		for page, err := range (kube.Stream{Resource: r}).Pages(ctx, client) { // unstructured objects would cost each program 0.2 MB
+		for page, err := range (wire.Stream{Resource: r}).Pages(ctx, client) { // unstructured objects would cost each program 0.2 MB
 			if err != nil {
 				return nil, 0, err
 			}

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Object is an object of any kind. An object of a list has no Spec, Status and Subjects, unless the stream has the
-// representation [kube.Full].
+// representation [wire.Full].
 type Object struct {
-	Resource kube.Resource `json:"-"`
+	Resource wire.Resource `json:"-"`
 	Metadata Metadata      `json:"metadata"`
 	Spec     Spec          `json:"spec"`
 	Status   struct {
@@ -85,8 +86,8 @@ func (o *Object) HasFinalizer(finalizers []string) bool {
 }
 
 // Find returns an object. It reports false if the object does not exist.
-func Find(ctx context.Context, client *kube.Client, r kube.Resource, namespace, name string) (o *Object, exists bool, err error) {
-	response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: r, Namespace: namespace, Name: name})
+func Find(ctx context.Context, client *kube.Client, r wire.Resource, namespace, name string) (o *Object, exists bool, err error) {
+	response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: r, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, false, kube.IgnoreNotFound(err)
 	}
@@ -94,7 +95,7 @@ func Find(ctx context.Context, client *kube.Client, r kube.Resource, namespace, 
 	return o, err == nil, err
 }
 
-func decode(body []byte, r kube.Resource) (*Object, error) {
+func decode(body []byte, r wire.Resource) (*Object, error) {
 	o := &Object{Resource: r}
 	if err := kube.Unmarshal(body, o); err != nil {
 		return nil, fmt.Errorf("decode an object of %s: %w", r, err)
@@ -104,7 +105,7 @@ func decode(body []byte, r kube.Resource) (*Object, error) {
 
 // List returns the objects of a stream that fulfil keep, or all of them if keep is nil. A resource that the server
 // cannot list has no objects.
-func List(ctx context.Context, client *kube.Client, s kube.Stream, keep func(*Object) bool) (all []*Object, err error) {
+func List(ctx context.Context, client *kube.Client, s wire.Stream, keep func(*Object) bool) (all []*Object, err error) {
 	for page, err := range s.Pages(ctx, client) {
 		if e, ok := kube.AsError(err); ok && e.Code == http.StatusMethodNotAllowed {
 			break
@@ -145,11 +146,11 @@ func Counts(objects []*Object) string {
 
 // IsSearched reports whether a search through all kinds includes the objects of a resource. Events, the Endpoints of
 // Services and the metrics of Pods go by themselves.
-func IsSearched(r kube.Resource) bool {
+func IsSearched(r wire.Resource) bool {
 	return r.Plural != "events" && r.Plural != "endpoints" && r.Group != "metrics.k8s.io"
 }
 
 // Deployments returns the resource of Deployments.
-func Deployments() kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
+func Deployments() wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
 }

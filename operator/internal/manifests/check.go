@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/definitions"
 )
 
@@ -20,7 +21,7 @@ import (
 func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.CustomResourceDefinition) error {
 	var errs []error
 	for _, definition := range all {
-		response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
+		response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
 		if kube.IsNotFound(err) {
 			continue
 		}
@@ -67,7 +68,7 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 			} `json:"spec"`
 		} `json:"items"`
 	}
-	response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbList, Resource: DefinitionResource()})
+	response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbList, Resource: DefinitionResource()})
 	if err == nil {
 		err = kube.Unmarshal(response.Body, &list)
 	}
@@ -88,8 +89,8 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 }
 
 // DefinitionResource returns the resource of CustomResourceDefinitions.
-func DefinitionResource() kube.Resource {
-	return kube.Resource{
+func DefinitionResource() wire.Resource {
+	return wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Plural:           "customresourcedefinitions", ClusterScoped: true,
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
@@ -24,7 +25,7 @@ type Conflicts struct {
 	Note func(string)
 
 	// resources holds what the server serves.
-	resources []kube.Resource
+	resources []wire.Resource
 }
 
 // Check compares the objects of the installation with the cluster. It returns an error if an apply would change what
@@ -83,7 +84,7 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		if former == c.Program || o.Metadata.Labels[LabelManagedBy] != ManagedBy {
 			return nil
 		}
-		installed, err := live.List(ctx, c.Client, kube.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, nil)
+		installed, err := live.List(ctx, c.Client, wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, nil)
 		if err != nil || len(installed) == 0 {
 			return err
 		}
@@ -107,7 +108,7 @@ func (c *Conflicts) search(ctx context.Context, printed map[string]bool) error {
 			continue
 		}
 		isRole := r.Group == "rbac.authorization.k8s.io"
-		_, err := live.List(ctx, c.Client, kube.Stream{Resource: r, Representation: kube.MetadataOnly}, func(o *live.Object) bool {
+		_, err := live.List(ctx, c.Client, wire.Stream{Resource: r, Representation: wire.MetadataOnly}, func(o *live.Object) bool {
 			if labels := o.Metadata.Labels; isRole && labels[LabelInstance] == c.Name && labels[LabelNamespace] == c.Namespace && !printed[o.String()] {
 				older += "\n  " + o.String()
 			}

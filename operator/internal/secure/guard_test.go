@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // cluster answers reviews. The user of a token is what follows "token-of-". A user may do what
@@ -42,7 +43,7 @@ func newCluster(allowed ...string) *cluster {
 	return c
 }
 
-func (c *cluster) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
+func (c *cluster) Do(_ context.Context, r *wire.Request) (*wire.Response, error) {
 	c.mu.Lock()
 	c.counts[r.Resource.Kind]++
 	c.running++
@@ -56,7 +57,7 @@ func (c *cluster) Do(_ context.Context, r *kube.Request) (*kube.Response, error)
 		return nil, c.fails
 	}
 	switch {
-	case r.Verb != kube.VerbCreate:
+	case r.Verb != wire.VerbCreate:
 		return nil, fmt.Errorf("unexpected: %s", r.Verb)
 	case r.Resource == TokenReviews():
 		var t tokenReview
@@ -67,7 +68,7 @@ func (c *cluster) Do(_ context.Context, r *kube.Request) (*kube.Response, error)
 		t.Status.Authenticated = ok
 		t.Status.User = userInfo{Username: user, UID: "7", Groups: []string{"g"}, Extra: map[string][]string{"scopes": {"a", "b"}}}
 		body, err := kube.Marshal(t)
-		return &kube.Response{Code: http.StatusCreated, Body: body}, err
+		return &wire.Response{Code: http.StatusCreated, Body: body}, err
 	case r.Resource == SubjectAccessReviews():
 		var s subjectAccessReview
 		if err := kube.Unmarshal(r.Body, &s); err != nil || s.APIVersion != "authorization.k8s.io/v1" || s.Kind != "SubjectAccessReview" {
@@ -77,7 +78,7 @@ func (c *cluster) Do(_ context.Context, r *kube.Request) (*kube.Response, error)
 		what := s.Spec.NonResourceAttributes
 		s.Status.Allowed = c.allowed[s.Spec.User+" "+what.Verb+" "+what.Path]
 		body, err := kube.Marshal(s)
-		return &kube.Response{Code: http.StatusCreated, Body: body}, err
+		return &wire.Response{Code: http.StatusCreated, Body: body}, err
 	}
 	return nil, fmt.Errorf("unexpected: %s", r.Resource)
 }
@@ -219,7 +220,7 @@ func TestErrorsAreNotAnswers(t *testing.T) {
 	var log bytes.Buffer
 	h, _ := guarded(c, &log)
 	for _, err := range []error{
-		&kube.Error{Verb: kube.VerbCreate, Code: 500}, &kube.Error{Verb: kube.VerbCreate, Code: 403}, errors.New("connection refused"),
+		&wire.Error{Verb: wire.VerbCreate, Code: 500}, &wire.Error{Verb: wire.VerbCreate, Code: 403}, errors.New("connection refused"),
 	} {
 		c.fail(err)
 		if w := get(h, "GET", "/metrics", "Bearer token-of-ann"); w.Code != 503 || strings.Contains(w.Body.String(), "refused") {

@@ -7,20 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // TokenReviews returns the resource by which a guard asks for the user of a token.
-func TokenReviews() kube.Resource {
+func TokenReviews() wire.Resource {
 	return reviewResource("authentication.k8s.io", "TokenReview", "tokenreviews")
 }
 
 // SubjectAccessReviews returns the resource by which a guard asks what a user may do.
-func SubjectAccessReviews() kube.Resource {
+func SubjectAccessReviews() wire.Resource {
 	return reviewResource("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews")
 }
 
-func reviewResource(group, kind, plural string) kube.Resource {
-	return kube.Resource{
+func reviewResource(group, kind, plural string) wire.Resource {
+	return wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind},
 		Plural:           plural, ClusterScoped: true,
 	}
@@ -95,12 +96,12 @@ func authorize(ctx context.Context, c *kube.Client, user userInfo, verb, path st
 }
 
 // ask creates a review, and replaces it by the answer.
-func ask(ctx context.Context, c *kube.Client, r kube.Resource, review any) error {
+func ask(ctx context.Context, c *kube.Client, r wire.Resource, review any) error {
 	body, err := kube.Marshal(review)
 	if err != nil {
 		return fmt.Errorf("encode the %s: %w", r.Kind, err)
 	}
-	response, err := c.Do(ctx, &kube.Request{Verb: kube.VerbCreate, Resource: r, Body: body})
+	response, err := c.Do(ctx, &wire.Request{Verb: wire.VerbCreate, Resource: r, Body: body})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
@@ -24,7 +25,7 @@ type cluster struct {
 	// limit is how long a wait may take.
 	limit time.Duration
 	// resources holds what the server serves. Without discoveryErr, these are all its resources.
-	resources    []kube.Resource
+	resources    []wire.Resource
 	discoveryErr error
 }
 
@@ -37,7 +38,7 @@ const (
 
 // served returns kinds in the versions that the server serves, and leaves out repetitions and the kinds that it does not serve. A
 // kind that may be served, as far as anybody knows, is an error.
-func (c *cluster) served(ctx context.Context, kinds []kube.Resource) (served []kube.Resource, err error) {
+func (c *cluster) served(ctx context.Context, kinds []wire.Resource) (served []wire.Resource, err error) {
 	for _, r := range kinds {
 		if i := indexOf(c.resources, r); i >= 0 {
 			if indexOf(served, r) < 0 {
@@ -54,7 +55,7 @@ func (c *cluster) served(ctx context.Context, kinds []kube.Resource) (served []k
 }
 
 // indexOf returns the index of a resource in any version, or -1.
-func indexOf(resources []kube.Resource, r kube.Resource) int {
+func indexOf(resources []wire.Resource, r wire.Resource) int {
 	for i := range resources {
 		if resources[i].GroupResource() == r.GroupResource() {
 			return i
@@ -66,14 +67,14 @@ func indexOf(resources []kube.Resource, r kube.Resource) int {
 // listKinds returns the objects of kinds in these namespaces, or in all namespaces if there are none, and
 // the objects of kinds outside of namespaces. A keep that is not nil chooses among them. A kind that may not be listed
 // is an error.
-func (c *cluster) listKinds(ctx context.Context, kinds []kube.Resource, in []string, keep func(*live.Object) bool) (all []*live.Object, err error) {
+func (c *cluster) listKinds(ctx context.Context, kinds []wire.Resource, in []string, keep func(*live.Object) bool) (all []*live.Object, err error) {
 	for _, r := range kinds {
 		namespaces := in
 		if r.ClusterScoped || len(in) == 0 {
 			namespaces = []string{""}
 		}
 		for _, namespace := range namespaces {
-			found, err := c.listKind(ctx, kube.Stream{Resource: r, Namespace: namespace, Representation: kube.MetadataOnly}, keep)
+			found, err := c.listKind(ctx, wire.Stream{Resource: r, Namespace: namespace, Representation: wire.MetadataOnly}, keep)
 			if err != nil {
 				return nil, fmt.Errorf("it is not known which objects exist: %w", err)
 			}
@@ -85,7 +86,7 @@ func (c *cluster) listKinds(ctx context.Context, kinds []kube.Resource, in []str
 
 // listKind returns the objects of a stream. An answer 404 alone is no proof that there are none: the discovery must
 // show that the kind is not served.
-func (c *cluster) listKind(ctx context.Context, s kube.Stream, keep func(*live.Object) bool) ([]*live.Object, error) {
+func (c *cluster) listKind(ctx context.Context, s wire.Stream, keep func(*live.Object) bool) ([]*live.Object, error) {
 	for looks := 0; ; looks++ {
 		found, err := live.List(ctx, c.client, s, keep)
 		if !kube.IsNoResource(err) || looks == staleLooks {
@@ -137,7 +138,7 @@ func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 
 // delete asks the server to delete exactly this object.
 func (c *cluster) delete(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
-	return c.write(ctx, &kube.Request{Verb: kube.VerbDelete, Preconditions: kube.Preconditions{UID: o.Metadata.UID}}, o, metav1.DeleteOptions{
+	return c.write(ctx, &wire.Request{Verb: wire.VerbDelete, Preconditions: wire.Preconditions{UID: o.Metadata.UID}}, o, metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &o.Metadata.UID},
 		PropagationPolicy: &policy,
@@ -145,7 +146,7 @@ func (c *cluster) delete(ctx context.Context, o *live.Object, policy metav1.Dele
 }
 
 // write sends a request for an object with this body. An object that does not exist is no error.
-func (c *cluster) write(ctx context.Context, r *kube.Request, o *live.Object, body any) (err error) {
+func (c *cluster) write(ctx context.Context, r *wire.Request, o *live.Object, body any) (err error) {
 	r.Resource, r.Namespace, r.Name = o.Resource, o.Metadata.Namespace, o.Metadata.Name
 	if r.Body, err = kube.Marshal(body); err == nil {
 		_, err = c.client.Do(ctx, r)
@@ -157,9 +158,9 @@ func (c *cluster) write(ctx context.Context, r *kube.Request, o *live.Object, bo
 func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalizers []string) error {
 	m := &o.Metadata
 	left := slices.DeleteFunc(slices.Clone(m.Finalizers), func(name string) bool { return slices.Contains(finalizers, name) })
-	err := c.write(ctx, &kube.Request{
-		Verb: kube.VerbPatch, ContentType: kube.ContentMergePatch,
-		Preconditions: kube.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
+	err := c.write(ctx, &wire.Request{
+		Verb: wire.VerbPatch, ContentType: wire.ContentMergePatch,
+		Preconditions: wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
 	}, o, map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": left}})
 	switch {
 	case err == nil:

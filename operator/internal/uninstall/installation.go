@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -25,7 +26,7 @@ func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object)
 		if !live.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
 			continue // definitions have a step of their own, and namespaces stay
 		}
-		objects, err := live.List(ctx, c.client, kube.Stream{Resource: r, LabelSelector: o.Selector(), Representation: kube.MetadataOnly}, nil)
+		objects, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: o.Selector(), Representation: wire.MetadataOnly}, nil)
 		switch {
 		case kube.IsNoResource(err): // its definition has gone meanwhile
 		case kube.IsForbidden(err):
@@ -94,7 +95,7 @@ func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
 		case len(others) > 0:
 			reason = "the program is also installed as " + others[0].String()
 		default:
-			served, err := c.served(ctx, []kube.Resource{r})
+			served, err := c.served(ctx, []wire.Resource{r})
 			if err != nil {
 				return err
 			}
@@ -118,6 +119,6 @@ func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
 	return nil
 }
 
-func namespaces() kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
+func namespaces() wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }

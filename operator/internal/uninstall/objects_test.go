@@ -17,6 +17,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -49,13 +50,13 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := fakeserver.New()
-				robots := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
+				robots := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
 				server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{own, foreign}}})
 				var out bytes.Buffer
 				c := &cluster{client: server.Client(), out: &out, limit: time.Hour}
 				options := &Options{
 					Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
-					Watched:      []string{"default"}, Kinds: []kube.Resource{robots}, ownKinds: []kube.Resource{robots},
+					Watched:      []string{"default"}, Kinds: []wire.Resource{robots}, ownKinds: []wire.Resource{robots},
 					Finalizers: []string{own}, DeleteObjects: true, AbandonCleanup: test.isAbandoned, Out: &out,
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), readyLimit/2)
@@ -81,8 +82,8 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 }
 
 // newRobots returns a server, and the resource of robots.
-func newRobots() (*fakeserver.Server, kube.Resource) {
-	return fakeserver.New(), kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
+func newRobots() (*fakeserver.Server, wire.Resource) {
+	return fakeserver.New(), wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
 }
 
 // The wait for the end of an object has an end, and the error names the finalizers that are left.
@@ -117,7 +118,7 @@ func TestWaitForCleanupsEnds(t *testing.T) {
 		c := &cluster{client: server.Client(), out: new(bytes.Buffer), limit: 10 * time.Minute}
 		o := &Options{
 			Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
-			ownKinds:     []kube.Resource{robots}, Finalizers: []string{"example.com/cleanup"}, DeleteObjects: true,
+			ownKinds:     []wire.Resource{robots}, Finalizers: []string{"example.com/cleanup"}, DeleteObjects: true,
 		}
 		objects, err := c.listKinds(t.Context(), o.ownKinds, nil, nil)
 		if err != nil {
@@ -146,16 +147,16 @@ func TestKindsThatCannotBeListed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server, robots := newRobots()
-				c := &cluster{out: new(bytes.Buffer), client: kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-					if r.Verb == kube.VerbGet && r.Resource.Plural == "" {
-						return &kube.Response{Body: []byte(`{"kind":"APIResourceList","resources":` + test.discovered + `}`)}, nil
+				c := &cluster{out: new(bytes.Buffer), client: kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+					if r.Verb == wire.VerbGet && r.Resource.Plural == "" {
+						return &wire.Response{Body: []byte(`{"kind":"APIResourceList","resources":` + test.discovered + `}`)}, nil
 					}
-					if r.Verb == kube.VerbList {
+					if r.Verb == wire.VerbList {
 						return nil, fakeserver.Refusal(r, test.code, "")
 					}
 					return server.Do(ctx, r)
 				}))}
-				if _, err := c.listKinds(t.Context(), []kube.Resource{robots}, nil, nil); (err != nil) != test.isError {
+				if _, err := c.listKinds(t.Context(), []wire.Resource{robots}, nil, nil); (err != nil) != test.isError {
 					t.Errorf("the error is %v", err)
 				}
 			})
@@ -198,7 +199,7 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 		"all namespaces":                {nil, Options{}, "a b c"},
 		"another in one namespace":      {map[string]string{"one": "--watch-namespace=b"}, Options{}, "a c"},
 		"another in all namespaces":     {map[string]string{"one": "--watch-namespace=b", "two": "run"}, Options{}, ""},
-		"objects that the user deletes": {nil, Options{DeleteObjects: true, ownKinds: []kube.Resource{robots}, Watched: []string{"c"}}, "a b"},
+		"objects that the user deletes": {nil, Options{DeleteObjects: true, ownKinds: []wire.Resource{robots}, Watched: []string{"c"}}, "a b"},
 	} {
 		server := fakeserver.New()
 		for _, namespace := range []string{"a", "b", "c"} {
@@ -213,7 +214,7 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 		c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
 		o := test.o
 		o.Installation = manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"}
-		o.reconciled, o.Finalizers = []kube.Resource{robots}, []string{"example.com/cleanup"}
+		o.reconciled, o.Finalizers = []wire.Resource{robots}, []string{"example.com/cleanup"}
 		objects, err := objectsToRelease(t.Context(), c, &o)
 		got := ""
 		for _, x := range objects {
@@ -229,7 +230,7 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 // error. Bindings for other accounts, such as that of Prometheus, are no concern.
 func TestBindingsOfOtherInstallations(t *testing.T) {
 	t.Parallel()
-	bindings := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, Plural: "clusterrolebindings", ClusterScoped: true}
+	bindings := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, Plural: "clusterrolebindings", ClusterScoped: true}
 	i := manifests.Installation{Program: "robots", Name: "robots", Namespace: "one"}
 	for name, test := range map[string]struct {
 		subjects []any // name and namespace
@@ -250,7 +251,7 @@ func TestBindingsOfOtherInstallations(t *testing.T) {
 		server.Store(bindings, "", "robots", map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{manifests.LabelInstance: "robots", manifests.LabelNamespace: "one"}}, "subjects": subjects,
 		})
-		c := &cluster{client: server.Client(), resources: []kube.Resource{bindings}}
+		c := &cluster{client: server.Client(), resources: []wire.Resource{bindings}}
 		if err := checkBindings(t.Context(), c, &i); (err != nil) != test.isError {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -36,7 +37,7 @@ type Options struct {
 	Watched []string
 	// Kinds are the resources that the program defines. Reconciled are the resources that it reconciles, whoever
 	// defines them.
-	Kinds, Reconciled []kube.Resource
+	Kinds, Reconciled []wire.Resource
 	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
 	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
@@ -54,7 +55,7 @@ type Options struct {
 	Out io.Writer
 
 	// ownKinds and reconciled are Kinds and Reconciled in the versions that the server serves.
-	ownKinds, reconciled []kube.Resource
+	ownKinds, reconciled []wire.Resource
 }
 
 // errStopped is the error of a command that has changed nothing.
@@ -143,7 +144,7 @@ func checkBindings(ctx context.Context, c *cluster, i *manifests.Installation) e
 		if r.Plural != "clusterrolebindings" && r.Plural != "rolebindings" {
 			continue
 		}
-		taken, err := live.List(ctx, c.client, kube.Stream{Resource: r, LabelSelector: i.Selector()}, func(b *live.Object) bool {
+		taken, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: i.Selector()}, func(b *live.Object) bool {
 			return slices.ContainsFunc(b.Subjects, func(s live.Subject) bool { return s.Name == i.Name && s.Namespace != i.Namespace }) &&
 				!slices.Contains(b.Subjects, live.Subject{Name: i.Name, Namespace: i.Namespace})
 		})

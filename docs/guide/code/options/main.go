@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/pods"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -65,9 +66,9 @@ func (d *dumper) controller() *controller.Controller[Dump] {
 		controller.FormerFieldManagers("manager"),
 		controller.FormerMetadata("dumps.example.com/"),
 		controller.OnResult(logSlowDumps),
-		controller.Reads[corev1.Pod](kube.VerbGet).Subresource("log"),
-		controller.Reads[corev1.Pod](kube.VerbGet).Subresource("exec"),
-		controller.Writes[corev1.Pod](kube.VerbCreate).Subresource("exec"),
+		controller.Reads[corev1.Pod](wire.VerbGet).Subresource("log"),
+		controller.Reads[corev1.Pod](wire.VerbGet).Subresource("exec"),
+		controller.Writes[corev1.Pod](wire.VerbCreate).Subresource("exec"),
 	).Backoff(func(d *Dump, err error, attempt int) time.Duration {
 		if kube.IsNotFound(err) || kube.IsTooManyRequests(err) {
 			return time.Minute // the Pod comes when it comes

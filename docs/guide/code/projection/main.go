@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -23,10 +24,10 @@ type PodPhase struct {
 }
 
 // Projection returns the kind.
-func (PodPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
+func (PodPhase) Projection() (wire.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
 
 func main() {
-	operator.Main(controller.New(reconcile, controller.Name("pod-cleaner"), controller.Writes[corev1.Pod](kube.VerbDelete)))
+	operator.Main(controller.New(reconcile, controller.Name("pod-cleaner"), controller.Writes[corev1.Pod](wire.VerbDelete)))
 }
 
 // reconcile deletes a Pod that has failed.

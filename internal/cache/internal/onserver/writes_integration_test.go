@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/gadget"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -55,8 +56,8 @@ func (g *gate) wait(ended <-chan struct{}) {
 	}
 }
 
-func (g *gate) handler(next kube.Handler) kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+func (g *gate) handler(next wire.Handler) wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		response, err := next.Do(ctx, r)
 		if err == nil && response.Stream != nil {
 			held := *response
@@ -127,7 +128,7 @@ func TestReadYourWrites(t *testing.T) {
 		requests int64
 	}
 	for name, c := range map[string]struct {
-		resource kube.Resource
+		resource wire.Resource
 		body     string
 		steps    []step
 	}{
@@ -157,7 +158,7 @@ func TestReadYourWrites(t *testing.T) {
 			caches := cache.New(g.handler(plain))
 			t.Cleanup(caches.Close)
 			synced := make(chan struct{})
-			if _, err := caches.Open(t.Context(), kube.Stream{Resource: c.resource, Namespace: space}, func(e cache.Change) {
+			if _, err := caches.Open(t.Context(), wire.Stream{Resource: c.resource, Namespace: space}, func(e cache.Change) {
 				if e.Type == cache.Synced {
 					close(synced)
 				}
@@ -167,8 +168,8 @@ func TestReadYourWrites(t *testing.T) {
 			<-synced
 			g.hold()
 			var sent atomic.Int64
-			cached := plain.With(func(next kube.Handler) kube.Handler {
-				return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			cached := plain.With(func(next wire.Handler) wire.Handler {
+				return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 					sent.Add(1)
 					return next.Do(ctx, r)
 				})

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Kind is the kind of an entry.
@@ -45,8 +45,8 @@ type Entry struct {
 	// Object is the content of a value as the server answered, in the version of Resource and
 	// in this representation. It is nil if it is not kept.
 	Object         []byte
-	Resource       kube.Resource
-	Representation kube.Representation
+	Resource       wire.Resource
+	Representation wire.Representation
 
 	// tick is when the entry was recorded, in the order of all that was recorded and begun.
 	tick Tick
@@ -99,7 +99,7 @@ const (
 )
 
 // Read returns what a read of r in a representation finds, given what the store shows.
-func (e Entry) Read(o Observation, r kube.Resource, representation kube.Representation) ReadResult {
+func (e Entry) Read(o Observation, r wire.Resource, representation wire.Representation) ReadResult {
 	switch {
 	case e.IsObservedBy(o):
 		return Stored
@@ -187,8 +187,8 @@ func (e Entry) lastObserved() (version string, known bool) {
 
 // hasContent reports whether the entry has what a read asks for. The metadata are the same in
 // all versions.
-func (e Entry) hasContent(r kube.Resource, representation kube.Representation) bool {
-	return e.Object != nil && (representation == kube.MetadataOnly || e.Representation == kube.Full &&
+func (e Entry) hasContent(r wire.Resource, representation wire.Representation) bool {
+	return e.Object != nil && (representation == wire.MetadataOnly || e.Representation == wire.Full &&
 		e.Resource.Group == r.Group && e.Resource.Version == r.Version && e.Resource.Plural == r.Plural)
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Answers come in any order: what was under way at the same time is ordered by versions,
@@ -124,11 +124,11 @@ func TestTombstoneDoesNotHideASuccessorWithinAList(t *testing.T) {
 	t.Parallel()
 	e := Entry{Kind: Tombstone, UID: "old", Observed: []ident.Version{ident.NewVersion("old", "140")}, recorded: time.Now()}
 	successor := Observation{Version: "119", Present: true, UID: "new", ResourceVersion: "145"}
-	if got := e.Read(successor, podsOfV1, kube.Full); got != Stored {
+	if got := e.Read(successor, podsOfV1, wire.Full); got != Stored {
 		t.Errorf("the successor is %v, want what is stored", got)
 	}
 	predecessor := Observation{Version: "119", Present: true, UID: "older", ResourceVersion: "118"}
-	if got := e.Read(predecessor, podsOfV1, kube.Full); got != Absent {
+	if got := e.Read(predecessor, podsOfV1, wire.Full); got != Absent {
 		t.Errorf("an earlier object is %v, want it absent", got)
 	}
 }

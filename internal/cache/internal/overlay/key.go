@@ -1,6 +1,9 @@
 package overlay
 
-import "github.com/yare-go/yare/kube"
+import (
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
 
 // Key names an object in all of its versions and representations.
 type Key struct {
@@ -9,7 +12,7 @@ type Key struct {
 }
 
 // KeyOf returns the key of the object that ref names.
-func KeyOf(ref kube.Ref) Key {
+func KeyOf(ref wire.Ref) Key {
 	namespace := ref.Namespace
 	if ref.Resource.ClusterScoped {
 		namespace = ""

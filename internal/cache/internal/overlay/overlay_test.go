@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var (
 	collection = Collection{Plural: "pods", Namespace: "ns"}
 	pod        = Key{collection, "a"}
-	podsOfV1   = kube.Resource{Plural: "pods"}
+	podsOfV1   = wire.Resource{Plural: "pods"}
 )
 
 // isNeededBy reports entries as needed by a store that shows o.
@@ -31,7 +31,7 @@ func TestTombstoneStaysWhileItIsNeeded(t *testing.T) {
 		time.Sleep(time.Hour)
 		o.Sweep(isNeededBy(away))
 		e, ok := o.Get(pod)
-		if !ok || e.Read(away, podsOfV1, kube.Full) == Stored {
+		if !ok || e.Read(away, podsOfV1, wire.Full) == Stored {
 			t.Fatalf("after an hour the tombstone is %+v (%t)", e, ok)
 		}
 		// A watch that is open for longer than it can be silent has shown the deletion.
@@ -61,7 +61,7 @@ func TestEndOfAWatchDoesNotMakeAStoreCurrent(t *testing.T) {
 		o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u"})
 		o.MarkOld(pod.Collection)
 		e, _ := o.Get(pod)
-		if e.IsObservedBy(open) || e.Read(open, podsOfV1, kube.Full) == Stored {
+		if e.IsObservedBy(open) || e.Read(open, podsOfV1, wire.Full) == Stored {
 			t.Errorf("the store counts as current: %+v", e)
 		}
 	})
@@ -123,13 +123,13 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 		k, behind := Key{collection, "a"}, Observation{Version: "5"}
 		o.Record(k, o.Begin(), Entry{Kind: Value, UID: "u", Version: "9", Object: []byte("content"), Resource: podsOfV1})
 		e, _ := o.Get(k)
-		if e.Read(behind, podsOfV1, kube.Full) != Written {
+		if e.Read(behind, podsOfV1, wire.Full) != Written {
 			t.Errorf("a new value is not read: %+v", e)
 		}
 		time.Sleep(MaxAge + time.Second)
 		o.Sweep(isNeededBy(behind))
 		e, _ = o.Get(k)
-		if e.Read(behind, podsOfV1, kube.Full) != Uncertain {
+		if e.Read(behind, podsOfV1, wire.Full) != Uncertain {
 			t.Errorf("an old value is read: %+v", e)
 		}
 		if string(e.Object) != "content" {
@@ -174,11 +174,11 @@ func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
 	o := New()
 	before := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
 	o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u", Observed: []ident.Version{ident.NewVersion("u", "40")}})
-	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Absent {
+	if e, _ := o.Get(pod); e.Read(before, podsOfV1, wire.Full) != Absent {
 		t.Errorf("the deletion is not read: %+v", e)
 	}
 	o.DoubtGroups("", func(string) bool { return true })
-	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Uncertain {
+	if e, _ := o.Get(pod); e.Read(before, podsOfV1, wire.Full) != Uncertain {
 		t.Errorf("after the restoration a read relies on the deletion: %+v", e)
 	}
 }
@@ -195,7 +195,7 @@ func TestDoubtObject(t *testing.T) {
 		if !ok {
 			return Stored
 		}
-		return e.Read(shown, podsOfV1, kube.Full)
+		return e.Read(shown, podsOfV1, wire.Full)
 	}
 	o.DoubtObject(pod, "u")
 	before := o.Begin()

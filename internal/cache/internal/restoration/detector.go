@@ -7,13 +7,14 @@ import (
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Detector compares what requests are answered with and what one stream shows. All methods can be used
 // concurrently.
 type Detector struct {
 	restorations *Restorations
-	stream       kube.Stream
+	stream       wire.Stream
 	// selector selects the objects of the stream by their labels. It is nil if only the server can evaluate
 	// the selectors of the stream.
 	selector labels.Selector
@@ -28,7 +29,7 @@ type Detector struct {
 
 // selectorOf returns the selector of the labels of a stream. It returns nil if the stream has other
 // selectors too, or if the selector cannot be read.
-func selectorOf(s kube.Stream) labels.Selector {
+func selectorOf(s wire.Stream) labels.Selector {
 	if s.FieldSelector != "" || s.ShardSelector != "" {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 var (
@@ -31,7 +32,7 @@ func (s *testStream) Relist() { s.relists.Add(1) }
 func (s *testStream) Probe()  { s.probes.Add(1) }
 
 // open opens a stream that is listed at version 100.
-func open(r *Restorations, s kube.Stream) *testStream {
+func open(r *Restorations, s wire.Stream) *testStream {
 	t := &testStream{}
 	t.Detector, t.Recorder = r.Open(s, t)
 	t.list("100")
@@ -43,8 +44,8 @@ func openGroup(r *Restorations, group string) *testStream {
 	return open(r, streamOf(group))
 }
 
-func streamOf(group string) kube.Stream {
-	return kube.Stream{Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group}}}
+func streamOf(group string) wire.Stream {
+	return wire.Stream{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group}}}
 }
 
 // list makes a list at version, and returns its result.
@@ -110,7 +111,7 @@ func TestExample(t *testing.T) {
 				all.RecordDefinition("example.com")
 				deployments, pods := openGroup(all, "apps"), openGroup(all, "")
 				defined, foreign := openGroup(all, "example.com"), openGroup(all, "foreign.example.org")
-				elsewhere := open(all, kube.Stream{Cluster: "other"})
+				elsewhere := open(all, wire.Stream{Cluster: "other"})
 				if err := deployments.Advance("110", web); err != nil {
 					t.Fatal(err)
 				}
@@ -320,7 +321,7 @@ func TestListLacksAnExpectedVersion(t *testing.T) {
 // What the stream shows, or does not select, is no loss.
 func TestNoLoss(t *testing.T) {
 	t.Parallel()
-	s := open(newRestorations(nil), kube.Stream{LabelSelector: "app=web"})
+	s := open(newRestorations(nil), wire.Stream{LabelSelector: "app=web"})
 	s.Expect(web, "105", `{"app":"web"}`)
 	s.Expect(api, "104", `{"app":"api"}`)
 	s.Expect(web, "99", `{"app":"web"}`)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Restorations finds the streams of a program that a restoration concerns. All methods can be used concurrently.
@@ -42,7 +42,7 @@ func (r *Restorations) RecordDefinition(group string) {
 }
 
 // Open adds a stream, which f follows.
-func (r *Restorations) Open(s kube.Stream, f Follower) (*Detector, *Recorder) {
+func (r *Restorations) Open(s wire.Stream, f Follower) (*Detector, *Recorder) {
 	d := &Detector{restorations: r, stream: s, selector: selectorOf(s), follower: f}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *Restorations) scopeLocked(cluster, group string) scope {
 }
 
 // AreRestoredTogether reports whether a restoration that concerns the stream a concerns the stream b too.
-func (r *Restorations) AreRestoredTogether(a, b kube.Stream) bool {
+func (r *Restorations) AreRestoredTogether(a, b wire.Stream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)

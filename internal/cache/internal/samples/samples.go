@@ -10,19 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // WebApps returns the stream of all objects of Random.WebApp.
-func WebApps() kube.Stream { return stream("example.com", "WebApp", "webapps") }
+func WebApps() wire.Stream { return stream("example.com", "WebApp", "webapps") }
 
 // Pods returns the stream of all objects of Random.Pod.
-func Pods() kube.Stream { return stream("", "Pod", "pods") }
+func Pods() wire.Stream { return stream("", "Pod", "pods") }
 
 // Secrets returns the stream of all Secrets.
-func Secrets() kube.Stream { return stream("", "Secret", "secrets") }
+func Secrets() wire.Stream { return stream("", "Secret", "secrets") }
 
-func stream(group, kind, plural string) kube.Stream {
-	return kube.Stream{Resource: kube.Resource{
+func stream(group, kind, plural string) wire.Stream {
+	return wire.Stream{Resource: wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Plural: plural,
 	}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/codec"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Entry is one version of an object, as small as possible. An Entry never changes once a store
@@ -30,7 +31,7 @@ type Entry struct {
 	// owners is nil if there are none. Objects of one owner share it.
 	owners *[]kube.Owner
 	// unreadable is not nil once a newer version came that could not be read.
-	unreadable *kube.DecodeError
+	unreadable *wire.DecodeError
 	// codec is what the content is written with. It is nil if the content is as it was sent.
 	codec *codec.Codec
 	// data are the values of the labels, and behind them the content.

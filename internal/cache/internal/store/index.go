@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/slots"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // recordIndex finds entries by values that their records have. It keeps hashes of the values, so
@@ -42,7 +43,7 @@ func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 // takes from their contents.
 type contentIndex struct {
 	slots.Index
-	of kube.ObjectIndex
+	of wire.Index
 	// values holds the values of the entry in each slot. A slot without values is not in it.
 	values map[uint32][]string
 	// unknown holds the slots of the entries for which the function panicked: they may have
@@ -54,7 +55,7 @@ type contentIndex struct {
 	ready chan struct{}
 }
 
-func newContentIndex(of kube.ObjectIndex) *contentIndex {
+func newContentIndex(of wire.Index) *contentIndex {
 	return &contentIndex{
 		Index: slots.NewIndex(), of: of, values: make(map[uint32][]string), unknown: make(map[uint32]bool),
 		ready: make(chan struct{}),

@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/codec"
 	"github.com/yare-go/yare/internal/cache/internal/slots"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // objectTable holds the entries of objects in numbered slots, and the indexes that find the slots. It must not be used
@@ -163,7 +164,7 @@ func (t *objectTable) sharedOwners(m *metadata) *[]kube.Owner {
 }
 
 // contentIndex returns the index of x, or nil.
-func (t *objectTable) contentIndex(x kube.ObjectIndex) *contentIndex {
+func (t *objectTable) contentIndex(x wire.Index) *contentIndex {
 	for _, each := range t.contentIndexes {
 		if each.of == x {
 			return each

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Filter narrows what [Store.Select] returns. All conditions that are set must match; the zero
@@ -20,7 +20,7 @@ type Filter struct {
 	Owner types.UID
 	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
 	// must have returned for an object. An object for which the function panicked matches.
-	Index kube.ObjectIndex
+	Index wire.Index
 	Value string
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Store holds objects of one kind. All methods can be used concurrently; reads wait neither for
@@ -115,7 +116,7 @@ func (s *Store) Stats() Stats {
 // returns for the object. The Writer calls the function for every change, so the function must not block. A
 // panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index can
 // be used once Index has returned. Adding an index twice has no effect.
-func (s *Store) Index(x kube.ObjectIndex) {
+func (s *Store) Index(x wire.Index) {
 	s.mu.Lock()
 	if existing := s.objects.contentIndex(x); existing != nil {
 		s.mu.Unlock()
@@ -150,7 +151,7 @@ func (s *Store) Index(x kube.ObjectIndex) {
 
 // HasIndex reports whether x is kept and can be used, and whether its function has panicked: then
 // the objects under a value include some that may not have it.
-func (s *Store) HasIndex(x kube.ObjectIndex) (kept, panicked bool) {
+func (s *Store) HasIndex(x wire.Index) (kept, panicked bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	existing := s.objects.contentIndex(x)

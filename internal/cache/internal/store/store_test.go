@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // A store with any history holds what a map would, and selects what a loop over it would.
@@ -205,7 +206,7 @@ func TestReadersAndTheWriter(t *testing.T) {
 	s := newTestStore(Options{})
 	var done atomic.Bool
 	var readers sync.WaitGroup
-	var indexes []kube.ObjectIndex
+	var indexes []wire.Index
 	for i := range 5 {
 		indexes = append(indexes, kube.NewIndex(fmt.Sprint(i), func(w *samples.WebApp) []string { return []string{w.Namespace} }))
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/codec"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Writer changes a Store. Each Store has one. It must not be used concurrently. It prepares
@@ -103,7 +104,7 @@ func (w *Writer) replace(slot uint32, e *Entry) {
 
 // MarkUnreadable marks the object of err: a version of it came that could not be read, so the
 // content in the store is outdated. From then on err is the error of [Entry.AppendJSON].
-func (w *Writer) MarkUnreadable(err *kube.DecodeError) {
+func (w *Writer) MarkUnreadable(err *wire.DecodeError) {
 	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {
 		return

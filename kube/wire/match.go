@@ -1,4 +1,4 @@
-package kube
+package wire
 
 import (
 	"errors"
@@ -12,17 +12,6 @@ import (
 	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
-// ObjectIndex finds the objects of one resource by values: see kube.NewIndex, which makes one. Its methods are safe for
-// concurrent use. An ObjectIndex is comparable.
-type ObjectIndex interface {
-	// String returns the name of the index.
-	String() string
-	// Check returns an error unless the index can be used for the objects of r in the given representation.
-	Check(r Resource, representation Representation) error
-	// Values returns the values of an object, which is JSON.
-	Values(object []byte) ([]string, error)
-}
-
 // Match is a condition on the objects of a list by which servers cannot select. A handler
 // that answers the list from a cache applies the condition. The client applies the condition
 // to the answer of a server.
@@ -30,7 +19,7 @@ type Match struct {
 	// Owner is the uid that one of the ownerReferences must have. It is empty for any owners.
 	Owner types.UID
 	// Index is the index in which the object must have Value. It is nil for any values.
-	Index ObjectIndex
+	Index Index
 	Value string
 }
 

@@ -1,4 +1,4 @@
-package kube
+package wire
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type Tracer interface {
 	Inject(ctx context.Context, header http.Header)
 }
 
-// Trace returns a wrapper for [Client.With] that records a span for each request: its name is the
+// Trace returns a wrapper for kube.Client.With that records a span for each request: its name is the
 // verb and the resource, and it has the attributes verb, resource, namespace and name. The span of
 // a watch ends when the watch begins. The repetitions of a request belong to its span. A nil Tracer
 // records nothing and costs nothing.

@@ -1,10 +1,7 @@
-package kube
+package wire
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/yare-go/yare/internal/ident"
 )
 
 // Resource identifies a kind as URLs need it. It is comparable.
@@ -27,18 +24,3 @@ func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets
 
 // String returns the name that kubectl uses, such as deployments.apps.
 func (r Resource) String() string { return r.GroupResource().String() }
-
-// Ref names one object. An empty Cluster means the home cluster. An empty UID means any
-// object of that name.
-type Ref struct {
-	Cluster   string
-	Resource  Resource
-	Namespace string
-	Name      string
-	UID       types.UID
-}
-
-// String returns the resource and the name, as kubectl would write them.
-func (r Ref) String() string {
-	return r.Resource.String() + " " + ident.Quoted(r.Namespace, r.Name)
-}

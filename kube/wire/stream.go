@@ -1,10 +1,13 @@
-package kube
+package wire
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -61,6 +64,48 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	return &Request{
 		Cluster: s.Cluster, Verb: verb, Resource: s.Resource, Namespace: s.Namespace,
 		Query: query, Representation: s.Representation,
+	}
+}
+
+// Pages lists the objects of s as they are now that meet all conditions, page by page. A page requests 500 objects, or
+// fewer if the objects of the last page were large: when 500 objects of the first page have 80 MiB, the second page
+// requests 50 objects. An error ends the sequence. If kube.IsGone reports the error, the list has become too old
+// meanwhile, and must be read from its beginning.
+func (s Stream) Pages(ctx context.Context, h Handler, matches ...Match) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		next, limit := "", maxPageItems
+		for {
+			r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
+			r.Matches = matches
+			response, err := h.Do(ctx, r)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if response.Cached {
+				pagesOf(response.Items)(yield)
+				return
+			}
+			var page listPage
+			if err := kubejson.Decode(response.Body, &page); err != nil {
+				e := NewError(s.Request(VerbList))
+				e.Err, e.Permanent = fmt.Errorf("read the answer: %w", err), true
+				yield(nil, e)
+				return
+			}
+			limit = nextLimit(len(page.Items), len(response.Body))
+			items, err := matching(matches, page.Items)
+			if err != nil {
+				yield(nil, fmt.Errorf("list %s: %w", s, err))
+				return
+			}
+			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
+				return
+			}
+			if next = page.Metadata.Continue; next == "" {
+				return
+			}
+		}
 	}
 }
 

@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"net/http"
+	"net/url"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/internal/kubejson"
+)
+
+// The content types of patches, and of everything else.
+const (
+	ContentJSON           = "application/json"
+	ContentApply          = "application/apply-patch+yaml"
+	ContentMergePatch     = "application/merge-patch+json"
+	ContentJSONPatch      = "application/json-patch+json"
+	ContentStrategicPatch = "application/strategic-merge-patch+json"
+)
+
+// Request is one call to an API server, before it has a URL. A Handler must not change it. To
+// pass on something else, a Handler passes on a copy.
+type Request struct {
+	// Cluster is empty for the home cluster.
+	Cluster     string
+	Verb        Verb
+	Resource    Resource
+	Namespace   string
+	Name        string
+	Subresource string
+	// Query holds further parameters, such as labelSelector or fieldManager. A get with
+	// parameters is not answered from a cache.
+	Query url.Values
+	// Body is empty for requests without a body.
+	Body []byte
+	// ContentType is the content type of Body. Default: [ContentJSON].
+	ContentType string
+	// Header holds further headers of the request. The client sets Accept and Content-Type.
+	Header         http.Header
+	Representation Representation
+	// Matches are further conditions on the objects of a list. A handler that answers with
+	// Items applies them. The caller applies them to the objects in a Body.
+	Matches []Match
+	// Preconditions are a copy of the preconditions in Body, so that handlers need not decode Body.
+	Preconditions Preconditions
+	// Adopt is set by kube.Adopt. It is not sent.
+	Adopt bool
+	// Live is true if no cache may answer: see kube.Client.Live. It is not sent.
+	Live bool
+	// Streams is true for a get whose answer comes as a Stream, as the answer to a watch does. It is
+	// not sent.
+	Streams bool
+}
+
+// Preconditions name the one object, or the one version of an object, that a write is for.
+type Preconditions struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Ref returns the object that r is about.
+func (r *Request) Ref() Ref {
+	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
+}
+
+// ObjectName returns the name of the object that r is about. A create has the name only in its
+// Body. The name is empty if the server generates it.
+func (r *Request) ObjectName() string {
+	if r.Name != "" || r.Verb != VerbCreate {
+		return r.Name
+	}
+	var object ident.Answer
+	if kubejson.Unmarshal(r.Body, &object) != nil {
+		return ""
+	}
+	return object.Metadata.Name
+}

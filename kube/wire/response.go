@@ -1,0 +1,29 @@
+package wire
+
+import (
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Response is the answer to a request, as the bytes of the server.
+type Response struct {
+	Code   int
+	Header http.Header
+	// Body is the whole answer. It is empty if there is a Stream.
+	Body []byte
+	// Stream is the answer to a watch, and to a request with Streams. The caller closes it.
+	// After a switch of protocols (Code 101) it is an io.ReadWriteCloser.
+	Stream io.ReadCloser
+	// Pings is true if the transport of the Stream checks the connection by pings, as HTTP/2 does. A Stream
+	// without pings may be dead without an error.
+	Pings bool
+	// Cached is true if no request was sent for the answer.
+	Cached bool
+	// Items are the objects of a list that was not read from the server, in place of Body. A [*DecodeError]
+	// stands for an object that cannot be read. Any other error is in the last pair. The sequence reads an
+	// object just before it yields the object.
+	Items iter.Seq2[jsontext.Value, error]
+}
