@@ -30,7 +30,7 @@ func BenchmarkRound(b *testing.B) {
 		}
 		g.Status.Size = g.Spec.Size
 		return controller.Done(), c.ApplyStatus(ctx, g)
-	}, controller.Owns[Plant](), controller.From(controller.Channel(names)),
+	}, controller.Owns[Plant](), controller.Channel(names),
 		controller.OnResult(func(r controller.Result) {
 			if strings.Contains(r.Causes, "channel") {
 				ended <- r

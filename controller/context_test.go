@@ -38,14 +38,14 @@ func TestMovedTime(t *testing.T) {
 		},
 		"delayed trigger": {
 			func(int) (controller.Action, error) { return controller.Done(), nil },
-			controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+			controller.From(func(ctx context.Context, emit func(controller.Trigger)) error {
 				emit(controller.Trigger{Key: kube.Key{Namespace: "default", Name: "a"}, NotBefore: controller.Now(ctx).Add(50 * time.Second)})
 				return nil
-			})), []string{"0s", "50s"},
+			}), []string{"0s", "50s"},
 		},
 		"every": {
 			func(int) (controller.Action, error) { return controller.Done(), nil },
-			controller.From(controller.Every(25 * time.Second)), []string{"0s", "25s", "50s"},
+			controller.Every(25 * time.Second), []string{"0s", "25s", "50s"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,18 +17,6 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Func is a reconcile function. It is not called for an object that is being deleted, whatever finalizers the
-// object has: [Controller.Finalizer] adds the function for that case. The object is a private copy. The client reads objects of watched
-// kinds from the cache, and all others from the server. The Action is ignored if there is an error: the
-// back-off decides when the next call is due (see [Controller.Backoff]). After a [Terminal] error the
-// next change does. A function that must run at a certain time records what it cannot cure in the
-// status, and returns [RequeueAfter] without an error.
-type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, error)
-
-// CleanupFunc is a cleanup function: see [Controller.Finalizer]. It has the same arguments as a
-// [Func]. An error means that the cleanup is not finished.
-type CleanupFunc[T any] = func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)
-
 // Controller runs a reconcile function for the objects of one kind. It is a part of a program:
 // see package operator.
 type Controller[T any] struct {
@@ -53,10 +41,17 @@ type definition struct {
 	retired []string
 }
 
-// New returns a controller of T. It calls reconcile for each object that is not being deleted. A finalizer that reconcile
-// itself adds would never be removed: use [Controller.Finalizer]. [Controller.Needs] and [Controller.Start] return an error for a
-// mistake in the type or the options, before any request.
-func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
+// New returns a controller of T. It calls reconcile for each object that is not being deleted, whatever finalizers the
+// object has: [Controller.Finalizer] adds the function for that case. A finalizer that reconcile itself adds would never be
+// removed.
+//
+// The object that reconcile gets is a private copy. The client reads objects of watched kinds from the cache, and all
+// others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due (see
+// [Controller.Backoff]). After a [Terminal] error the next change does. A reconcile that must run at a certain time records
+// what it cannot cure in the status, and returns [RequeueAfter] without an error.
+//
+// [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any request.
+func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c *kube.Client) (Action, error), options ...Option) *Controller[T] {
 	d := newDefinition(reconcile == nil, options)
 	d.goType = kube.TypeName(reflect.TypeFor[T]())
 	d.functions.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
@@ -146,7 +141,7 @@ func (d *definition) check() {
 // A program that changes the name names the earlier one in [Controller.FormerFinalizers]. A program that needs no cleanup
 // any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
 // finalizer could never be deleted.
-func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controller[T] {
+func (c *Controller[T]) Finalizer(name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)) *Controller[T] {
 	c.definition.setFinalizer(name, cleanup == nil)
 	c.definition.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
 		return cleanup(ctx, c.typed(obj), client)
@@ -270,11 +265,6 @@ func (d *definition) checkFinalizers() error {
 //   - the permissions of each [Permission]
 func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
 
-// Standby marks a controller as a part that starts on every replica of a program with leader
-// election: see package operator. The controller syncs its streams at once, and reconciles once
-// its replica leads. Standby does nothing.
-func (c *Controller[T]) Standby() {}
-
 // Start runs the controller until ctx ends. Then it starts no new calls, waits for the running
 // calls, and returns nil. After the grace ([ShutdownGrace]) the context of the running calls ends,
 // and their clients refuse all requests. If a call, a map function or a source has not returned
@@ -306,7 +296,7 @@ func (d *definition) needs() (kube.Needs, error) {
 	}
 	needs := kube.Needs{
 		Names: []string{d.name}, FieldManagers: []string{d.manager}, Reconciles: []wire.Resource{d.kind.Resource},
-		Finalizers: slices.Concat(d.former, d.retired), ShutdownTime: d.grace + lastWait,
+		Finalizers: slices.Concat(d.former, d.retired), EveryReplica: true, ShutdownTime: d.grace + lastWait,
 	}
 	if d.finalizer != "" {
 		needs.Finalizers = append(needs.Finalizers, d.finalizer)

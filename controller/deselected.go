@@ -63,8 +63,8 @@ func (d *deselectedObjects) presenceOfMisfit(ctx context.Context, c *kube.Client
 	return absent
 }
 
-// Run emits a trigger for each object that stopped matching the selectors while the program was down.
-func (d *deselectedObjects) Run(ctx context.Context, emit func(Trigger)) error {
+// run emits a trigger for each object that stopped matching the selectors while the program was down.
+func (d *deselectedObjects) run(ctx context.Context, emit func(Trigger)) error {
 	for m, err := range kube.Metadata(d.narrowed, d.self.kind.Resource, "").Each(ctx) {
 		if d.self.ifServed && kube.IsNoResource(err) {
 			return nil

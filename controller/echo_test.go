@@ -277,7 +277,7 @@ func TestResyncKeepsTheBackoff(t *testing.T) {
 		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			calls.Add(1)
 			return controller.Done(), errors.New("no")
-		}, controller.From(controller.Every(10*time.Second))).Backoff(hourlyBackoff))
+		}, controller.Every(10*time.Second)).Backoff(hourlyBackoff))
 		time.Sleep(50 * time.Minute)
 		if n := calls.Load(); n != 1 {
 			t.Errorf("%d calls in less than an hour, with a back-off of an hour", n)
@@ -458,10 +458,10 @@ func takerOfPlants(*Plant) []kube.Key { return []kube.Key{{Namespace: "default",
 
 // certificateExpiry emits one trigger for the Garden eden, a minute after the start, for a later
 // time.
-func certificateExpiry(at time.Time) controller.Source {
-	return controller.SourceFunc(func(_ context.Context, emit func(controller.Trigger)) error {
+func certificateExpiry(at time.Time) func(context.Context, func(controller.Trigger)) error {
+	return func(_ context.Context, emit func(controller.Trigger)) error {
 		time.Sleep(time.Minute)
 		emit(controller.Trigger{Key: kube.Key{Namespace: "default", Name: "eden"}, NotBefore: at, Cause: "expiry"})
 		return nil
-	})
+	}
 }

@@ -55,11 +55,11 @@ func TestElected(t *testing.T) {
 			calls.record(fmt.Sprint(g.Name, " ", g.Spec.Size))
 			_, err := kube.Apply(ctx, c, plant(g.Name))
 			return controller.Done(), err
-		}, controller.Owns[Plant](), controller.From(controller.SourceFunc(func(ctx context.Context, _ func(controller.Trigger)) error {
+		}, controller.Owns[Plant](), controller.From(func(ctx context.Context, _ func(controller.Trigger)) error {
 			calls.record("source")
 			<-ctx.Done()
 			return nil
-		})))
+		}))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- gardener.Start(ctx, rt) }()

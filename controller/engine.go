@@ -255,13 +255,14 @@ func (e *engine) startWorkers(ctx, calls context.Context, w *workers, running *s
 	running.Go(func() { w.longCalls.run(ctx) })
 	running.Go(func() { w.restoration.run(ctx) })
 	if w.deselected != nil {
-		running.Go(func() { runSource(ctx, e.log, w.deselected, e.enqueuer.emit) })
+		running.Go(func() { runSource(ctx, e.log, w.deselected.run, e.enqueuer.emit) })
 	}
 	for _, s := range e.definition.sources {
+		run := s.run
 		if every, ok := s.(every); ok {
-			s = every.onClock(e.clock)
+			run = every.onClock(e.clock)
 		}
-		running.Go(func() { runSource(ctx, e.log, s, e.enqueuer.emit) })
+		running.Go(func() { runSource(ctx, e.log, run, e.enqueuer.emit) })
 	}
 }
 

@@ -35,7 +35,7 @@ func TestPanics(t *testing.T) {
 			}
 		}
 	}
-	reconciled := func(calls *journal) controller.Func[Garden] {
+	reconciled := func(calls *journal) func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 		return func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			calls.record(g.Name)
 			return controller.Done(), nil
@@ -96,12 +96,12 @@ func TestPanics(t *testing.T) {
 		"own source": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(1)
 			return controller.New(reconciled(calls), controller.Reconciled(controller.When(never)),
-				controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+				controller.From(func(ctx context.Context, emit func(controller.Trigger)) error {
 					<-time.After(time.Minute)
 					trip()
 					emit(controller.Trigger{All: true, Cause: "own"})
 					return nil
-				})))
+				}))
 		},
 	}
 	for name, build := range tests {
@@ -292,7 +292,7 @@ func TestObjectThatDoesNotFitItsType(t *testing.T) {
 		p := start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			calls.record(g.Name)
 			return controller.Done(), nil
-		}, controller.From(controller.Every(time.Minute))))
+		}, controller.Every(time.Minute)))
 		time.Sleep(150 * time.Second)
 		if got, want := p.log.lines(slog.LevelError), 1; len(got) != want {
 			t.Errorf("the log has %q, want one line", got)

@@ -182,10 +182,10 @@ func ExampleWhen() {
 }
 
 // A source triggers reconciles for what no object in the cluster shows, such as a message of a service.
-func ExampleSourceFunc() {
+func ExampleFrom() {
 	ctx, c := context.Background(), newServer().client()
 	messages := make(chan string)
-	listen := controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+	listen := func(ctx context.Context, emit func(controller.Trigger)) error {
 		for {
 			select {
 			case name := <-messages:
@@ -194,7 +194,7 @@ func ExampleSourceFunc() {
 				return nil
 			}
 		}
-	})
+	}
 	causes := make(chan string, 10)
 	gardens := controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 		return controller.Done(), nil

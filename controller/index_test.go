@@ -137,7 +137,7 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 		}
 		mine := controller.Select(kube.Label("gardener", "me"))
 		names := make(chan kube.Key, 1)
-		start(t, c, controller.New(reconcile, controller.Reconciled(mine), controller.Owns[Plant](mine), controller.From(controller.Channel(names))))
+		start(t, c, controller.New(reconcile, controller.Reconciled(mine), controller.Owns[Plant](mine), controller.Channel(names)))
 		synctest.Wait()
 		calls.drain()
 		writes := func() int { return s.count(func(r *wire.Request) bool { return r.Verb.IsWrite() }) }

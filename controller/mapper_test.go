@@ -270,7 +270,7 @@ func TestTriggersOfAnotherCluster(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		keys := make(chan kube.Key, 2)
-		start(t, c, controller.New(recordingNames(&calls), controller.From(controller.Channel(keys)), watches(func(*Plant) []kube.Key {
+		start(t, c, controller.New(recordingNames(&calls), controller.Channel(keys), watches(func(*Plant) []kube.Key {
 			return []kube.Key{{Cluster: "west", Namespace: "default", Name: "eden"}}
 		})))
 		synctest.Wait()

@@ -40,7 +40,7 @@ type settings struct {
 	self watchedKind
 	// watched are the other kinds whose changes trigger reconciles.
 	watched  []*watchedKind
-	sources  []Source
+	sources  []source
 	onResult []func(Result)
 	onGone   []func(kube.Key)
 	// permissions holds the permissions that the author has declared.

@@ -55,7 +55,7 @@ func TestOwnersAreMatchedByGroupKindAndUID(t *testing.T) {
 }
 
 // recordingNames returns a reconcile function that records the name, and does nothing else.
-func recordingNames(calls *journal) controller.Func[Garden] {
+func recordingNames(calls *journal) func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 	return func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 		calls.record(g.Name)
 		return controller.Done(), nil

@@ -299,7 +299,7 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 		self: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, server: c, narrowed: c,
 	}
 	var emitted []string
-	if err := d.Run(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
+	if err := d.run(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
 		t.Errorf("emitted: %v, %v", emitted, err)
 	}
 	for name, want := range map[string]presence{"a": deselected, "b": absent, "none": absent} {

@@ -50,7 +50,7 @@ func doNothing[T any](context.Context, *T, *kube.Client) (controller.Action, err
 }
 
 // cleaning returns a cleanup that calls f, and is finished if f returns no error.
-func cleaning[T any](f controller.Func[T]) controller.CleanupFunc[T] {
+func cleaning[T any](f func(context.Context, *T, *kube.Client) (controller.Action, error)) func(context.Context, *T, *kube.Client) (controller.Cleanup, error) {
 	return func(ctx context.Context, t *T, c *kube.Client) (controller.Cleanup, error) {
 		_, err := f(ctx, t, c)
 		return controller.CleanupDone(), err

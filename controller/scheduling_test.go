@@ -47,8 +47,8 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 			watches(func(m *corev1.ConfigMap) []kube.Key {
 				return []kube.Key{{Namespace: m.Namespace, Name: m.Data["garden"]}}
 			}),
-			controller.From(controller.Channel(names)),
-			controller.From(controller.Every(7*time.Minute)),
+			controller.Channel(names),
+			controller.Every(7*time.Minute),
 			controller.ShutdownGrace(5*time.Minute), // a call may be under way at the end
 		))
 		time.Sleep(10 * time.Second) // the first call is under way
@@ -129,10 +129,10 @@ func TestStartAfterSyncAndInParallel(t *testing.T) {
 			defer running.Add(-1)
 			time.Sleep(time.Second)
 			return controller.Done(), nil
-		}, controller.Owns[Plant](), controller.From(controller.SourceFunc(func(context.Context, func(controller.Trigger)) error {
+		}, controller.Owns[Plant](), controller.From(func(context.Context, func(controller.Trigger)) error {
 			sources.Add(1)
 			return nil
-		}))))
+		})))
 		time.Sleep(20 * time.Second)
 		if most.Load() != 0 || sources.Load() != 0 {
 			t.Fatal("a reconcile or a source began before all was synced")

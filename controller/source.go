@@ -11,83 +11,87 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Source emits triggers of the author's own: see [From].
-type Source interface {
-	// Run emits triggers until ctx ends or the source has no more. The controller calls Run
-	// once all streams are synced. If Run returns an error or panics, the controller logs that
-	// and calls Run again, with growing intervals. emit does not block and can be called
-	// concurrently, but not after Run has returned.
-	Run(ctx context.Context, emit func(Trigger)) error
+// source emits triggers.
+type source interface {
+	run(ctx context.Context, emit func(Trigger)) error
+	// check returns what is wrong with the source.
+	check() error
 }
 
-// SourceFunc is a function that is a [Source].
-type SourceFunc func(ctx context.Context, emit func(Trigger)) error
-
-// Run calls f.
-func (f SourceFunc) Run(ctx context.Context, emit func(Trigger)) error { return f(ctx, emit) }
-
-// From adds a source of triggers.
-func From(s Source) Option {
+// addSource returns an option that adds a source.
+func addSource(s source) Option {
 	return optionFunc(func(settings *settings) {
-		switch s := s.(type) {
-		case nil:
-			settings.reject(errors.New("a source is nil: give controller.From one, such as controller.Every(time.Hour)"))
-		case checked:
-			settings.reject(s.check())
-		}
+		settings.reject(s.check())
 		settings.sources = append(settings.sources, s)
 	})
 }
 
-// checked is a source whose mistakes are found before it runs.
-type checked interface{ check() error }
+// From adds a source of triggers: a function that emits triggers until ctx ends or the source has no more. The
+// controller calls run once all streams are synced. If run returns an error or panics, the controller logs that and
+// calls run again, with growing intervals. emit does not block and can be called concurrently, but not after run has
+// returned. See [Every] and [Channel] for usual sources.
+func From(run func(ctx context.Context, emit func(Trigger)) error) Option {
+	return addSource(sourceFunc(run))
+}
 
-// Every returns a source that triggers all objects at an interval. Up to a tenth is added to each
+// sourceFunc is the source of an author.
+type sourceFunc func(ctx context.Context, emit func(Trigger)) error
+
+func (f sourceFunc) check() error {
+	if f == nil {
+		return errors.New("the function of controller.From is nil: write a function that emits triggers")
+	}
+	return nil
+}
+
+func (f sourceFunc) run(ctx context.Context, emit func(Trigger)) error { return f(ctx, emit) }
+
+// Every triggers all objects at an interval. Up to a tenth is added to each
 // interval at random, so that several programs do not resync at the same moments. A resync neither
 // overtakes changes nor ends a back-off.
-func Every(interval time.Duration) Source { return every{interval} }
+func Every(interval time.Duration) Option { return addSource(every{interval}) }
 
 type every struct{ interval time.Duration }
 
 func (e every) check() error {
 	if e.interval <= 0 {
-		return fmt.Errorf("the interval %s of a source is not positive: write one such as controller.Every(time.Hour)", e.interval)
+		return fmt.Errorf("the interval %s is not positive: write one such as controller.Every(time.Hour)", e.interval)
 	}
 	return nil
 }
 
-func (e every) Run(ctx context.Context, emit func(Trigger)) error {
-	return e.onClock(clock.From(ctx)).Run(ctx, emit)
+func (e every) run(ctx context.Context, emit func(Trigger)) error {
+	return e.onClock(clock.From(ctx))(ctx, emit)
 }
 
 // onClock returns a source that waits on c. The clock is not moved before the source waits.
-func (e every) onClock(c *clock.Clock) Source {
+func (e every) onClock(c *clock.Clock) sourceFunc {
 	cause := "every " + e.interval.String()
 	sleeper := clock.NewSleeper(c, cause)
-	return SourceFunc(func(ctx context.Context, emit func(Trigger)) error {
+	return func(ctx context.Context, emit func(Trigger)) error {
 		defer sleeper.Close()
 		for sleeper.Sleep(ctx, withJitter(e.interval)) {
 			emit(Trigger{All: true, Cause: cause})
 		}
 		return nil
-	})
+	}
 }
 
-// Channel returns a source that triggers objects until a channel is closed. The keys of the objects come
+// Channel triggers objects until a channel is closed. The keys of the objects come
 // through the channel. A key that one controller receives does not reach other controllers with the same
 // channel.
-func Channel(keys <-chan kube.Key) Source { return channel(keys) }
+func Channel(keys <-chan kube.Key) Option { return addSource(channel(keys)) }
 
 type channel <-chan kube.Key
 
 func (c channel) check() error {
 	if c == nil {
-		return errors.New("the channel of a source is nil: make it before the controller")
+		return errors.New("the channel of controller.Channel is nil: make it before the controller")
 	}
 	return nil
 }
 
-func (c channel) Run(ctx context.Context, emit func(Trigger)) error {
+func (c channel) run(ctx context.Context, emit func(Trigger)) error {
 	for {
 		select {
 		case k, open := <-c:
@@ -102,11 +106,11 @@ func (c channel) Run(ctx context.Context, emit func(Trigger)) error {
 }
 
 // runSource runs a source until it ends without an error, or ctx ends.
-func runSource(ctx context.Context, log *slog.Logger, s Source, emit func(Trigger)) {
+func runSource(ctx context.Context, log *slog.Logger, run sourceFunc, emit func(Trigger)) {
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
 		what := "a source"
-		err := guard(&what, func() error { return s.Run(ctx, emit) })
+		err := guard(&what, func() error { return run(ctx, emit) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}

@@ -33,7 +33,7 @@ func TestForWithSelector(t *testing.T) {
 		create(t, c, garden("theirs"))
 		names := make(chan kube.Key, 2)
 		start(t, c, controller.New(recordingNames(&calls), controller.Reconciled(controller.Select(kube.Label("gardener", "me"))),
-			controller.From(controller.Channel(names))))
+			controller.Channel(names)))
 		synctest.Wait()
 		names <- kube.Key{Namespace: "default", Name: "theirs"}
 		names <- kube.Key{Namespace: "default", Name: "mine"}
@@ -209,7 +209,7 @@ func TestOwnSource(t *testing.T) {
 		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			calls.record(time.Since(begin).String())
 			return controller.Done(), nil
-		}, controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+		}, controller.From(func(ctx context.Context, emit func(controller.Trigger)) error {
 			if runs++; runs < 3 {
 				return errors.New("no connection")
 			}
@@ -218,7 +218,7 @@ func TestOwnSource(t *testing.T) {
 			emit(controller.Trigger{Key: kube.Key{Namespace: "default"}})
 			<-ctx.Done()
 			return nil
-		})), controller.OnResult(calls.result)))
+		}), controller.OnResult(calls.result)))
 		time.Sleep(2 * time.Hour)
 		if diff := cmp.Diff([]string{"0s", "1h0m0s"}, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
@@ -302,7 +302,7 @@ func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
 					_, err := kube.Get[corev1.Secret](ctx, c, g.Namespace, g.Name)
 					return controller.Done(), err
 				}
-				start(t, c, controller.New(reconcile, controller.Owns[corev1.Secret](options...), controller.From(controller.Channel(names))))
+				start(t, c, controller.New(reconcile, controller.Owns[corev1.Secret](options...), controller.Channel(names)))
 				synctest.Wait()
 				time.Sleep(time.Minute)
 				sent := func() int { return s.count(func(*wire.Request) bool { return true }) }

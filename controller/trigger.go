@@ -91,7 +91,7 @@ func (e *enqueuer) enqueueAll(newTrigger func(kube.Key) queue.Trigger) {
 	}
 }
 
-// emit adds a trigger of a [Source].
+// emit adds a trigger of a source.
 func (e *enqueuer) emit(t Trigger) {
 	cause := queue.Cause{Change: t.Cause}
 	if t.All {

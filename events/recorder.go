@@ -116,16 +116,13 @@ func (r *Recorder) warnUnlessStarted() {
 // Stats returns the counts up to now.
 func (r *Recorder) Stats() Stats { return r.table.currentStats() }
 
-// Service marks a Recorder as a service. A service ends after the parts that use it.
-func (r *Recorder) Service() {}
-
-// Needs returns the permissions to create and patch events, or what is wrong with the name.
+// Needs returns the needs of a service that creates and patches events, or what is wrong with the name.
 func (r *Recorder) Needs() (kube.Needs, error) {
 	resource, err := kube.ResourceOf[event]()
 	if r.err != nil {
 		err = r.err
 	}
-	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []wire.Verb{wire.VerbCreate, wire.VerbPatch}}}}, err
+	return kube.Needs{Service: true, Access: []kube.Access{{Resource: resource, Verbs: []wire.Verb{wire.VerbCreate, wire.VerbPatch}}}}, err
 }
 
 // Start writes events until ctx ends, and then the rest, for four seconds at most. It returns an

@@ -24,6 +24,14 @@ type Needs struct {
 	// Finalizers are the finalizers that the part removes from objects: those that it adds, and those of
 	// earlier versions of the program.
 	Finalizers []string
+	// EveryReplica is true for a part that starts on every replica of a program with leader election, before the
+	// replica leads. A part without EveryReplica starts when its replica leads. Controllers have it: they sync their
+	// streams before the election, and reconcile after it.
+	EveryReplica bool
+	// Service is true for a part that other parts use while they run, such as a recorder of events. A service runs
+	// on every replica. Its context ends when all parts that are no services have ended, and the program then waits
+	// for it. The end of a service does not end the program.
+	Service bool
 	// ShutdownTime is how long the part may take at most to end when its context ends. Zero means that
 	// the part ends at once.
 	ShutdownTime time.Duration

@@ -32,7 +32,7 @@
 // # Leader election
 //
 // With --leader-elect several replicas of a program can run. One of them leads. The others stand by: their
-// controllers have synced streams, and reconcile nothing. See [Standby], [Service] and [OnEveryReplica] for
+// controllers have synced streams, and reconcile nothing. See [kube.Needs] and [OnEveryReplica] for
 // what runs on every replica. No request starts after the deadline of the leader's lease, and a replica that
 // loses its lease ends at once. docs/guide/administration.md describes what that guarantees, and what a shorter or
 // longer --lease-duration costs.

@@ -71,7 +71,11 @@ func (s *startedParts) list() string {
 // ownService is a service of an author.
 type ownService struct{ Part }
 
-func (ownService) Service() {}
+func (s ownService) Needs() (kube.Needs, error) {
+	needs, err := s.Part.Needs()
+	needs.Service = true
+	return needs, err
+}
 
 // A standby runs its services and what runs on every replica. It is ready. Everything else waits for
 // the election. The end of the leader makes the standby lead.

@@ -292,7 +292,11 @@ type service struct {
 	Part
 }
 
-func (service) Service() {}
+func (s service) Needs() (kube.Needs, error) {
+	needs, err := s.Part.Needs()
+	needs.Service = true
+	return needs, err
+}
 
 // Services outlive the parts that use them, and the program waits for both.
 func TestServicesEndLast(t *testing.T) {

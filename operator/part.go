@@ -11,8 +11,9 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Part is something that a program runs: a [controller.Controller], a [Func], a [Task]
-// or a [Service].
+// Part is something that a program runs: a [controller.Controller], a [Func], a [Task],
+// an events.Recorder, or a part of an author's own. [kube.Needs] says on which replicas the part runs, and
+// whether other parts use it. [OnEveryReplica] changes the replicas of any part.
 //
 // For the readiness of the program, a part with names in its [kube.Needs] has started when
 // it has given the queue of each name to the Observer of its Runtime. The streams that any
@@ -24,15 +25,6 @@ type Part interface {
 	// Start runs the part until it is done or ctx ends. An error ends the whole program. The end
 	// of ctx is no error.
 	Start(ctx context.Context, rt *controller.Runtime) error
-}
-
-// Service is a part that other parts use while they run, such as a recorder of events. Its
-// context ends when all other parts have ended. The program then waits for it. A Service must
-// bound the time that its end takes. The end of a Service does not end the program.
-type Service interface {
-	Part
-	// Service marks a part as a service. It does nothing.
-	Service()
 }
 
 // Func returns a part that runs a function. Its program defines T. The function may list and watch T

@@ -28,7 +28,7 @@ func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
 	defer stopServices()
 	var others, services sync.WaitGroup
 	for _, part := range parts {
-		if _, ok := part.(Service); ok {
+		if needs, err := part.Needs(); err == nil && needs.Service {
 			services.Go(func() { g.start(serviceCtx, part) })
 		} else {
 			others.Go(func() { g.start(ctx, part) })
@@ -47,26 +47,22 @@ func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
 func (g *partGroup) start(ctx context.Context, part Part) {
 	// A part with names is ready when its controllers have subscribed. Streams that the functions
 	// of a controller follow for a while do not affect its readiness.
-	if needs, err := part.Needs(); err == nil && len(needs.Names) == 0 {
-		ctx = watch.WithSyncTracker(ctx, g.tracker)
-	}
-	if !startsOnEveryReplica(part) && g.runtime.WaitElected(ctx) != nil {
+	needs, err := part.Needs()
+	if err != nil {
+		g.fail(err)
 		return
 	}
-	err := part.Start(ctx, g.runtime)
+	if len(needs.Names) == 0 {
+		ctx = watch.WithSyncTracker(ctx, g.tracker)
+	}
+	if !needs.EveryReplica && !needs.Service && g.runtime.WaitElected(ctx) != nil {
+		return
+	}
+	err = part.Start(ctx, g.runtime)
 	if err == nil || ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())) {
 		return
 	}
 	g.fail(err)
-}
-
-// startsOnEveryReplica reports whether part starts before its replica leads.
-func startsOnEveryReplica(part Part) bool {
-	switch part.(type) {
-	case Service, Standby:
-		return true
-	}
-	return false
 }
 
 // fail records an error of the program, and ends it.

@@ -18,7 +18,7 @@ import (
 )
 
 // Run runs parts with a client until all have ended, one fails, or ctx ends. It returns when
-// all parts have ended, the services after the other parts: see [Service]. Run is [Main] without
+// all parts have ended, the services after the other parts: see [kube.Needs]. Run is [Main] without
 // flags and signals, for tests and for programs that have their own.
 //
 // Run logs to [slog.Default]. The error joins the errors of all parts. The end of ctx is no

@@ -26,14 +26,12 @@ func SecureListener() Part { return secureListener{} }
 // secureListener is the part of [SecureListener].
 type secureListener struct{}
 
-// Needs returns no needs. The needs of the flag are [secureMetricsAccess].
-func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{}, nil }
+// Needs returns the needs of a service, which does not keep a program running. The needs of the flag are
+// [secureMetricsAccess].
+func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil }
 
 // Start does nothing: the program opens the listener before it starts its parts.
 func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
-
-// Service marks a part that does not keep a program running.
-func (secureListener) Service() {}
 
 // A secureOpener opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.

@@ -114,8 +114,7 @@ func task(run func(ctx context.Context, c *kube.Client) error) operator.Part {
 // service is a part that ends after the others.
 type service struct{ ended chan<- string }
 
-func (s service) Needs() (kube.Needs, error) { return kube.Needs{}, nil }
-func (s service) Service()                   {}
+func (s service) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil }
 func (s service) Start(ctx context.Context, _ *controller.Runtime) error {
 	<-ctx.Done()
 	s.ended <- "service"

@@ -38,11 +38,7 @@ func newStartup(controllers []string, parts int) *startup {
 
 // observe returns part with a start that s sees.
 func (s *startup) observe(part operator.Part) operator.Part {
-	observed := observedPart{part, s}
-	if service, ok := part.(operator.Service); ok {
-		return observedService{observed, service}
-	}
-	return observed
+	return observedPart{part, s}
 }
 
 func (s *startup) recordStart() {
@@ -81,10 +77,3 @@ func (p observedPart) Start(ctx context.Context, rt *controller.Runtime) error {
 	observed.Observer = p.startup
 	return p.Part.Start(ctx, &observed)
 }
-
-type observedService struct {
-	observedPart
-	service operator.Service
-}
-
-func (s observedService) Service() { s.service.Service() }

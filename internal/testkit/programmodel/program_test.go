@@ -172,7 +172,7 @@ func (w *world) options(p *plan) []controller.Option {
 	}
 	options := []controller.Option{
 		controller.Name(p.name), controller.Concurrency(p.concurrency), controller.Reconciled(own...),
-		controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+		controller.From(func(ctx context.Context, emit func(controller.Trigger)) error {
 			for {
 				select {
 				case t := <-p.triggers:
@@ -181,10 +181,10 @@ func (w *world) options(p *plan) []controller.Option {
 					return nil
 				}
 			}
-		})),
+		}),
 	}
 	if p.resync {
-		options = append(options, controller.From(controller.Every(resync)))
+		options = append(options, controller.Every(resync))
 	}
 	if p.quiet > 0 {
 		options = append(options, controller.Debounce(p.quiet))

@@ -54,7 +54,7 @@ func main() {
 
 func (r reconciler) controller() *controller.Controller[Bucket] {
 	return controller.New(r.reconcile,
-		controller.From(controller.Every(10*time.Minute)),
+		controller.Every(10*time.Minute),
 		controller.Timeout(time.Minute),
 		controller.Reconciled(controller.SkipOwnStatus()),
 	).Finalizer("buckets.example.com/remove", r.cleanup)
