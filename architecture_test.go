@@ -61,30 +61,32 @@ var layers = map[string][]string{
 	"kube/wire": {"internal/ident", "internal/jsonscan", "kube/internal/kubejson"},
 	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "kube/internal/kubejson", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
 	"crd":       {"kube", "kube/wire"},
-	"watch":     {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
+	// It follows streams, and returns changes as bytes.
+	"internal/follow": {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
+	"watch":           {"kube", "kube/wire", "internal/follow"},
 	"internal/cache": {
-		"kube", "kube/wire", "watch", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/store", "internal/jsonscan", "internal/ident",
+		"kube", "kube/wire", "internal/follow", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/store", "internal/jsonscan", "internal/ident",
 		"internal/jsonscan/projection",
 	},
 	"internal/cache/internal/codec":    {},
 	"internal/cache/internal/overlay":  {"kube", "kube/wire", "internal/ident"},
-	"internal/cache/internal/progress": {"watch", "internal/ident"},
+	"internal/cache/internal/progress": {"internal/follow", "internal/ident"},
 	"internal/cache/internal/slots":    {},
 	"internal/cache/internal/store":    {"kube", "kube/wire", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
 	// Objects for the tests of the cache.
 	"internal/cache/internal/samples": {"kube", "kube/wire"},
 
 	// It elects the leader among the replicas of a program.
-	"internal/lease": {"kube", "kube/wire", "watch"},
+	"internal/lease": {"kube", "kube/wire", "internal/follow"},
 
-	"controller":            {"kube", "kube/wire", "watch", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "kube/wire", "controller"},
-	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
+	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
-	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "yaretest"}, library...),
+	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.

@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/watch"
+	"github.com/yare-go/yare/internal/follow"
 )
 
 // lastWait is how long calls may take to return after their context has ended.
@@ -106,7 +106,7 @@ func (e *engine) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
-	ctx = context.WithValue(watch.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
+	ctx = context.WithValue(follow.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
 	// Calls that are under way outlive ctx by the grace.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

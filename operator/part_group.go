@@ -6,14 +6,14 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/watch"
+	"github.com/yare-go/yare/internal/follow"
 )
 
 // partGroup runs the parts of a program. The first error ends them all.
 type partGroup struct {
 	runtime *controller.Runtime
 	// tracker knows the streams that parts follow by themselves, without the cache.
-	tracker *watch.SyncTracker
+	tracker *follow.SyncTracker
 	// stop ends the work of all parts.
 	stop context.CancelFunc
 
@@ -53,7 +53,7 @@ func (g *partGroup) start(ctx context.Context, part Part) {
 		return
 	}
 	if len(needs.Names) == 0 {
-		ctx = watch.WithSyncTracker(ctx, g.tracker)
+		ctx = follow.WithSyncTracker(ctx, g.tracker)
 	}
 	if !needs.EveryReplica && !needs.Service && g.runtime.WaitElected(ctx) != nil {
 		return

@@ -11,10 +11,10 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // Run runs parts with a client until all have ended, one fails, or ctx ends. It returns when
@@ -102,7 +102,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if env.pages == nil && len(handlers) > 0 {
 		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
-	tracker := watch.NewSyncTracker()
+	tracker := follow.NewSyncTracker()
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
 	if !env.isEmpty() {
 		rt.Observer = m.reconciles

@@ -13,8 +13,8 @@
 // The sequence begins with an Added for each object that exists. Synced follows, and then one
 // event for each change. The sequence ends when ctx ends, or when the consumer leaves the loop.
 //
-// [Events] decodes objects of one type. [Follow] returns the changes of one [wire.Stream] as raw
-// bytes, for consumers that keep them. [WaitFor] waits for a state of one object.
+// [Events] decodes objects of one type. [WaitFor] waits for a state of one object. A controller follows the same
+// sequence, and keeps the objects in its cache.
 //
 // # What is guaranteed
 //
@@ -52,19 +52,8 @@
 // Example: the stream has reached version 120, and the server is restored to version 105. The list of the probe
 // has a version below 120, so everything is listed again.
 //
-// One stream finds a restoration earlier than another one. Package cache then asks, through a
-// [Relister], for fresh lists of all streams whose resource versions the same server assigns, whatever version they have
-// reached. It takes this for granted of the kinds of Kubernetes and of the kinds that the program defines. Every
-// foreign group may be served by an aggregated API server with resource versions of its own, so its streams are probed. A
-// restoration that a stream of a foreign group finds leads to lists of that group, and to probes of all other
-// streams. The lists and the probes begin within a minute. A store that waits for its list is not read. Package cache
-// publishes the restoration to the subscribers of the streams that it concerns, whose controllers reconcile all their
-// objects.
-//
-// Package cache finds restorations in two further ways. An answer to a request can contradict a store. A watch can pass a
-// version that a request was answered with, without showing the object. The first contradiction of a stream is a
-// proof of a restoration. The following ones lead to a list of the stream, first after a minute and then after twice
-// the time, up to an hour.
+// One stream finds a restoration earlier than another one. The streams of a program's controllers then list again
+// together: see docs/architecture.md.
 //
 // One case remains. No stream notices anything: the server has passed the last version of each stream before its probe,
 // and its newest change is also in the backup, or a new event came within the 12 seconds.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -68,13 +69,13 @@ func streamEvents[T any](ctx context.Context, api kube.API[T], s wire.Stream) it
 		// no state of them could be decoded so far.
 		undecodable := make(map[kube.Key]bool)
 		isSynced := false
-		for change, err := range Follow(ctx, api.Client(), s) {
+		for change, err := range follow.Stream(ctx, api.Client(), s) {
 			var event Event[T]
 			isEvent := false
 			if err == nil {
 				event, isEvent, err = decode(api, change, undecodable)
 			}
-			if change.Type == ChangeListed && !isSynced {
+			if change.Type == follow.ChangeListed && !isSynced {
 				isSynced, event, isEvent = true, Synced[T]{}, true
 			}
 			if (isEvent || err != nil) && !yield(event, err) {
@@ -86,22 +87,22 @@ func streamEvents[T any](ctx context.Context, api kube.API[T], s wire.Stream) it
 
 // decode returns the event of a change. ok is false if the change concerns no object that the
 // consumer has seen or can see.
-func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (event Event[T], ok bool, err error) {
+func decode[T any](api kube.API[T], c follow.Change, undecodable map[kube.Key]bool) (event Event[T], ok bool, err error) {
 	switch c.Type {
-	case ChangeAdded, ChangeModified:
+	case follow.ChangeAdded, follow.ChangeModified:
 		t, err := api.Decode(c.Object)
 		if err != nil {
-			if c.Type == ChangeAdded {
+			if c.Type == follow.ChangeAdded {
 				undecodable[c.Key] = true
 			}
 			return nil, false, err
 		}
-		if c.Type == ChangeAdded || undecodable[c.Key] {
+		if c.Type == follow.ChangeAdded || undecodable[c.Key] {
 			delete(undecodable, c.Key)
 			return Added[T]{t}, true, nil
 		}
 		return Modified[T]{t}, true, nil
-	case ChangeDeleted:
+	case follow.ChangeDeleted:
 		if undecodable[c.Key] {
 			delete(undecodable, c.Key)
 			return nil, false, nil

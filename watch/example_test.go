@@ -3,32 +3,54 @@ package watch_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
 )
 
-func ExampleEvents() {
-	// A program has its client from operator.Main or kube.NewClient. This one's server is
-	// made up.
-	client := kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), deleted(object("pebble", 7)), hang())(r)
-	}))
+type stoneSpec struct {
+	Size int `json:"size"`
+}
 
-	for event, err := range watch.Events(context.Background(), kube.Everywhere[thing](client)) {
+func (stoneSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Stone"}
+}
+
+type stone = kube.CustomResource[stoneSpec, kube.None]
+
+// stonesClient returns a client of a made-up server with one object, which changes and is deleted. A program has its
+// client from operator.Main or kube.NewClient.
+func stonesClient() *kube.Client {
+	const events = `{"type":"ADDED","object":{"metadata":{"namespace":"default","name":"pebble","uid":"u","resourceVersion":"1"},"spec":{"size":1}}}
+{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}
+{"type":"MODIFIED","object":{"metadata":{"namespace":"default","name":"pebble","uid":"u","resourceVersion":"6"},"spec":{"size":6}}}
+{"type":"DELETED","object":{"metadata":{"namespace":"default","name":"pebble","uid":"u","resourceVersion":"7"},"spec":{"size":6}}}
+`
+	return kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+		return &wire.Response{Code: http.StatusOK, Stream: io.NopCloser(strings.NewReader(events))}, nil
+	}))
+}
+
+func ExampleEvents() {
+	client := stonesClient()
+
+	for event, err := range watch.Events(context.Background(), kube.Everywhere[stone](client)) {
 		if err != nil {
 			fmt.Println("in trouble:", err) // which is being dealt with
 			continue
 		}
 		switch e := event.(type) {
-		case watch.Added[thing]:
+		case watch.Added[stone]:
 			fmt.Println("added", e.Object.Name, "of size", e.Object.Spec.Size)
-		case watch.Modified[thing]:
+		case watch.Modified[stone]:
 			fmt.Println("modified", e.Object.Name, "to size", e.Object.Spec.Size)
-		case watch.Synced[thing]:
+		case watch.Synced[stone]:
 			fmt.Println("that is all there is so far")
-		case watch.Deleted[thing]:
+		case watch.Deleted[stone]:
 			fmt.Println("deleted", e.Object.Name)
 			return // the watch ends with the loop
 		}
@@ -42,10 +64,8 @@ func ExampleEvents() {
 
 // A command waits until an object is as it has to be.
 func ExampleWaitFor() {
-	client := kube.NewClientFromHandler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), hang())(r)
-	}))
-	pebble, err := watch.WaitFor(context.Background(), kube.Namespaced[thing](client, "default"), "pebble", func(t *thing) (bool, error) {
+	client := stonesClient()
+	pebble, err := watch.WaitFor(context.Background(), kube.Namespaced[stone](client, "default"), "pebble", func(t *stone) (bool, error) {
 		return t != nil && t.Spec.Size > 5, nil
 	})
 	if err != nil {

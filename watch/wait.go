@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -32,7 +33,7 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 	}
 	var failure, misfit error // why the state of the object is not known now
 	isSeen := false
-	for change, err := range Follow(WithSyncTracker(ctx, nil), api.Client(), stream) {
+	for change, err := range follow.Stream(follow.WithSyncTracker(ctx, nil), api.Client(), stream) {
 		var state *T
 		switch {
 		case err != nil:
@@ -42,23 +43,23 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 				failure = err
 			}
 			continue
-		case change.Type == ChangeAdded, change.Type == ChangeModified:
+		case change.Type == follow.ChangeAdded, change.Type == follow.ChangeModified:
 			isSeen = true
 			if state, misfit = api.Decode(change.Object); misfit != nil {
 				continue
 			}
-		case change.Type == ChangeDeleted:
+		case change.Type == follow.ChangeDeleted:
 			misfit = nil
-		case change.Type == ChangeListed && !isSeen:
+		case change.Type == follow.ChangeListed && !isSeen:
 			isSeen = true
-		case change.Type == ChangeWatchOpened:
+		case change.Type == follow.ChangeWatchOpened:
 			failure = nil
 			continue
 		default:
 			continue
 		}
 		if ok, err := done(state); err != nil {
-			return nil, fmt.Errorf("wait for %s: %w", refOf(stream, kube.Key{Namespace: stream.Namespace, Name: name}, ""), err)
+			return nil, fmt.Errorf("wait for %s: %w", wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
 		} else if ok {
 			return state, nil
 		}
@@ -67,12 +68,12 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 	if failure = errors.Join(misfit, failure); failure != nil {
 		err = fmt.Errorf("%w, after: %w", err, failure)
 	}
-	return nil, fmt.Errorf("wait for %s: %w", refOf(stream, kube.Key{Namespace: stream.Namespace, Name: name}, ""), err)
+	return nil, fmt.Errorf("wait for %s: %w", wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
 }
 
 // waitStream returns the stream of the one object that WaitFor waits for.
 func waitStream[T any](ctx context.Context, api kube.API[T], name string) (wire.Stream, error) {
-	if reason, ok := ctx.Value(withoutWaitingKey{}).(error); ok {
+	if reason := follow.WaitingRefusal(ctx); reason != nil {
 		return wire.Stream{}, fmt.Errorf("wait for %s %q: %w", api.Resource(), name, reason)
 	}
 	if name == "" {
@@ -86,12 +87,4 @@ func waitStream[T any](ctx context.Context, api kube.API[T], name string) (wire.
 		return wire.Stream{}, fmt.Errorf("wait for %s %q: the namespace is missing: use kube.Namespaced", api.Resource(), name)
 	}
 	return streams[0], nil
-}
-
-type withoutWaitingKey struct{}
-
-// WithoutWaiting returns a context in which [WaitFor] returns reason at once. It is for callers of functions
-// that must not wait, such as a controller.
-func WithoutWaiting(ctx context.Context, reason error) context.Context {
-	return context.WithValue(ctx, withoutWaitingKey{}, reason)
 }

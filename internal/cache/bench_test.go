@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // kinds holds the kinds whose objects are measured.
@@ -28,12 +28,12 @@ var kinds = []struct {
 }
 
 // changeOf returns the change that adds an object.
-func changeOf(object string) watch.Change {
+func changeOf(object string) follow.Change {
 	r, err := readRecord(object)
 	if err != nil {
 		panic(err)
 	}
-	return watch.Change{Type: watch.ChangeAdded, Object: []byte(object),
+	return follow.Change{Type: follow.ChangeAdded, Object: []byte(object),
 		Key: kube.Key{Namespace: r.Namespace, Name: r.Name}, UID: r.UID, ResourceVersion: r.ResourceVersion,
 	}
 }
@@ -78,7 +78,7 @@ func BenchmarkHeap(b *testing.B) {
 					s.apply(c)
 					cpu += processCPU() - from
 				}
-				s.apply(watch.Change{Type: watch.ChangeListed})
+				s.apply(follow.Change{Type: follow.ChangeListed})
 				after := heap()
 				reportHeap(b, s, after-before, k.count)
 				b.ReportMetric(float64(heap()-before)/float64(k.count), "heap-idle-B/object")
@@ -135,7 +135,7 @@ func filled(k wire.Stream, object func(samples.Random, int) string, count int) *
 	for i := range count {
 		s.apply(changeOf(object(random, i)))
 	}
-	s.apply(watch.Change{Type: watch.ChangeListed})
+	s.apply(follow.Change{Type: follow.ChangeListed})
 	return s
 }
 
@@ -144,7 +144,7 @@ func BenchmarkInsert(b *testing.B) {
 	for _, k := range kinds {
 		b.Run(k.name, func(b *testing.B) {
 			s, random := filled(k.stream, k.object, 2000), samples.New(2)
-			changes := make([]watch.Change, 1000)
+			changes := make([]follow.Change, 1000)
 			for i := range changes {
 				changes[i] = changeOf(k.object(random, i))
 			}

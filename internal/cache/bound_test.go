@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/internal/cache/internal/samples"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // recorded are the bounds of one object of each kind.
@@ -26,7 +26,7 @@ var recorded = map[string]struct{ content, heap, change, read, decode float64 }{
 func TestBoundsOfObjects(t *testing.T) {
 	for _, k := range kinds {
 		want, random := recorded[k.name], samples.New(1)
-		changes := make([]watch.Change, 2000)
+		changes := make([]follow.Change, 2000)
 		for i := range changes {
 			changes[i] = changeOf(k.object(random, i))
 		}
@@ -43,7 +43,7 @@ func TestBoundsOfObjects(t *testing.T) {
 		bound.CheckAllocations(t, k.name+": a change", want.change, func() {
 			c := changes[version%len(changes)]
 			version++
-			c.Type, c.ResourceVersion = watch.ChangeModified, strconv.Itoa(version)
+			c.Type, c.ResourceVersion = follow.ChangeModified, strconv.Itoa(version)
 			s.apply(c)
 		})
 		var object []byte
@@ -69,15 +69,15 @@ func TestBoundsOfObjects(t *testing.T) {
 }
 
 // fill applies changes and the end of a list.
-func fill(s *stream, changes []watch.Change) {
+func fill(s *stream, changes []follow.Change) {
 	for _, c := range changes {
 		s.apply(c)
 	}
-	s.apply(watch.Change{Type: watch.ChangeListed})
+	s.apply(follow.Change{Type: follow.ChangeListed})
 }
 
 // heapOf returns the bytes that a stream takes with the objects of changes.
-func heapOf(id wire.Stream, changes []watch.Change) int64 {
+func heapOf(id wire.Stream, changes []follow.Change) int64 {
 	before := restingHeap()
 	s := alone(id)
 	fill(s, changes)

@@ -31,7 +31,7 @@
 //	API server
 //	    │ wire.Frame: one line of a watch
 //	package watch: watcher, sequence, objectTracker
-//	    │ watch.Change: what the line means for the stream
+//	    │ follow.Change: what the line means for the stream
 //	updater ──── store.Item, store.Entry ────► Store ◄──┐
 //	    │ Change: the records before and after          │ Object
 //	published                                           │

@@ -8,10 +8,10 @@ import (
 
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // missedStates finds the states that one stream has missed: this program has read or written them, and
@@ -64,7 +64,7 @@ func namesOf(s wire.Stream) (kubefields.Selector, bool) {
 
 // hasStateBefore reports whether the stream has missed a state of the object that c, a change of a list,
 // shows.
-func (m *missedStates) hasStateBefore(c watch.Change) bool {
+func (m *missedStates) hasStateBefore(c follow.Change) bool {
 	written, ok := m.overlay.Get(m.keyOf(c))
 	if !ok {
 		return false
@@ -94,7 +94,7 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*store.En
 
 // predecessorsOf returns the last states of missed objects that had the name of the object in c. c is a
 // change of a list. before is the entry that c replaces, or nil.
-func (m *missedStates) predecessorsOf(c watch.Change, before *store.Entry) []*store.Entry {
+func (m *missedStates) predecessorsOf(c follow.Change, before *store.Entry) []*store.Entry {
 	k := m.keyOf(c)
 	written, ok := m.overlay.Get(k)
 	if !ok {
@@ -150,7 +150,7 @@ func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry 
 	return e
 }
 
-func (m *missedStates) keyOf(c watch.Change) overlay.Key {
+func (m *missedStates) keyOf(c follow.Change) overlay.Key {
 	s := m.store.stream
 	return overlay.KeyOf(wire.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name})
 }

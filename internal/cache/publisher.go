@@ -3,7 +3,7 @@ package cache
 import (
 	"sync"
 
-	"github.com/yare-go/yare/watch"
+	"github.com/yare-go/yare/internal/follow"
 )
 
 // publisher passes the changes of one stream to its subscribers. It holds its lock while the store changes
@@ -16,7 +16,7 @@ type publisher struct {
 }
 
 // update lets u apply a change to the store, and publishes the changes that follow from it.
-func (p *publisher) update(u *updater, c watch.Change) {
+func (p *publisher) update(u *updater, c follow.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changes := u.apply(c)

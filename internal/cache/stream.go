@@ -11,16 +11,16 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
 	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // stream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
 // subscriber that joins late has one more goroutine, until it has caught up.
 //
-//	watch.Change   from package watch: a key, a version, and the JSON of the server
+//	follow.Change   from package watch: a key, a version, and the JSON of the server
 //	    │ updater.apply
 //	store.Item     the JSON, reduced to the fields of a projection
 //	    │ store.Writer
@@ -42,7 +42,7 @@ type stream struct {
 	published publisher
 	detector  *restoration.Detector
 	// relister asks for a fresh list of the stream, or for a probe.
-	relister watch.Relister
+	relister follow.Relister
 	recovery progress.Recovery
 	counts   *counts
 	cancel   context.CancelFunc
@@ -132,7 +132,7 @@ func (s *stream) indexError(err error) error {
 func (s *stream) follow(ctx context.Context) {
 	defer s.restorations.Close(s.detector)
 	defer s.updater.progress.RecordWatch(false)
-	for change, err := range watch.Follow(ctx, s.handler, s.id, watch.WithRelister(&s.relister)) {
+	for change, err := range follow.Stream(ctx, s.handler, s.id, follow.WithRelister(&s.relister)) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -154,10 +154,10 @@ func (s *stream) follow(ctx context.Context) {
 }
 
 // apply applies one change to the store, and publishes it.
-func (s *stream) apply(c watch.Change) {
+func (s *stream) apply(c follow.Change) {
 	s.counts.lastEvent.Store(time.Now().UnixNano())
 	s.published.update(s.updater, c)
-	s.updater.writer.Maintain(c.Type == watch.ChangeListed || c.Type == watch.ChangeBookmark)
+	s.updater.writer.Maintain(c.Type == follow.ChangeListed || c.Type == follow.ChangeBookmark)
 }
 
 // applyError applies an error of the stream.

@@ -5,10 +5,10 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
 	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // updater applies the changes of a watch to the store of one stream. It belongs to the goroutine of the
@@ -53,26 +53,26 @@ func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progre
 
 // apply applies one change to the store, and returns the changes to publish. The slice is valid until the
 // next call.
-func (u *updater) apply(c watch.Change) []Change {
+func (u *updater) apply(c follow.Change) []Change {
 	u.changes = u.changes[:0]
 	switch c.Type {
-	case watch.ChangeAdded, watch.ChangeModified:
+	case follow.ChangeAdded, follow.ChangeModified:
 		u.put(c)
-	case watch.ChangeDeleted:
+	case follow.ChangeDeleted:
 		u.remove(c)
-	case watch.ChangeListStarted:
+	case follow.ChangeListStarted:
 		u.beginList()
-	case watch.ChangeListed:
+	case follow.ChangeListed:
 		u.endList(c.ResourceVersion, c.IsAbsence)
-	case watch.ChangeBookmark:
+	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.recordContradiction(u.restoration.CheckOverdue())
 		u.overlay.sweep() // a program that writes nothing has doubts too
-	case watch.ChangeWatchOpened:
+	case follow.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
 		u.overlay.sweep()
-	case watch.ChangeWatchEnded:
+	case follow.ChangeWatchEnded:
 		u.recordContradiction(u.restoration.CheckOverdue())
 		u.progress.RecordWatch(false)
 		u.overlay.MarkOld(u.store.collection())
@@ -81,7 +81,7 @@ func (u *updater) apply(c watch.Change) []Change {
 }
 
 // put puts an object into the store.
-func (u *updater) put(c watch.Change) {
+func (u *updater) put(c follow.Change) {
 	object := c.Object
 	if u.fields != nil {
 		var err error
@@ -118,7 +118,7 @@ func (u *updater) put(c watch.Change) {
 }
 
 // remove removes an object from the store.
-func (u *updater) remove(c watch.Change) {
+func (u *updater) remove(c follow.Change) {
 	version := c.ResourceVersion
 	if c.Object == nil { // the deletion was not observed: the version is that of the last state
 		version = ""
@@ -227,6 +227,6 @@ func (u *updater) takeRecovery() restoration.ListResult {
 	return recovery
 }
 
-func (u *updater) ref(c watch.Change) wire.Ref {
+func (u *updater) ref(c follow.Change) wire.Ref {
 	return wire.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/watch"
 )
 
 // Config describes an [Elector]. All fields but KindsHash and IsReported are required.
@@ -150,17 +150,17 @@ func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
 // watch sends the states of the Lease to states, until ctx ends.
 func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
 	exists := false
-	for change, err := range watch.Follow(ctx, e.Client, e.leases.stream()) {
+	for change, err := range follow.Stream(ctx, e.Client, e.leases.stream()) {
 		var l *Lease
 		switch {
 		case err != nil:
 			continue // acquire gets the error too, if it lasts
-		case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified:
+		case change.Type == follow.ChangeAdded, change.Type == follow.ChangeModified:
 			if l, err = decode(change.Object); err != nil {
 				continue
 			}
 			exists = true
-		case change.Type == watch.ChangeDeleted, change.Type == watch.ChangeListed && !exists:
+		case change.Type == follow.ChangeDeleted, change.Type == follow.ChangeListed && !exists:
 			exists = false
 		default:
 			continue

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/watch"
 )
 
 // Recorder follows all objects in the namespaces of an API server, for any number of recordings. Its
@@ -122,27 +122,27 @@ func (r *Recorder) Record(namespaces ...string) *Recording {
 
 // follow follows a stream until ctx ends.
 func (r *Recorder) follow(ctx context.Context, s *stream) {
-	for change, err := range watch.Follow(ctx, r.client, s.Stream) {
+	for change, err := range follow.Stream(ctx, r.client, s.Stream) {
 		r.recordChange(s, change, err)
 	}
 }
 
 // recordChange records a change of a stream, or a failure.
-func (r *Recorder) recordChange(s *stream, change watch.Change, err error) {
+func (r *Recorder) recordChange(s *stream, change follow.Change, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case err != nil:
 		s.recordErrorLocked(err)
-	case change.Type == watch.ChangeWatchOpened:
+	case change.Type == follow.ChangeWatchOpened:
 		s.failure = nil
-	case change.Type == watch.ChangeListStarted && s.isListed: // the versions between two lists are lost
+	case change.Type == follow.ChangeListStarted && s.isListed: // the versions between two lists are lost
 		for _, each := range r.recordings {
 			each.addGapLocked(s.Resource.String())
 		}
-	case change.Type == watch.ChangeListed:
+	case change.Type == follow.ChangeListed:
 		s.isListed = true
-	case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified, change.Type == watch.ChangeDeleted:
+	case change.Type == follow.ChangeAdded, change.Type == follow.ChangeModified, change.Type == follow.ChangeDeleted:
 		r.addVersionLocked(s, change)
 	default:
 		return
@@ -161,11 +161,11 @@ func (s *stream) recordErrorLocked(err error) {
 
 // addVersionLocked adds the version that a change brings to the stream, and to the recordings of its
 // namespace.
-func (r *Recorder) addVersionLocked(s *stream, change watch.Change) {
+func (r *Recorder) addVersionLocked(s *stream, change follow.Change) {
 	before := s.newest[change.UID]
 	v := Version{
 		Resource: s.Resource.String(), Namespace: change.Key.Namespace, Name: change.Key.Name, UID: change.UID,
-		ResourceVersion: change.ResourceVersion, Object: before.Object, Deleted: change.Type == watch.ChangeDeleted, At: time.Now(),
+		ResourceVersion: change.ResourceVersion, Object: before.Object, Deleted: change.Type == follow.ChangeDeleted, At: time.Now(),
 	}
 	recordings := r.recordingsLocked(v)
 	if v.Deleted {

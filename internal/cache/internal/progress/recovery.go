@@ -1,6 +1,6 @@
 package progress
 
-import "github.com/yare-go/yare/watch"
+import "github.com/yare-go/yare/internal/follow"
 
 // Recovery detects that a stream works again after an error. It sees every change of the
 // stream, and every error that concerns the stream as a whole, in their order.
@@ -22,19 +22,19 @@ func (r *Recovery) RecordError() {
 }
 
 // RecordChange records a change, and reports whether the stream works again with it.
-func (r *Recovery) RecordChange(t watch.ChangeType) (recovered bool) {
-	r.ended = t == watch.ChangeWatchEnded
+func (r *Recovery) RecordChange(t follow.ChangeType) (recovered bool) {
+	r.ended = t == follow.ChangeWatchEnded
 	works := false
 	switch t {
-	case watch.ChangeListStarted:
+	case follow.ChangeListStarted:
 		r.listing = true
-	case watch.ChangeListed:
+	case follow.ChangeListed:
 		r.listing, works = false, true
-	case watch.ChangeBookmark:
+	case follow.ChangeBookmark:
 		works = true
-	case watch.ChangeAdded, watch.ChangeModified, watch.ChangeDeleted:
+	case follow.ChangeAdded, follow.ChangeModified, follow.ChangeDeleted:
 		works = !r.listing
-	case watch.ChangeWatchOpened:
+	case follow.ChangeWatchOpened:
 		works = !r.failedOpen
 	}
 	if !works || !r.failed {

@@ -4,29 +4,29 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/yare-go/yare/watch"
+	"github.com/yare-go/yare/internal/follow"
 )
 
 // A stream is reported to work again once: at the first sign of the end of the reason for
 // its last error, and not at a watch that the server may end with the same error.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
-	const failure = watch.ChangeType(-1)
+	const failure = follow.ChangeType(-1)
 	const (
-		added, listStarted, listed = watch.ChangeAdded, watch.ChangeListStarted, watch.ChangeListed
-		bookmark, opened, ended    = watch.ChangeBookmark, watch.ChangeWatchOpened, watch.ChangeWatchEnded
+		added, listStarted, listed = follow.ChangeAdded, follow.ChangeListStarted, follow.ChangeListed
+		bookmark, opened, ended    = follow.ChangeBookmark, follow.ChangeWatchOpened, follow.ChangeWatchEnded
 	)
 	for name, c := range map[string]struct {
-		steps []watch.ChangeType
+		steps []follow.ChangeType
 		// recovered are the steps, by their number, with which the stream works again.
 		recovered []int
 	}{
-		"no error":                 {[]watch.ChangeType{listStarted, added, listed, opened, added, ended, opened}, nil},
-		"a list that was refused":  {[]watch.ChangeType{listStarted, failure, listStarted, failure, listStarted, added, listed, opened}, []int{6}},
-		"a watch that was refused": {[]watch.ChangeType{opened, ended, failure, failure, opened, added}, []int{4}},
-		"an error within a watch":  {[]watch.ChangeType{opened, ended, failure, opened, ended, failure, opened, bookmark, added}, []int{7}},
-		"a clean end in between":   {[]watch.ChangeType{opened, ended, failure, opened, ended, opened, added}, []int{6}},
-		"twice":                    {[]watch.ChangeType{failure, opened, ended, failure, opened, added}, []int{1, 5}},
+		"no error":                 {[]follow.ChangeType{listStarted, added, listed, opened, added, ended, opened}, nil},
+		"a list that was refused":  {[]follow.ChangeType{listStarted, failure, listStarted, failure, listStarted, added, listed, opened}, []int{6}},
+		"a watch that was refused": {[]follow.ChangeType{opened, ended, failure, failure, opened, added}, []int{4}},
+		"an error within a watch":  {[]follow.ChangeType{opened, ended, failure, opened, ended, failure, opened, bookmark, added}, []int{7}},
+		"a clean end in between":   {[]follow.ChangeType{opened, ended, failure, opened, ended, opened, added}, []int{6}},
+		"twice":                    {[]follow.ChangeType{failure, opened, ended, failure, opened, added}, []int{1, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

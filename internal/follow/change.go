@@ -1,0 +1,56 @@
+package follow
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Change is one step of a stream. Its Type determines which of the other fields are set.
+type Change struct {
+	Type ChangeType
+	// Key names the object of ChangeAdded, ChangeModified and ChangeDeleted.
+	Key kube.Key
+	// UID is the uid of that object.
+	UID types.UID
+	// ResourceVersion is the version of that object. For a deletion that was observed, it is the
+	// version of the deletion; for any other deletion, it is the last version that was observed.
+	// For ChangeListed and ChangeBookmark it is the version that the stream has reached.
+	ResourceVersion string
+	// Object is the object as the server sent it, in JSON, valid until the next Change. It is nil for a
+	// deletion that was not observed itself, and for changes without an object.
+	Object []byte
+	// IsAbsence is true for a ChangeListed that stands for no list: the server does not serve the resource, so
+	// there are no objects. ResourceVersion is then the version that the stream had reached before.
+	IsAbsence bool
+}
+
+// ChangeType is the kind of a Change.
+type ChangeType int
+
+const (
+	// ChangeAdded adds an object to the stream.
+	ChangeAdded ChangeType = iota + 1
+	// ChangeModified replaces an object of the stream by another version of it.
+	ChangeModified
+	// ChangeDeleted removes an object from the stream.
+	ChangeDeleted
+	// ChangeListStarted begins a list: until the next ChangeListed, the versions of objects
+	// are in no order. A list that fails is followed by another ChangeListStarted.
+	ChangeListStarted
+	// ChangeListed ends a list: the changes so far make up the whole state at its
+	// ResourceVersion. That version is lower than an earlier one only if the server was
+	// restored from a backup.
+	ChangeListed
+	// ChangeBookmark reports that the stream has reached its ResourceVersion without any
+	// change.
+	ChangeBookmark
+	// ChangeWatchOpened reports that a watch is open: the server has accepted it, and from now on sends every
+	// change. A watch that begins with a list is open from the end of the list on, after its ChangeListed.
+	ChangeWatchOpened
+	// ChangeWatchEnded reports that the open watch has ended, for whatever reason, or was
+	// silent for too long. Until the next ChangeWatchOpened, the state may be older than the
+	// server's state by any time. The end of the sequence itself also ends the watch, without
+	// this change.
+	ChangeWatchEnded
+)

@@ -1,0 +1,175 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// Stream returns the changes of one stream as a sequence, which ends when ctx ends. The
+// requests are made, and the changes yielded, in the goroutine that ranges over the sequence.
+// Only the check for a restored server (see the package documentation) makes its requests in
+// a goroutine of its own, which ends before the sequence does.
+//
+// An error reports a failure that Follow is dealing with; its Change is zero, and the sequence
+// goes on after it. A [*wire.DecodeError] reports an object whose metadata cannot be read.
+func Stream(ctx context.Context, h wire.Handler, s wire.Stream, options ...Option) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) { runFollower(ctx, h, s, options, yield) }
+}
+
+// runFollower does the work of Follow.
+func runFollower(ctx context.Context, h wire.Handler, s wire.Stream, options []Option, yield func(Change, error) bool) {
+	settings := followSettings{relister: new(Relister)}
+	for _, option := range options {
+		option(&settings)
+	}
+	markSynced, unregister := registerSync(ctx, s)
+	defer unregister()
+	q := sequence{stream: s, yield: yield, tracker: newObjectTracker(s.Cluster), backoff: new(backoff), markSynced: markSynced}
+	f := &follower{sequence: &q, watcher: watcher{
+		handler: h, sequence: &q, relister: settings.relister, prober: prober{handler: h}, hasPings: true,
+	}}
+	f.run(ctx)
+}
+
+// Option changes how [Stream] follows a stream.
+type Option func(*followSettings)
+
+type followSettings struct{ relister *Relister }
+
+// WithRelister lets r ask for fresh lists.
+func WithRelister(r *Relister) Option { return func(s *followSettings) { s.relister = r } }
+
+// follower is the state machine behind Follow. It has two states: without a version it lists,
+// and with a version it watches from there.
+type follower struct {
+	sequence *sequence
+	watcher  watcher
+	// isPaged is true if the next list comes in pages.
+	isPaged bool
+	// endlessLists counts the streaming lists in a row that did not come to their end. On a
+	// server that does not know streaming lists, no streaming list ends. On a server that stalls
+	// for a moment, a later one does.
+	endlessLists int
+}
+
+// run lists and watches until ctx ends or the consumer leaves the loop.
+func (f *follower) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := f.step(ctx)
+		if f.sequence.stream.IfServed && (kube.IsNoResource(err) || kube.IsNotFound(err)) {
+			err = f.handleNotFound(ctx, err)
+		}
+		if err != nil && !f.handleError(ctx, err) {
+			return
+		}
+	}
+}
+
+// step makes the list or the watch that is due, and returns at its end.
+func (f *follower) step(ctx context.Context) error {
+	q := f.sequence
+	if f.watcher.relister.isDue() {
+		q.version = ""
+	}
+	q.isListing = q.version == ""
+	if !q.isListing {
+		return f.watcher.watch(ctx)
+	}
+	f.watcher.relister.beginList()
+	f.watcher.prober.reset()
+	if err := q.beginList(); err != nil {
+		return err
+	}
+	if f.isPaged {
+		err := f.listPages(ctx)
+		f.isPaged = f.endlessLists != 1 // one streaming list may fail by chance
+		return err
+	}
+	err := f.watcher.watch(ctx)
+	if !q.isListing {
+		f.endlessLists = 0
+		return err
+	}
+	if !isStreamingRefusal(err) {
+		return err
+	}
+	if isIdle(err) {
+		f.endlessLists++
+	}
+	f.isPaged = true
+	return nil
+}
+
+// listPages reads the whole state in pages.
+func (f *follower) listPages(ctx context.Context) error {
+	q := f.sequence
+	version := ""
+	for page, err := range q.stream.Pages(ctx, f.watcher.handler) {
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := q.putItem(item); err != nil {
+				return err
+			}
+		}
+		version = page.ResourceVersion
+	}
+	if version == "" {
+		return watchError(q.stream, errNoVersion)
+	}
+	return q.endList(version)
+}
+
+// handleNotFound handles the answer err. The answer reports that the server does not know the resource of the
+// stream. Discovery decides: without a successful discovery the resource is not absent. If it is absent,
+// handleNotFound publishes that there are no objects, and returns nil once the server serves the resource.
+// Otherwise it returns the error that the follower has to handle.
+func (f *follower) handleNotFound(ctx context.Context, err error) error {
+	q := f.sequence
+	presence := presence{handler: f.watcher.handler, stream: q.stream}
+	isServed, failed := presence.isServed(ctx)
+	switch {
+	case failed != nil:
+		return failed
+	case isServed:
+		return err // discovery and the resource appear and disappear at different moments
+	}
+	f.watcher.relister.beginList()
+	f.watcher.prober.reset()
+	if err := q.publishAbsence(); err != nil {
+		return err
+	}
+	if !f.isPaged {
+		f.endlessLists = 0
+	}
+	return presence.wait(ctx, q.publishError)
+}
+
+// handleError publishes err and waits as long as err requires. It reports false if the sequence
+// is at its end.
+func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
+	if ctx.Err() != nil || errors.Is(err, errStopped) {
+		return false
+	}
+	q := f.sequence
+	r := q.backoff.recordError(err, q.version != "")
+	if r.needsList {
+		q.version = ""
+	}
+	if r.isReported && !q.yield(Change{}, err) {
+		return false
+	}
+	return clock.SleepReal(ctx, r.delay) == nil
+}
+
+// isStreamingRefusal reports whether a list was refused because it is a streaming list, or did not come to
+// its end. A server that does not know streaming lists ignores the parameters for one, and just watches.
+func isStreamingRefusal(err error) bool {
+	return isIdle(err) || kube.IsInvalid(err) || kube.IsBadRequest(err)
+}

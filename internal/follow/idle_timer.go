@@ -1,0 +1,45 @@
+package follow
+
+import (
+	"math"
+	"time"
+)
+
+// idleTimer calls a function when the reader of a watch has waited for too long. It counts the time in which
+// it runs, and not the time of its pauses.
+type idleTimer struct {
+	timer *time.Timer
+	// resumed is when the current wait began.
+	resumed time.Time
+	// left is the rest of the wait that limit sets.
+	left time.Duration
+	// leftInTotal is the rest of the wait that limitTotal sets.
+	leftInTotal time.Duration
+}
+
+const noLimit = time.Duration(math.MaxInt64)
+
+// startIdleTimer returns a running idleTimer that calls expire after d.
+func startIdleTimer(d time.Duration, expire func()) *idleTimer {
+	return &idleTimer{timer: time.AfterFunc(d, expire), resumed: time.Now(), left: d, leftInTotal: noLimit}
+}
+
+// limit begins to count from 0 to d. It does not change the limit of the total.
+func (t *idleTimer) limit(d time.Duration) { t.left = d }
+
+// limitTotal limits the sum of all waits from now on. The limit may be noLimit.
+func (t *idleTimer) limitTotal(d time.Duration) { t.leftInTotal = d }
+
+func (t *idleTimer) resume() {
+	t.resumed = time.Now()
+	t.timer.Reset(min(t.left, t.leftInTotal))
+}
+
+func (t *idleTimer) pause() {
+	t.timer.Stop()
+	waited := time.Since(t.resumed)
+	t.left -= waited
+	if t.leftInTotal != noLimit {
+		t.leftInTotal -= waited
+	}
+}

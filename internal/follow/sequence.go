@@ -1,0 +1,173 @@
+package follow
+
+import (
+	"errors"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// errStopped ends a sequence whose consumer has left the loop.
+var errStopped = errors.New("the consumer has left the loop")
+
+// sequence turns the objects that a server sends into the changes of one stream, and yields them.
+//
+//	wire.Frame   one line of a watch: a type and the JSON of an object
+//	    │ readIdentity
+//	identity     key, uid and resource version of the object
+//	    │ objectTracker
+//	Change       what the object means for the stream, for example ChangeModified. Nothing, if the
+//	    │        version is known
+//	    │ yield
+//	consumer     package cache, Events or WaitFor
+//
+// The items of a paged list take the same steps without a Frame.
+type sequence struct {
+	stream  wire.Stream
+	yield   func(Change, error) bool
+	tracker objectTracker
+	backoff *backoff
+	// markSynced records in the SyncTracker of the context that the stream has been listed.
+	markSynced func()
+
+	// version is the resource version to watch from: the version of a complete list, of its end
+	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
+	version string
+	// reached is the version that the stream has reached, even when a list is due. It is empty
+	// before the first list.
+	reached string
+	// isListing is true from the beginning of a list to its end. The versions of objects in
+	// between are in no order.
+	isListing bool
+}
+
+// beginList publishes that a list begins.
+func (q *sequence) beginList() error {
+	q.isListing = true
+	q.tracker.startList()
+	return q.publish(Change{Type: ChangeListStarted})
+}
+
+// endList records that a list is complete at version, and publishes the rest of it.
+func (q *sequence) endList(version string) error {
+	q.version, q.reached = version, version
+	return q.publishListed(version, false)
+}
+
+// publishListed publishes the deletions of the objects that the current list does not contain. It then
+// publishes that the list is complete at version, or that the server does not serve the resource.
+func (q *sequence) publishListed(version string, isAbsence bool) error {
+	for _, o := range q.tracker.takeMissing() {
+		if err := q.publishMissing(o); err != nil {
+			return err
+		}
+	}
+	q.isListing = false
+	q.tracker.advance(version)
+	q.backoff.recordList()
+	q.markSynced()
+	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsAbsence: isAbsence})
+}
+
+// publishAbsence publishes a list without objects, at the version that the stream has reached. The
+// version is empty if the stream has not reached any. The next list is due after it.
+func (q *sequence) publishAbsence() error {
+	q.version = ""
+	if err := q.beginList(); err != nil {
+		return err
+	}
+	return q.publishListed(q.reached, true)
+}
+
+// putItem publishes the changes that follow from the existence of an object in a list.
+func (q *sequence) putItem(object []byte) error {
+	id, err := readIdentity(q.stream, object)
+	return q.put(id, object, err)
+}
+
+// put publishes the changes that follow from the existence of an object. decodeErr is the error of
+// readIdentity.
+func (q *sequence) put(id identity, object []byte, decodeErr error) error {
+	if decodeErr != nil {
+		q.tracker.putUndecodable(id)
+		return q.publishError(decodeErr)
+	}
+	replaced, change := q.tracker.put(id.key, id.version())
+	if replaced.key.Name != "" {
+		if err := q.publishMissing(replaced); err != nil {
+			return err
+		}
+	}
+	if change != 0 {
+		if err := q.publish(id.change(change, object)); err != nil {
+			return err
+		}
+	}
+	q.advance(id.resourceVersion)
+	return nil
+}
+
+// remove publishes the change that follows from the deletion of an object. decodeErr is the error of
+// readIdentity.
+func (q *sequence) remove(id identity, object []byte, decodeErr error) error {
+	if decodeErr != nil {
+		return q.publishError(decodeErr)
+	}
+	if q.tracker.remove(id.key, id.version(), q.isListing) {
+		if err := q.publish(id.change(ChangeDeleted, object)); err != nil {
+			return err
+		}
+	}
+	q.advance(id.resourceVersion)
+	return nil
+}
+
+// bookmark publishes that the stream has reached version.
+func (q *sequence) bookmark(version string) error {
+	q.advance(version)
+	return q.publish(Change{Type: ChangeBookmark, ResourceVersion: q.version})
+}
+
+// advance moves the version to watch from, which never goes back: a server that repeats itself
+// makes no progress.
+func (q *sequence) advance(version string) {
+	if q.isListing || version == "" || version == q.version || ident.IsNewer(q.version, version) {
+		return
+	}
+	q.version, q.reached = version, version
+	q.tracker.advance(version)
+	q.backoff.recordProgress()
+}
+
+// expectedState returns the state that the server must have now, unless it is restored.
+func (q *sequence) expectedState() expectedState {
+	newest, isDeleted, _ := q.tracker.newest()
+	version := q.version
+	if published := newest.version.ResourceVersion(); ident.IsNewer(published, version) {
+		version = published
+	}
+	return expectedState{stream: q.stream, version: version, newest: newest, isDeleted: isDeleted}
+}
+
+// publishMissing publishes a deletion that was not observed itself.
+func (q *sequence) publishMissing(o trackedVersion) error {
+	return q.publish(Change{
+		Type: ChangeDeleted, Key: o.key, UID: o.version.UID(), ResourceVersion: o.version.ResourceVersion(),
+	})
+}
+
+// publish yields c. It returns errStopped if the consumer has left the loop.
+func (q *sequence) publish(c Change) error {
+	if !q.yield(c, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// publishError yields err. It returns errStopped if the consumer has left the loop.
+func (q *sequence) publishError(err error) error {
+	if !q.yield(Change{}, err) {
+		return errStopped
+	}
+	return nil
+}
