@@ -12,7 +12,7 @@
 //
 //	func (r reconciler) reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Action, error) {
 //		…
-//		r.events.Event(app, events.Normal, "Scaled", "Scale", "scaled to %d replicas", app.Spec.Replicas)
+//		r.events.Normal(app, "Scaled", "Scale", "scaled to %d replicas", app.Spec.Replicas)
 //
 // Events are hints. Recording an event never blocks and never fails. Events are written in the
 // background. Events that the cluster does not accept are dropped, counted and logged.

@@ -14,14 +14,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Type is the type of an event. The API has no types but Normal and Warning.
-type Type string
+// severity is the type of an event. The API has no types but Normal and Warning.
+type severity string
 
 const (
-	// Normal is the type of an event that needs no attention.
-	Normal Type = "Normal"
-	// Warning is the type of an event that somebody should look at.
-	Warning Type = "Warning"
+	normal  severity = "Normal"
+	warning severity = "Warning"
 )
 
 // event is an Event of events.k8s.io/v1 with the fields that a Recorder writes. The type in
@@ -37,7 +35,7 @@ type event struct {
 	Reason              string           `json:"reason"`
 	Regarding           reference        `json:"regarding"`
 	Note                string           `json:"note,omitempty"`
-	Type                Type             `json:"type"`
+	Type                severity         `json:"type"`
 }
 
 // eventSeries counts the occurrences of an event that occurred more than once.

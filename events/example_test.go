@@ -23,7 +23,7 @@ func (r reconciler) reconcile(_ context.Context, s *corev1.Service, _ *kube.Clie
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return controller.Done(), nil
 	}
-	r.events.Event(s, events.Warning, "NoAddresses", "AllocateAddress", "there are no addresses left for %s", s.Name)
+	r.events.Warning(s, "NoAddresses", "AllocateAddress", "there are no addresses left for %s", s.Name)
 	return controller.Done(), nil
 }
 
@@ -37,7 +37,7 @@ func Example() {
 }
 
 // Equal occurrences are one Event with a count.
-func ExampleRecorder_Event() {
+func ExampleRecorder_Warning() {
 	server := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		var e eventsv1.Event
 		if err := kube.Unmarshal(r.Body, &e); err != nil {
@@ -50,7 +50,7 @@ func ExampleRecorder_Event() {
 	service := new(corev1.Service)
 	service.Namespace, service.Name, service.UID = "default", "web", "4f6e"
 	for range 3 {
-		recorder.Event(service, events.Warning, "NoAddresses", "AllocateAddress", "there are no addresses left for %s:", service.Name)
+		recorder.Warning(service, "NoAddresses", "AllocateAddress", "there are no addresses left for %s:", service.Name)
 	}
 	// The program that the recorder is a part of writes the event. This one ends at once.
 	if err := operator.Run(context.Background(), kube.NewClientFromHandler(server), recorder, nothing()); err != nil {

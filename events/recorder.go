@@ -69,25 +69,32 @@ func New(name string) *Recorder {
 	return r
 }
 
-// Event records that something happened to obj. The program must have read obj from the cluster. The reason is
+// Normal records an event that needs no attention. See [Recorder.Warning] for the arguments.
+func (r *Recorder) Normal(obj kube.Object, reason, action, note string, args ...any) {
+	r.record(obj, normal, reason, action, note, args...)
+}
+
+// Warning records an event that somebody should look at: something happened to obj. The program must have read obj from
+// the cluster. The reason is
 // one CamelCase word for why it happened, such as ImageMissing. The action is one CamelCase word for what was
 // done or tried, such as Pull. Each has at most 128 bytes. If one of the two is empty, it gets the text of the
-// other. The note is a text for people, a format as in package fmt for args. It is cut off after 1024 bytes. A
-// t other than Warning means Normal.
+// other. The note is a text for people, a format as in package fmt for args. It is cut off after 1024 bytes.
 //
-// Event returns at once, sends no request, and does not keep obj.
-func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, args ...any) {
+// Warning returns at once, sends no request, and does not keep obj.
+func (r *Recorder) Warning(obj kube.Object, reason, action, note string, args ...any) {
+	r.record(obj, warning, reason, action, note, args...)
+}
+
+// record records an event of the severity s.
+func (r *Recorder) record(obj kube.Object, s severity, reason, action, note string, args ...any) {
 	now := time.Now()
 	regarding, ok := referenceTo(obj)
-	if t != Warning {
-		t = Normal // the API has no others
-	}
 	if !ok {
 		r.table.update(func(stats *Stats) { stats.Recorded, stats.Dropped = stats.Recorded+1, stats.Dropped+1 })
 		return
 	}
 	k := seriesKey{
-		regarding: regarding, severity: t,
+		regarding: regarding, severity: s,
 		reason: truncate(cmp.Or(reason, action, "Unspecified"), maxReason),
 		action: truncate(cmp.Or(action, reason, "Unspecified"), maxAction),
 	}

@@ -42,9 +42,9 @@ func TestAPIServerAcceptsEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- r.Start(ctx, &controller.Runtime{Client: client, Log: slog.Default()}) }()
-	r.Event(object, events.Warning, "Broken", "Mend", "it is broken")
-	r.Event(object, events.Normal, long, long, "%s", long)
-	r.Event(outside, events.Normal, "Seen", "Look", "seen")
+	r.Warning(object, "Broken", "Mend", "it is broken")
+	r.Normal(object, long, long, "%s", long)
+	r.Normal(outside, "Seen", "Look", "seen")
 	yaretest.Eventually(t, func() error {
 		if s := r.Stats(); s.Writes != 3 {
 			return fmt.Errorf("the figures are %+v", s)
@@ -52,7 +52,7 @@ func TestAPIServerAcceptsEvents(t *testing.T) {
 		return nil
 	})
 	for range 4 {
-		r.Event(object, events.Warning, "Broken", "Mend", "it is broken")
+		r.Warning(object, "Broken", "Mend", "it is broken")
 	}
 	cancel()
 	if err := <-ended; err != nil {

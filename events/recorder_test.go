@@ -27,7 +27,7 @@ func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
 		s, r := newServer(), events.New("example.com/web")
 		_, end := run(t, r, s)
 		now := time.Now()
-		r.Event(pod("web-0"), events.Warning, "ImageMissing", "Pull", "no image %q", "nginx")
+		r.Warning(pod("web-0"), "ImageMissing", "Pull", "no image %q", "nginx")
 		synctest.Wait()
 		e := s.onlyEvent(t)
 		if e.Namespace != "default" || !strings.HasPrefix(e.Name, "web-0.") || !e.EventTime.Time.Equal(now) || e.Series != nil ||
@@ -53,11 +53,11 @@ func TestRepetitionsAreASeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		time.Sleep(500 * time.Millisecond) // never at the instant of a write
 		for range 100 {
 			time.Sleep(time.Second)
-			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		}
 		time.Sleep(10 * time.Minute)
 		s.check(t, "0s create", "10s patch x10", "30s patch x30", "1m10s patch x70", "2m30s patch x101")
@@ -68,7 +68,7 @@ func TestRepetitionsAreASeries(t *testing.T) {
 		if open := r.Stats().Open; open != 0 {
 			t.Errorf("%d series are open", open)
 		}
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		if len(s.events(t)) != 2 {
 			t.Errorf("there are %d events", len(s.events(t)))
@@ -89,7 +89,7 @@ func TestLongSeries(t *testing.T) {
 		_, end := run(t, r, s)
 		defer end()
 		for range 3 * 60 {
-			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(7 * time.Minute)
@@ -109,15 +109,15 @@ func TestDifferentOccurrencesAreDifferentEvents(t *testing.T) {
 		_, end := run(t, r, s)
 		other := pod("web-0")
 		other.UID = "u-2" // another object with the same name
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "to 1")
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "to 2")
-		r.Event(pod("web-0"), events.Warning, "Scaled", "Scale", "to 1")
-		r.Event(pod("web-0"), events.Normal, "Shrunk", "Scale", "to 1")
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Resize", "to 1")
-		r.Event(other, events.Normal, "Scaled", "Scale", "to 1")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "to 1")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "to 2")
+		r.Warning(pod("web-0"), "Scaled", "Scale", "to 1")
+		r.Normal(pod("web-0"), "Shrunk", "Scale", "to 1")
+		r.Normal(pod("web-0"), "Scaled", "Resize", "to 1")
+		r.Normal(other, "Scaled", "Scale", "to 1")
 		newer := pod("web-0")
 		newer.ResourceVersion = "8"
-		r.Event(newer, events.Normal, "Scaled", "Scale", "to 1") // the same as the first
+		r.Normal(newer, "Scaled", "Scale", "to 1") // the same as the first
 		synctest.Wait()
 		end()
 		if len(s.events(t)) != 6 {
@@ -132,7 +132,7 @@ func TestNotesThatAreAlwaysNewAreBounded(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		for i := range 100 {
-			r.Event(pod("web-0"), events.Normal, "Seen", "Look", "at %d", i)
+			r.Normal(pod("web-0"), "Seen", "Look", "at %d", i)
 		}
 		end()
 		total := 0
@@ -163,9 +163,9 @@ func TestUnknownFate(t *testing.T) {
 			return response, err
 		})
 		_, end := run(t, r, h)
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		time.Sleep(time.Minute)
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		end()
 		s.check(t, "0s create", "1s create exists", "1m0s patch x2")
@@ -185,7 +185,7 @@ func TestServerThatIsAway(t *testing.T) {
 		})
 		_, end := run(t, r, s)
 		for range 5 {
-			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		}
 		time.Sleep(time.Minute)
 		end()
@@ -202,11 +202,11 @@ func TestEventsThatTheClusterDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		time.Sleep(5 * time.Second)
 		gone := s.onlyEvent(t)
 		s.Remove("events", gone.Namespace, gone.Name, nil)
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		time.Sleep(time.Minute)
 		end()
 		s.check(t, "0s create", "10s patch not found", "10s create x2")
@@ -230,7 +230,7 @@ func TestRefusedEventsAreDroppedAndLogged(t *testing.T) {
 				s.failIf(func(r *wire.Request) error { return fakeserver.Refusal(r, c.code, "") })
 				logged, end := run(t, r, s)
 				for range 3 {
-					r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+					r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 					time.Sleep(time.Minute)
 				}
 				end()
@@ -261,7 +261,7 @@ func TestBadEventDoesNotDelayOthers(t *testing.T) {
 		})
 		_, end := run(t, r, s)
 		for _, name := range []string{"web-bad", "web-1", "web-2"} {
-			r.Event(pod(name), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod(name), "Scaled", "Scale", "scaled")
 		}
 		synctest.Wait()
 		if len(s.events(t)) != 2 {
@@ -283,7 +283,7 @@ func TestTooManyEvents(t *testing.T) {
 		})
 		logged, end := run(t, r, h)
 		for i := range 3000 {
-			r.Event(pod(fmt.Sprint("web-", i)), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod(fmt.Sprint("web-", i)), "Scaled", "Scale", "scaled")
 		}
 		synctest.Wait()
 		if got, want := r.Stats(), (events.Stats{Recorded: 3000, Dropped: 3000 - 2048, Open: 2048}); got != want {
@@ -292,7 +292,7 @@ func TestTooManyEvents(t *testing.T) {
 		close(stuck)
 		synctest.Wait()
 		// Series that the cluster knows are evicted for new ones.
-		r.Event(pod("another"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("another"), "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		end()
 		if len(s.events(t)) != 2049 {
@@ -311,12 +311,12 @@ func TestEnd(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		for range 3 {
-			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 			synctest.Wait()
 		}
 		end()
 		s.check(t, "0s create", "0s patch x3")
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		if d := r.Stats(); d.Dropped != 1 || d.Open != 0 {
 			t.Errorf("after the end: %+v", d)
 		}
@@ -328,8 +328,8 @@ func TestEnd(t *testing.T) {
 			return nil, &wire.Error{Verb: q.Verb, Err: ctx.Err()}
 		})
 		logged, end := run(t, r, h)
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
-		r.Event(pod("web-1"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-1"), "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		started := time.Now()
 		end()
@@ -346,7 +346,7 @@ func TestRecordedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
-		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 		_, end := run(t, r, s)
 		synctest.Wait()
 		if err := r.Start(t.Context(), &controller.Runtime{}); err == nil {
@@ -363,7 +363,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
-		r.Event(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:web"}}, "Odd", "x"+long, "", "x%s", long)
+		r.Normal(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:web"}}, "x"+long, "", "x%s", long)
 		end()
 		e := s.onlyEvent(t)
 		if e.Namespace != "default" || e.Regarding.Namespace != "" || !strings.HasPrefix(e.Name, "clusterrole.") {
@@ -379,7 +379,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
-		r.Event(pod(strings.Repeat("a", 253)), events.Normal, "", "", "")
+		r.Normal(pod(strings.Repeat("a", 253)), "", "", "")
 		end()
 		if e := s.onlyEvent(t); len(e.Name) != 253 || e.Reason == "" || e.Action == "" {
 			t.Errorf("the event is %+v", e)
@@ -400,9 +400,9 @@ func TestLimitsOfTheAPI(t *testing.T) {
 func TestEventWithoutObject(t *testing.T) {
 	t.Parallel()
 	r := events.New("web")
-	r.Event(nil, events.Normal, "Scaled", "Scale", "scaled")
-	r.Event((*corev1.Pod)(nil), events.Normal, "Scaled", "Scale", "scaled")
-	r.Event(&corev1.Pod{}, events.Normal, "Scaled", "Scale", "scaled")
+	r.Normal(nil, "Scaled", "Scale", "scaled")
+	r.Normal((*corev1.Pod)(nil), "Scaled", "Scale", "scaled")
+	r.Normal(&corev1.Pod{}, "Scaled", "Scale", "scaled")
 	if got, want := r.Stats(), (events.Stats{Recorded: 3, Dropped: 3}); got != want {
 		t.Errorf("the figures are %+v", got)
 	}
@@ -411,7 +411,7 @@ func TestEventWithoutObject(t *testing.T) {
 func BenchmarkEvent(b *testing.B) {
 	r, p := events.New("web"), pod("web-0")
 	for b.Loop() {
-		r.Event(p, events.Normal, "Scaled", "Scale", "scaled to %d", 3)
+		r.Normal(p, "Scaled", "Scale", "scaled to %d", 3)
 	}
 }
 
@@ -434,7 +434,7 @@ func TestRecorderThatIsNotStarted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			had := warnings()
 			s, r := newServer(), events.New("web")
-			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 			end := func() {}
 			if c.startedAfter > 0 {
 				time.Sleep(c.startedAfter)
@@ -442,10 +442,10 @@ func TestRecorderThatIsNotStarted(t *testing.T) {
 			}
 			for range 10 {
 				time.Sleep(time.Minute)
-				r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+				r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 			}
 			end()
-			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled")
 			time.Sleep(time.Minute)
 			if n := warnings() - had; n != c.warnings {
 				t.Errorf("%s: %d warnings, not %d", name, n, c.warnings)

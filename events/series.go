@@ -13,7 +13,7 @@ const (
 // seriesKey is what the occurrences of a series have in common, apart from the note.
 type seriesKey struct {
 	regarding      reference // without its resource version
-	severity       Type
+	severity       severity
 	reason, action string
 }
 

@@ -119,7 +119,7 @@ func TestEndOfAProgramThatHangs(t *testing.T) {
 		recorder := events.New("example.com/gadgets")
 		begun, release := make(chan struct{}), make(chan struct{})
 		part := controller.New(func(_ context.Context, g *gadget, _ *kube.Client) (controller.Action, error) {
-			recorder.Event(g, events.Normal, "Begun", "Begin", "it has begun")
+			recorder.Normal(g, "Begun", "Begin", "it has begun")
 			close(begun)
 			<-release // it ignores its context
 			return controller.Done(), nil

@@ -369,7 +369,7 @@ func TestTargets(t *testing.T) {
 	reminders := kube.Namespaced[Reminder](cluster.Client(t), namespace)
 	proxy := account.Proxy(t)
 	program := yaretest.RunParts(t, proxy, controller.New(remind))
-	proxy.CutAtWrite(1, yaretest.AfterWrite)
+	proxy.CutAfterWrite(1)
 	if _, err := reminders.Create(t.Context(), reminder(namespace, "hello")); err != nil {
 		t.Fatal(err)
 	}

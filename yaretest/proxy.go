@@ -18,7 +18,7 @@ import (
 // cuts at each write of a program sees what a crash between its writes leaves.
 //
 //	proxy := cluster.Proxy(t)
-//	proxy.CutAtWrite(2, yaretest.AfterWrite)
+//	proxy.CutAfterWrite(2)
 //	p := yaretest.Run(t, proxy.Kubeconfig(), program)
 //	<-proxy.Cut()
 //	p.Kill()
@@ -66,8 +66,12 @@ func (p *Proxy) home() *Cluster { return p.cluster }
 // Kubeconfig returns the path of a kubeconfig file whose server is the proxy.
 func (p *Proxy) Kubeconfig() string { return p.kubeconfig }
 
-// CutAtWrite cuts the proxy at the n-th write from now on, counted from 1.
-func (p *Proxy) CutAtWrite(n int, when Moment) { p.cutter.cutAt(n, when) }
+// CutBeforeWrite cuts the proxy at the n-th write from now on, counted from 1, before the server receives the write.
+func (p *Proxy) CutBeforeWrite(n int) { p.cutter.cutAt(n, beforeWrite) }
+
+// CutAfterWrite cuts the proxy at the n-th write from now on, counted from 1, after the server carried out the write and
+// before the client receives the answer. A client sees no difference to [Proxy.CutBeforeWrite].
+func (p *Proxy) CutAfterWrite(n int) { p.cutter.cutAt(n, afterWrite) }
 
 // CutNow breaks all connections, and refuses new ones until Mend.
 func (p *Proxy) CutNow() { p.cutter.cutNow() }
@@ -75,7 +79,7 @@ func (p *Proxy) CutNow() { p.cutter.cutNow() }
 // Cut returns a channel that is closed when the proxy has been cut.
 func (p *Proxy) Cut() <-chan struct{} { return p.cutter.cutChannel() }
 
-// Mend ends a cut, and cancels a CutAtWrite that has not happened yet.
+// Mend ends a cut, and cancels a cut that has not happened yet.
 func (p *Proxy) Mend() { p.cutter.mend() }
 
 // Requests returns all requests so far, in the order in which they came. Requests that were

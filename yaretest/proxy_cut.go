@@ -7,24 +7,13 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// Moment is when a connection is cut.
-type Moment int
+// moment is when a connection is cut. A client sees no difference between them.
+type moment int
 
-// The moments. A client sees no difference between them.
 const (
-	// BeforeWrite is before the server receives the write.
-	BeforeWrite Moment = iota
-	// AfterWrite is after the server carried out the write, and before the client receives the
-	// answer.
-	AfterWrite
+	beforeWrite moment = iota
+	afterWrite
 )
-
-func (m Moment) String() string {
-	if m == BeforeWrite {
-		return "before"
-	}
-	return "after"
-}
 
 // cutter is the hook that cuts a proxy.
 type cutter struct {
@@ -37,7 +26,7 @@ type cutter struct {
 	// writes counts the writes so far. at is the number of the write that cuts, 0 for none.
 	writes int
 	at     int
-	when   Moment
+	when   moment
 }
 
 func newCutter() *cutter { return &cutter{cut: make(chan struct{})} }
@@ -70,7 +59,7 @@ func (c *cutter) admit(x *proxy.Exchange) (write int, ok bool) {
 		return 0, true
 	}
 	c.writes++
-	if c.writes == c.at && c.when == BeforeWrite {
+	if c.writes == c.at && c.when == beforeWrite {
 		c.cutLocked()
 		return 0, false
 	}
@@ -81,7 +70,7 @@ func (c *cutter) admit(x *proxy.Exchange) (write int, ok bool) {
 func (c *cutter) cutAfter(write int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if write == 0 || write != c.at || c.when != AfterWrite {
+	if write == 0 || write != c.at || c.when != afterWrite {
 		return false
 	}
 	c.cutLocked()
@@ -106,7 +95,7 @@ func (c *cutter) cutNow() {
 }
 
 // cutAt cuts the proxy at the n-th write from now on.
-func (c *cutter) cutAt(n int, when Moment) {
+func (c *cutter) cutAt(n int, when moment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.when = c.writes+n, when

@@ -99,13 +99,17 @@ func TestProxyCuts(t *testing.T) {
 	client := through(t, proxy)
 	maps, direct := kube.Namespaced[corev1.ConfigMap](client, namespace), kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace)
 	watching := make(chan error)
-	for i, moment := range []yaretest.Moment{yaretest.BeforeWrite, yaretest.AfterWrite} {
+	for i, moment := range []string{"before", "after"} {
 		go func() {
 			for range maps.Watch(t.Context(), "") {
 			}
 			watching <- nil
 		}()
-		proxy.CutAtWrite(2, moment)
+		if moment == "before" {
+			proxy.CutBeforeWrite(2)
+		} else {
+			proxy.CutAfterWrite(2)
+		}
 		kept, lost := fmt.Sprint("kept-", i), fmt.Sprint("lost-", i)
 		if _, err := maps.Create(t.Context(), configMap(namespace, kept)); err != nil {
 			t.Fatalf("%s: the first write: %v", moment, err)
@@ -122,7 +126,7 @@ func TestProxyCuts(t *testing.T) {
 		if _, err := maps.Get(t.Context(), kept); !kube.IsUnreachable(err) {
 			t.Errorf("%s: a read got through: %v", moment, err)
 		}
-		if _, err := direct.Get(t.Context(), lost); kube.IsNotFound(err) != (moment == yaretest.BeforeWrite) {
+		if _, err := direct.Get(t.Context(), lost); kube.IsNotFound(err) != (moment == "before") {
 			t.Errorf("cut %s the write, reading what it was to make says: %v", moment, err)
 		}
 		proxy.Mend()

@@ -193,7 +193,7 @@ func TestPermissions(t *testing.T) {
 			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, min(i+1, 3))...)
 		}
 		for n := range 2 { // the start of a Job, and its record
-			proxy.CutAtWrite(n+1, yaretest.AfterWrite)
+			proxy.CutAfterWrite(n + 1)
 			s.advance()
 			<-proxy.Cut()
 			proxy.Mend()
@@ -274,7 +274,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 		return nil
 	})
 	proxy := cluster.Proxy(t)
-	proxy.CutAtWrite(1, yaretest.AfterWrite)
+	proxy.CutAfterWrite(1)
 	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--watch-namespace", namespace)
 	<-proxy.Cut()
 	first.Kill()

@@ -30,7 +30,7 @@
 //
 //	API server
 //	    │ wire.Frame: one line of a watch
-//	package watch: watcher, sequence, objectTracker
+//	package follow: watcher, sequence, objectTracker
 //	    │ follow.Change: what the line means for the stream
 //	updater ──── store.Item, store.Entry ────► Store ◄──┐
 //	    │ Change: the records before and after          │ Object

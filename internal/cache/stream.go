@@ -20,7 +20,7 @@ import (
 // stream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
 // subscriber that joins late has one more goroutine, until it has caught up.
 //
-//	follow.Change   from package watch: a key, a version, and the JSON of the server
+//	follow.Change   from package follow: a key, a version, and the JSON of the server
 //	    │ updater.apply
 //	store.Item     the JSON, reduced to the fields of a projection
 //	    │ store.Writer
@@ -174,7 +174,7 @@ func (s *stream) applyError(err error) {
 	s.updater.recordFailure(err)
 }
 
-// restorationError is an error of package watch that may be due to a restored backup.
+// restorationError is an error of package follow that may be due to a restored backup.
 type restorationError interface {
 	error
 	// IsRestoration reports whether the watch has found that the server was restored.

@@ -20,7 +20,7 @@ func TestWidget(t *testing.T) {
 
 	// The connection breaks after the first write. The operator goes on where it was.
 	proxy := cluster.Proxy(t)
-	proxy.CutAtWrite(1, yaretest.AfterWrite)
+	proxy.CutAfterWrite(1)
 	yaretest.RunParts(t, proxy, newController())
 	if _, err := objects.Create(t.Context(), object(namespace, "")); !kube.IsInvalid(err) {
 		t.Errorf("an empty text was not refused: %v", err)

@@ -197,7 +197,7 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 	for n := 0; n < kindsOfWrites || n < 5*kindsOfWrites && !a.hasGot(w.proxy.Requests()); n++ {
 		name := fmt.Sprintf("fault-%d", n)
 		before, _ := w.failures(t)
-		w.proxy.CutAtWrite(n%kindsOfWrites+1, yaretest.AfterWrite)
+		w.proxy.CutAfterWrite(n%kindsOfWrites + 1)
 		w.apply(t, name, first)
 		<-w.proxy.Cut()
 		yaretest.Eventually(t, func() error {

@@ -78,7 +78,7 @@ func (r reconciler) cleanup(ctx context.Context, b *Bucket, _ *kube.Client) (con
 	if err != nil || !gone {
 		return controller.CleanupRequeueAfter(10 * time.Second), err
 	}
-	r.events.Event(b, events.Normal, "Removed", "Cleanup", "the bucket is gone")
+	r.events.Normal(b, "Removed", "Cleanup", "the bucket is gone")
 	return controller.CleanupDone(), nil
 }
 

@@ -80,7 +80,7 @@ func (d *dumper) controller() *controller.Controller[Dump] {
 func (d *dumper) reconcile(ctx context.Context, dump *Dump, c *kube.Client) (controller.Action, error) {
 	text, err := d.run(ctx, c, dump.Namespace, dump.Spec.Pod)
 	if failed, ok := errors.AsType[*pods.ExitError](err); ok {
-		d.recorder.Event(dump, events.Warning, "DumpFailed", "Dump", "the command ended with %d", failed.Code)
+		d.recorder.Warning(dump, "DumpFailed", "Dump", "the command ended with %d", failed.Code)
 		return controller.Done(), controller.Terminal(err) // only a change of the Dump can help
 	}
 	if err != nil {

@@ -33,7 +33,7 @@
 //   - The watch shows another object at version 121. Changes come in the order of their versions, and
 //     api at 120 did not come.
 //   - The program reads web. The answer has version 103, and the store shows web at version 110.
-//   - A probe of package watch finds that the server has lost the newest change of the stream.
+//   - A probe of package follow finds that the server has lost the newest change of the stream.
 //   - The stream lists anew for whatever reason. The list has version 107. The store is at 110, and 120 is
 //     expected.
 //
