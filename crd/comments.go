@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
 )
 
 // sources holds the comments of the packages of a resource, from its Definition. A nil *sources has
@@ -39,7 +38,7 @@ type comments struct {
 }
 
 // kubePackage is the path of the package that declares CustomResource.
-var kubePackage = reflect.TypeFor[wire.Resource]().PkgPath()
+var kubePackage = reflect.TypeFor[kube.Definition]().PkgPath()
 
 // definer returns the type that has the Definition of t: the spec of a kube.CustomResource,
 // otherwise t itself.

@@ -3,7 +3,6 @@ package kube
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -133,16 +132,4 @@ func joinSelectors(selectors []Selector) (labelSelector, fieldSelector string, e
 	slices.Sort(l)
 	slices.Sort(f)
 	return strings.Join(slices.Compact(l), ","), strings.Join(slices.Compact(f), ","), errors.Join(errs...)
-}
-
-// selectorQuery returns the query of the selectors, which is empty if there are none.
-func selectorQuery(labelSelector, fieldSelector string) url.Values {
-	q := url.Values{}
-	if labelSelector != "" {
-		q.Set("labelSelector", labelSelector)
-	}
-	if fieldSelector != "" {
-		q.Set("fieldSelector", fieldSelector)
-	}
-	return q
 }

@@ -17,13 +17,13 @@ var options = json.JoinOptions(
 	jsontext.EscapeForHTML(false),
 )
 
-// onePass are options without the pass over the whole text that encoding/json makes before it decodes. If a text
+// onePassOptions are options without the pass over the whole text that encoding/json makes before it decodes. If a text
 // decodes without an error under one of the two sets of options, both sets give the same value.
-var onePass = json.JoinOptions(options, jsonv1.ReportErrorsWithLegacySemantics(false))
+var onePassOptions = json.JoinOptions(options, jsonv1.ReportErrorsWithLegacySemantics(false))
 
 // OnePass returns options for a decoder that reads a text once. A text that such a decoder refuses must be decoded by
 // [Unmarshal].
-func OnePass() json.Options { return onePass }
+func OnePass() json.Options { return onePassOptions }
 
 // Unmarshal decodes data into the value that into points to.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, options) }
@@ -33,7 +33,7 @@ func Marshal(v any) ([]byte, error) { return json.Marshal(v, options) }
 
 // Decode decodes as [Unmarshal] does, in less time. into points to a zero value.
 func Decode(data []byte, into any) error {
-	if json.Unmarshal(data, into, onePass) == nil {
+	if json.Unmarshal(data, into, onePassOptions) == nil {
 		return nil
 	}
 	// The rules of encoding/json decide. They ignore mistakes in the tags of a struct, and they
