@@ -23,7 +23,7 @@ func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "webapp")
 	cmd := exec.Command("go", "build", "-o", program, "./examples/webapp")
-	cmd.Dir = filepath.Join("..", "..", "..")
+	cmd.Dir = filepath.Join("..", "..", "..", "..")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the example: %v\n%s", err, said)
 	}
