@@ -96,18 +96,16 @@ func TestChecksOfAnExploration(t *testing.T) {
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := func(more ...explore.Option) []explore.Option {
-		note := &Note{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: NoteSpec{Text: "Hello!"}}
-		return append([]explore.Option{
-			explore.Scenario(explore.Apply("apply a note", note)), explore.Only("crash"), explore.AcceptFile(accept),
-		}, more...)
+	note := &Note{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: NoteSpec{Text: "Hello!"}}
+	settings := explore.Settings{
+		Scenario: []explore.Step{{Name: "apply a note", Apply: []kube.Object{note}}}, Only: []string{"crash"}, AcceptFile: accept,
 	}
-	neverRecovered := explore.Always("no page is recovered", func(s explore.State) error {
+	neverRecovered := []explore.Check{{Name: "no page is recovered", Holds: func(s explore.State) error {
 		if isRecovered(s) {
 			return errors.New("a page is")
 		}
 		return nil
-	})
+	}}}
 
 	t.Run("right", func(t *testing.T) {
 		t.Parallel()
@@ -118,23 +116,24 @@ func TestChecksOfAnExploration(t *testing.T) {
 			}
 			return nil
 		}
-		coverage := explore.Run(t, explore.Parts(noteParts), options(
-			explore.Always("a page has an owner", func(s explore.State) error {
-				for _, page := range pages(s) {
-					if len(page.OwnerReferences) == 0 {
-						return fmt.Errorf("%s has none", page.Name)
-					}
+		settings := settings
+		settings.Always = []explore.Check{{Name: "a page has an owner", Holds: func(s explore.State) error {
+			for _, page := range pages(s) {
+				if len(page.OwnerReferences) == 0 {
+					return fmt.Errorf("%s has none", page.Name)
 				}
-				return nil
-			}),
-			explore.Sometimes("a page is recovered", func(s explore.State) error {
-				if !isRecovered(s) {
-					return errors.New("no page is")
-				}
-				return nil
-			}),
-			explore.AtRest("one page at rest", hasOnePage), explore.AtEnd("one page at the end", hasOnePage),
-		)...)
+			}
+			return nil
+		}}}
+		settings.Sometimes = []explore.Check{{Name: "a page is recovered", Holds: func(s explore.State) error {
+			if !isRecovered(s) {
+				return errors.New("no page is")
+			}
+			return nil
+		}}}
+		settings.AtRest = []explore.Check{{Name: "one page at rest", Holds: hasOnePage}}
+		settings.AtEnd = []explore.Check{{Name: "one page at the end", Holds: hasOnePage}}
+		coverage := explore.Run(t, explore.Parts(noteParts), settings)
 		if c := coverage.Conditions; c.Done != 1 || c.Total != 1 {
 			t.Errorf("%d of %d conditions held", c.Done, c.Total)
 		}
@@ -148,15 +147,15 @@ func TestChecksOfAnExploration(t *testing.T) {
 	t.Run("wrong", func(t *testing.T) {
 		t.Parallel()
 		failures := failuresOf(t, func(t testing.TB) {
-			explore.Run(t, explore.Parts(noteParts), options(
-				neverRecovered, explore.ReportTo(found),
-				explore.Sometimes("there is a Secret", func(s explore.State) error {
-					if len(explore.Objects[corev1.Secret](s)) == 0 {
-						return errors.New("there is none")
-					}
-					return nil
-				}),
-			)...)
+			settings := settings
+			settings.Always, settings.ReportFile = neverRecovered, found
+			settings.Sometimes = []explore.Check{{Name: "there is a Secret", Holds: func(s explore.State) error {
+				if len(explore.Objects[corev1.Secret](s)) == 0 {
+					return errors.New("there is none")
+				}
+				return nil
+			}}}
+			explore.Run(t, explore.Parts(noteParts), settings)
 		})
 		requireFailures(t, failures,
 			`check failed: crash at patch notes.explore.example.com/status hello`,
@@ -167,7 +166,9 @@ func TestChecksOfAnExploration(t *testing.T) {
 			}
 		}
 		repeated := failuresOf(t, func(t testing.TB) {
-			explore.Run(t, explore.Parts(noteParts), options(neverRecovered, explore.Replay(found))...)
+			settings := settings
+			settings.Always, settings.ReplayFile = neverRecovered, found
+			explore.Run(t, explore.Parts(noteParts), settings)
 		})
 		requireFailures(t, repeated, `check failed: crash at patch notes.explore.example.com/status hello`)
 	})
@@ -186,7 +187,9 @@ func TestReferencesOfAProgramThatFails(t *testing.T) {
 		})}
 	}
 	note := &Note{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: NoteSpec{Text: "Hello!"}}
-	coverage := explore.Run(t, explore.Parts(failing), explore.Scenario(explore.Apply("apply a note", note)), explore.Only("crash"))
+	coverage := explore.Run(t, explore.Parts(failing), explore.Settings{
+		Scenario: []explore.Step{{Name: "apply a note", Apply: []kube.Object{note}}}, Only: []string{"crash"},
+	})
 	warnings := strings.Join(coverage.Warnings, "\n")
 	for _, part := range []string{"The program wrote no object in the reference runs.", "The program logged an error in each reference run.", "it never works"} {
 		if !strings.Contains(warnings, part) {

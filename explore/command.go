@@ -42,10 +42,9 @@ func (e statusError) ExitStatus() int { return e.status }
 // command holds the flags of yare explore.
 type command struct {
 	exploration
+	// given are the settings that the flags set.
+	given      Settings
 	binary     Binary
-	only       []string
-	sample     string
-	accept     string
 	isList     bool
 	stopsPlane bool
 	isVerbose  bool
@@ -92,18 +91,18 @@ ended first.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&c.settings.Budget, "for", 0, "begin no new run after this time (default: make all planned runs)")
-	flags.Uint64Var(&c.settings.Seed, "seed", 0, "choose what is not done completely by this number")
-	flags.StringSliceVar(&c.only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
+	flags.DurationVar(&c.given.Budget, "for", 0, "begin no new run after this time (default: make all planned runs)")
+	flags.Uint64Var(&c.given.Seed, "seed", 0, "choose what is not done completely by this number")
+	flags.StringSliceVar(&c.given.Only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
 	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
-	flags.IntVar(&c.settings.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
+	flags.IntVar(&c.given.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
 	flags.StringVar(&c.binary.Account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
 	flags.BoolVar(&c.binary.Cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")
-	flags.StringVar(&c.sample, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
-	flags.StringVar(&c.accept, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
-	flags.StringVar(&c.reportFile, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
-	flags.StringVar(&c.replayFile, "replay", "", "make the runs of the findings in this JSON `FILE` again")
+	flags.StringVar(&c.given.SampleFile, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
+	flags.StringVar(&c.given.AcceptFile, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
+	flags.StringVar(&c.given.ReportFile, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
+	flags.StringVar(&c.given.ReplayFile, "replay", "", "make the runs of the findings in this JSON `FILE` again")
 	flags.BoolVar(&c.isList, "list", false, "print the planned runs, and make the reference runs only")
 	flags.BoolVarP(&c.isVerbose, "verbose", "v", false, "show each run, and the control plane's own log")
 	return cmd
@@ -111,18 +110,11 @@ ended first.`,
 
 // execute starts a control plane, and explores the operator on it.
 func (c *command) execute(ctx context.Context) error {
-	options := []Option{Only(c.only...)}
-	if c.accept != "" {
-		options = append(options, AcceptFile(c.accept))
+	e, err := c.given.exploration()
+	if err != nil {
+		return err
 	}
-	if c.sample != "" {
-		options = append(options, SampleFile(c.sample))
-	}
-	for _, option := range options {
-		if err := option(&c.exploration); err != nil {
-			return err
-		}
-	}
+	c.exploration = *e
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return err

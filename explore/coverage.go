@@ -2,11 +2,11 @@ package explore
 
 import "github.com/yare-go/yare/explore/internal/finding"
 
-// Coverage counts what an exploration has run. The report of [ReportTo] has more.
+// Coverage counts what an exploration has run. The report in Settings.ReportFile has more.
 type Coverage struct {
 	// Runs counts all runs, with the reference runs and the repetitions.
 	Runs int
-	// Complete reports whether all planned runs were made before the time of [Budget] ended.
+	// Complete reports whether all planned runs were made before Settings.Budget ended.
 	Complete bool
 	// Kinds counts the planned runs and the runs in which the fault happened, by the kind of the fault.
 	Kinds map[string]Count
@@ -17,13 +17,13 @@ type Coverage struct {
 	// Transitions counts the changes of the declared state that the schema suggests, and the changes made by
 	// the user in a run.
 	Transitions Count
-	// Conditions counts the conditions of [Sometimes], and the conditions that have held.
+	// Conditions counts the conditions of Settings.Sometimes, and the conditions that have held.
 	Conditions Count
 	// Statements counts the statements of a [Binary] with Cover, and the statements that have run, by package.
 	Statements map[string]Count
 	// Warnings are the reasons why the exploration may prove less than it seems to.
 	Warnings []string
-	// UnusedAcceptances are the differences of [Ignore] and [AcceptFile] that no run has shown.
+	// UnusedAcceptances are the differences of Settings.Ignore and Settings.AcceptFile that no run has shown.
 	UnusedAcceptances []string
 }
 

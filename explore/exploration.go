@@ -15,10 +15,11 @@ import (
 // exploration is one call of [Run], or one run of the command of [Command].
 type exploration struct {
 	settings engine.Settings
-	// cluster is the cluster of [Plane], or nil.
+	// cluster is the cluster of Settings.Plane, or nil.
 	cluster *yaretest.Cluster
-	// reportFile is the file of [ReportTo], and replayFile the file of [Replay]. Each may be empty.
-	reportFile, replayFile string
+	// sampleFile is the file of the samples, reportFile the file for the findings, and replayFile the report to
+	// replay. Each may be empty.
+	sampleFile, reportFile, replayFile string
 
 	// The following fields are set by open.
 	operator engine.Launcher
@@ -36,8 +37,11 @@ func (e *exploration) open(ctx context.Context, o Operator, folder string) error
 	if len(e.settings.Samples) > 0 || len(e.settings.Steps) > 0 || e.replayFile != "" {
 		return nil
 	}
-	if e.settings.Samples, err = engine.ReadSamples(opened.sampleFile); err != nil {
-		return fmt.Errorf("read the samples: %w: name them with explore.Samples, or with --sample", err)
+	if e.sampleFile == "" {
+		e.sampleFile = opened.sampleFile
+	}
+	if e.settings.Samples, err = engine.ReadSamples(e.sampleFile); err != nil {
+		return fmt.Errorf("read the samples: %w: name them with explore.Settings.Samples, or with --sample", err)
 	}
 	return nil
 }
@@ -64,7 +68,7 @@ func (e *exploration) run(ctx context.Context) (finding.Record, error) {
 	return engine.Explore(ctx, e.operator, e.settings)
 }
 
-// writeReports writes the text of a record to w, and the record to the file of [ReportTo].
+// writeReports writes the text of a record to w, and the record to the file for the findings.
 func (e *exploration) writeReports(w io.Writer, record finding.Record) error {
 	err := report.Text(w, record)
 	if e.reportFile != "" {

@@ -16,12 +16,11 @@ func TestPlaneOfOthers(t *testing.T) {
 		cluster *yaretest.Cluster
 		want    string
 	}{
-		"none":   {nil, "the cluster of explore.Plane is nil"},
 		"shared": {shared, "give one that yaretest.New has started"},
 		"narrow": {shared.InNamespaces("default"), "give one that yaretest.New has started"},
 	} {
 		got := failuresOf(t, func(t testing.TB) {
-			explore.Run(t, explore.Binary{Path: "."}, explore.Plane(test.cluster))
+			explore.Run(t, explore.Binary{Path: "."}, explore.Settings{Plane: test.cluster})
 		})
 		if len(got) != 1 || !strings.Contains(got[0], test.want) {
 			t.Errorf("%s: the failures are %q, want %q", name, got, test.want)

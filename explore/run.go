@@ -8,15 +8,13 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of [Plane]. A finding fails t.
-// A state that was only late is logged. Run returns the coverage.
-func Run(t testing.TB, o Operator, options ...Option) *Coverage {
+// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.Plane. A finding fails
+// t. A state that was only late is logged. Run returns the coverage.
+func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	t.Helper()
-	var e exploration
-	for _, option := range options {
-		if err := option(&e); err != nil {
-			t.Fatal(err)
-		}
+	e, err := settings.exploration()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := e.open(t.Context(), o, t.TempDir()); err != nil {
 		t.Fatal(err)

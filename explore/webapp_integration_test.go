@@ -13,7 +13,7 @@ import (
 // objects of its kind that the operator cannot decode.
 func TestBeyondTheContract(t *testing.T) {
 	t.Parallel()
-	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"}, explore.Only("watch-twice", "unreadable"))
+	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"}, explore.Settings{Only: []string{"watch-twice", "unreadable"}})
 	for _, k := range []string{"watch-twice", "unreadable"} {
 		if count := coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
@@ -27,7 +27,7 @@ func TestExploreWebApp(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp", Cover: true}, explore.Budget(45*time.Second))
+	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp", Cover: true}, explore.Settings{Budget: 45 * time.Second})
 	if coverage.Points.Total == 0 || coverage.Kinds["crash"].Total == 0 {
 		t.Errorf("the exploration has planned no run with a crash: %+v", coverage)
 	}
@@ -53,7 +53,7 @@ func TestSamplesOfBuiltInKindsBesideOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"},
-		explore.SampleFile(samples), explore.Only("transition"), explore.Budget(time.Millisecond))
+		explore.Settings{SampleFile: samples, Only: []string{"transition"}, Budget: time.Millisecond})
 	if coverage.Fields.Done == 0 || coverage.Transitions.Total == 0 {
 		t.Errorf("fields that had another value: %+v, transitions: %+v", coverage.Fields, coverage.Transitions)
 	}

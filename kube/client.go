@@ -31,34 +31,36 @@ type Client struct {
 // other client. Requests are not throttled, because the server's priority and fairness does that job. The
 // user agent is the program's name and /yare if config has none. NewClient reads the files of config, and
 // sends no request. It returns an error if config is nil or not valid, or if a file cannot be used.
-func NewClient(config *Config, options ...ClientOption) (*Client, error) {
+func NewClient(config *Config) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
 	}
 	config = config.Clone()
-	o := clientOptions{timeout: config.Timeout, writes: 64, warn: warnOnce()}
-	for _, option := range options {
-		option(&o)
+	if config.MaxWrites < 0 {
+		return nil, fmt.Errorf("kube.Config.MaxWrites is %d: set 1 or more, or 0 for the default", config.MaxWrites)
 	}
-	if o.timeout <= 0 {
-		o.timeout = 30 * time.Second
+	if config.MaxWrites == 0 {
+		config.MaxWrites = 64
 	}
-	if o.warn == nil {
-		o.warn = func(context.Context, *wire.Request, string) {}
+	if config.Timeout <= 0 {
+		config.Timeout = 30 * time.Second
+	}
+	if config.OnWarning == nil {
+		config.OnWarning = warnOnce()
 	}
 	program := filepath.Base(os.Args[0])
 	if config.UserAgent == "" {
 		config.UserAgent = program + "/yare"
 	}
-	t, err := newTransport(config, o.timeout, o.warn)
+	t, err := newTransport(config, config.Timeout, config.OnWarning)
 	if err != nil {
 		return nil, err
 	}
 	var attempts wire.Handler = t
-	for _, wrap := range o.wraps {
-		attempts = permanentErrors(wrap(attempts))
+	if config.WrapAttempts != nil {
+		attempts = permanentErrors(config.WrapAttempts(attempts))
 	}
-	return NewClientFromHandler(retry{next: limitWrites(o.writes, attempts), limit: o.timeout}).WithFieldManager(program), nil
+	return NewClientFromHandler(retry{next: limitWrites(config.MaxWrites, attempts), limit: config.Timeout}).WithFieldManager(program), nil
 }
 
 // permanentErrors returns a handler that calls next. An error of next that is no [*wire.Error] becomes the cause

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Config describes how a client reaches one API server, and as whom. [ConfigSource.Load]
@@ -81,8 +83,21 @@ type Config struct {
 
 	// UserAgent is the header of that name. Default of a client: the name of the program and /yare.
 	UserAgent string
-	// Timeout is how long the server may be silent, as for the option [Timeout]. Default: 30 s.
+	// Timeout is how long the server may be silent before a request fails: until its answer begins, all repetitions
+	// included, and between two parts of the answer. A watch must begin within this time. Zero or less: 30 s.
 	Timeout time.Duration
+	// MaxWrites is how many writes are in flight at a time, of a client and of all clients that are derived from it
+	// together. Further writes wait until their context ends. Timeout does not count during this wait. A write that
+	// waits to be repeated is not in flight. Reads and watches are not limited. Zero: 64.
+	MaxWrites int
+	// OnWarning receives each warning of the server about a request, such as a warning about a deprecated version.
+	// Several goroutines call it, each with the context of its request. Nil: each text is logged once, with the
+	// context of its request.
+	OnWarning func(ctx context.Context, r *wire.Request, text string)
+	// WrapAttempts, if it is set, returns a handler around the transport, below the repetition of requests and
+	// MaxWrites. So each attempt to send a request passes the handler. If the handler returns an error other than a
+	// [*wire.Error], the request ends and is not repeated. A client calls WrapAttempts once.
+	WrapAttempts func(next wire.Handler) wire.Handler
 }
 
 // Impersonation describes a user in whose name another user sends requests. The server refuses
@@ -112,8 +127,9 @@ type ExecConfig struct {
 	APIVersion string
 	// InstallHint stands in the error if the program is not installed.
 	InstallHint string
-	// InteractiveMode decides whether the program gets the standard input of this process.
-	InteractiveMode InteractiveMode
+	// InteractiveMode decides whether the program gets the standard input of this process: Never, IfAvailable (if it
+	// is a terminal) or Always (a standard input that is no terminal is an error). KEP-541 defines the modes.
+	InteractiveMode string
 	// ProvideClusterInfo gives the program the address and the CA of the server.
 	ProvideClusterInfo bool
 	// ClusterConfig is the JSON of the cluster's settings for the program, which the program
@@ -122,17 +138,11 @@ type ExecConfig struct {
 	ClusterConfig []byte
 }
 
-// InteractiveMode decides whether a credential plugin gets the standard input of its parent.
-type InteractiveMode string
-
-// The modes of KEP-541.
+// The values of ExecConfig.InteractiveMode.
 const (
-	// InteractiveNever is for a program that never reads its standard input.
-	InteractiveNever InteractiveMode = "Never"
-	// InteractiveIfAvailable gives the program the standard input if it is a terminal.
-	InteractiveIfAvailable InteractiveMode = "IfAvailable"
-	// InteractiveAlways makes a standard input that is no terminal an error.
-	InteractiveAlways InteractiveMode = "Always"
+	interactiveNever       = "Never"
+	interactiveIfAvailable = "IfAvailable"
+	interactiveAlways      = "Always"
 )
 
 // Clone returns a copy that shares no data with c. The functions are shared.

@@ -139,7 +139,7 @@ func execConfigOf(e *kubeconfig.Exec, cluster kubeconfig.Cluster) *ExecConfig {
 	config := &ExecConfig{
 		Command: e.Command, Args: e.Args, APIVersion: e.APIVersion,
 		InstallHint:     printable(e.InstallHint),
-		InteractiveMode: InteractiveMode(e.Mode()), ProvideClusterInfo: e.ProvideClusterInfo,
+		InteractiveMode: e.Mode(), ProvideClusterInfo: e.ProvideClusterInfo,
 	}
 	for _, v := range e.Env {
 		config.Env = append(config.Env, v.Name+"="+v.Value)

@@ -289,7 +289,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 		_, _ = fmt.Fprintf(w, `{"metadata":{"name":%q}}`, authorization(r))
 	}))
 	t.Cleanup(server.Close)
-	c := clientOf(t, &Config{Host: server.URL, Exec: &ExecConfig{Command: script, APIVersion: execV1, InteractiveMode: InteractiveNever}}, Timeout(300*time.Millisecond))
+	c := clientOf(t, &Config{Host: server.URL, Exec: &ExecConfig{Command: script, APIVersion: execV1, InteractiveMode: "Never"}, Timeout: 300 * time.Millisecond})
 	pod, err := Get[corev1.Pod](t.Context(), c, "ns", "p")
 	if err != nil || pod.Name != "Bearer t" {
 		t.Errorf("the server saw %q: %v", pod.GetName(), err)

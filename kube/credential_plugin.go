@@ -222,11 +222,11 @@ func (e *execCredentials) run(ctx context.Context) (*execResult, error) {
 // isInteractive reports whether the plugin gets the standard input.
 func (e *execCredentials) isInteractive() (bool, error) {
 	switch mode := e.config.InteractiveMode; mode {
-	case InteractiveNever:
+	case interactiveNever:
 		return false, nil
-	case InteractiveIfAvailable:
+	case interactiveIfAvailable:
 		return e.isTerminal(), nil
-	case InteractiveAlways:
+	case interactiveAlways:
 		if !e.isTerminal() {
 			return false, errors.New("it needs a terminal, and the standard input is none: run the program in a terminal, or use other credentials")
 		}

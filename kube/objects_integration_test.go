@@ -199,7 +199,9 @@ func TestCustomResourceOnTheServer(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	defineShip(t, cluster)
 	warned := make(chan string, 9)
-	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ context.Context, _ *wire.Request, text string) { warned <- text })))(t).WithFieldManager("author")
+	config := cluster.Config()
+	config.OnWarning = func(_ context.Context, _ *wire.Request, text string) { warned <- text }
+	c := must(kube.NewClient(config))(t).WithFieldManager("author")
 	namespace, ctx := cluster.Namespace(t), t.Context()
 	api := kube.Namespaced[ship](c, namespace)
 	masts := int32(3)

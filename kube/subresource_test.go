@@ -117,7 +117,7 @@ func TestLogs(t *testing.T) {
 		_, _ = fmt.Fprintln(w, "two")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	}, Timeout(50*time.Millisecond))
+	}, withTimeout(50*time.Millisecond))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	log, err := Namespaced[corev1.Pod](c, "n").Logs(ctx, "web", LogOptions{Container: "c", Follow: true, Since: 1500 * time.Millisecond, Tail: 3})

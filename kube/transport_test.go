@@ -24,15 +24,23 @@ import (
 )
 
 // serve returns a client of a server over HTTP.
-func serve(t *testing.T, h http.HandlerFunc, options ...ClientOption) *Client {
+func serve(t *testing.T, h http.HandlerFunc, changes ...func(*Config)) *Client {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return clientOf(t, &Config{Host: server.URL}, options...)
+	config := &Config{Host: server.URL}
+	for _, change := range changes {
+		change(config)
+	}
+	return clientOf(t, config)
 }
-func clientOf(t *testing.T, config *Config, options ...ClientOption) *Client {
+
+// withTimeout returns a change of a configuration that sets the timeout.
+func withTimeout(d time.Duration) func(*Config) { return func(c *Config) { c.Timeout = d } }
+
+func clientOf(t *testing.T, config *Config) *Client {
 	t.Helper()
-	c, err := NewClient(config, options...)
+	c, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +209,9 @@ func TestWarnings(t *testing.T) {
 		w.Header().Add("Warning", `199 - "something else"`)
 		w.Header().Add("Warning", `299 - "unknown field \"a\""`)
 		_, _ = io.WriteString(w, `{}`)
-	}, OnWarning(func(_ context.Context, r *wire.Request, text string) { texts = append(texts, string(r.Verb)+": "+text) }))
+	}, func(c *Config) {
+		c.OnWarning = func(_ context.Context, r *wire.Request, text string) { texts = append(texts, string(r.Verb)+": "+text) }
+	})
 	if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +308,7 @@ func TestDeadlines(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			err := test.do(serve(t, test.server, Timeout(50*time.Millisecond)))
+			err := test.do(serve(t, test.server, withTimeout(50*time.Millisecond)))
 			wantError(t, err, "the server did not answer in time")
 			if !IsUnreachable(err) || IsUnknown(err) != test.unknown {
 				t.Errorf("IsUnreachable is %t, IsUnknown %t of %v", IsUnreachable(err), IsUnknown(err), err)
@@ -320,7 +330,7 @@ func TestSlowAnswerArrives(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			time.Sleep(200 * time.Millisecond)
 		}
-	}, Timeout(time.Second))
+	}, withTimeout(time.Second))
 	pods, err := Everywhere[corev1.Pod](c).List(t.Context())
 	if err != nil || len(pods) != 1 {
 		t.Errorf("%d Pods: %v", len(pods), err)
@@ -340,7 +350,7 @@ func TestWatchOutlivesTheTimeout(t *testing.T) {
 				return
 			}
 		}
-	}, Timeout(100*time.Millisecond))
+	}, withTimeout(100*time.Millisecond))
 	n := 0
 	for event, err := range Everywhere[corev1.Pod](c).Watch(t.Context(), "7") {
 		if err != nil {

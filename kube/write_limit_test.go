@@ -102,7 +102,7 @@ func TestClientLimitsItsWrites(t *testing.T) {
 		mu.Unlock()
 		<-release
 		_, _ = w.Write([]byte(`{}`))
-	}, Timeout(time.Minute))
+	}, withTimeout(time.Minute))
 	var all sync.WaitGroup
 	for i := range 2 * 64 {
 		each := c.WithFieldManager(string(rune('a' + i%2)))

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // invocation is one call of a [Program] by a command line. Apart from exit and the defaults of the process,
@@ -148,7 +149,8 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 	if config.Context != "" {
 		server += " (context " + config.Context + ")"
 	}
-	client, err = kube.NewClient(config, kube.OnWarning(nil)) // the user cannot change what the commands read
+	config.OnWarning = func(context.Context, *wire.Request, string) {} // the user cannot change what the commands read
+	client, err = kube.NewClient(config)
 	return client, server, err
 }
 

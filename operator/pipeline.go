@@ -14,10 +14,11 @@ import (
 // It puts the fence at the lower end of the pipeline of requests: see [addHandlers]. So the fence checks each
 // repetition of a request.
 func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, error) {
-	if fence == nil {
-		return kube.NewClient(config)
+	if fence != nil {
+		config = config.Clone()
+		config.WrapAttempts = fence.Handler
 	}
-	return kube.NewClient(config, kube.AboveTransport(fence.Handler))
+	return kube.NewClient(config)
 }
 
 // addHandlers returns c with the handlers that this package adds to all requests of the parts. A request

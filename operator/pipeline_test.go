@@ -103,7 +103,9 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 			})
 		}
 		fence := lease.NewFence(lease.SystemClock(), lease.DefaultTiming())
-		c, err := kube.NewClient(&kube.Config{Host: "https://localhost:1"}, kube.AboveTransport(transport), kube.AboveTransport(fence.Handler))
+		c, err := kube.NewClient(&kube.Config{Host: "https://localhost:1", WrapAttempts: func(next wire.Handler) wire.Handler {
+			return fence.Handler(transport(next))
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

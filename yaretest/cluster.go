@@ -32,7 +32,7 @@ type Cluster struct {
 // shared starts the control plane of this test process, once. All tests of the process use it,
 // so it has no other owner. It ends with the process.
 var shared = sync.OnceValues(func() (*Cluster, error) {
-	if path := os.Getenv(KubeconfigVariable); path != "" {
+	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return openExisting(path)
 	}
 	c, err := start(plane.Options{})
@@ -43,7 +43,7 @@ var shared = sync.OnceValues(func() (*Cluster, error) {
 })
 
 // Shared returns the control plane of this test process, which the first call starts, or the existing
-// cluster of [KubeconfigVariable]. Tests that stop components of a control plane use [New] instead.
+// cluster of YARETEST_KUBECONFIG. Tests that stop components of a control plane use [New] instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := shared()
@@ -87,11 +87,11 @@ func RealNode(files ...string) Option {
 }
 
 // New starts a control plane for t alone, and ends it after t. The test may stop and break
-// components of it. On an existing cluster (see [KubeconfigVariable]) New skips t.
+// components of it. On an existing cluster (see YARETEST_KUBECONFIG) New skips t.
 func New(t testing.TB, options ...Option) *Cluster {
 	t.Helper()
-	if path := os.Getenv(KubeconfigVariable); path != "" {
-		t.Skipf("this test needs a control plane of its own, and %s=%s is set", KubeconfigVariable, path)
+	if path := os.Getenv(kubeconfigVariable); path != "" {
+		t.Skipf("this test needs a control plane of its own, and %s=%s is set", kubeconfigVariable, path)
 	}
 	var o plane.Options
 	for _, option := range options {

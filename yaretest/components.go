@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // The components that can be stopped, in a control plane of [New]. On an existing cluster (see
-// [KubeconfigVariable]) the functions that act on components skip the test.
+// YARETEST_KUBECONFIG) the functions that act on components skip the test.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -70,25 +71,13 @@ func (c *Cluster) Compact(t testing.TB) {
 	}
 }
 
-// ControlPlane stops and starts the components of a control plane, as [Cluster.Kill] and the other methods of
-// [Cluster] do, outside of the goroutine of a test.
-type ControlPlane interface {
-	// Kill ends a component as a crash does. The component stays down until StartComponent, which returns
-	// when the component is ready.
-	Kill(ctx context.Context, component string) error
-	StartComponent(ctx context.Context, component string) error
-	// Pause freezes a component until Resume.
-	Pause(ctx context.Context, component string) error
-	Resume(ctx context.Context, component string) error
-	// Dir returns the folder of the control plane. The data of etcd is in its subfolder etcd.
-	Dir() string
-}
-
-// ControlPlane returns the control plane of c. Error: c is an existing cluster, or all tests use c.
-func (c *Cluster) ControlPlane() (ControlPlane, error) {
+// ControlPlane returns the control plane of c for package explore, which stops and starts components outside of the
+// goroutine of a test. Tests use [Cluster.Kill] and the methods beside it. Error: c is an existing cluster, or all
+// tests use c.
+func (c *Cluster) ControlPlane() (faults.Plane, error) {
 	switch {
 	case c.plane == nil:
-		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped", c.config.Host, KubeconfigVariable)
+		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped", c.config.Host, kubeconfigVariable)
 	case c.isShared:
 		return nil, errors.New("all tests use the cluster of yaretest.Shared: give one that yaretest.New has started")
 	}

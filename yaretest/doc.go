@@ -36,12 +36,7 @@
 //
 // No container runs, unless a control plane has a [RealNode]. A Pod is Running and Ready at once. A
 // Pod whose restart policy is Never or OnFailure completes after a second, and its Job completes
-// with it. Annotations on the Pod, or in the template of a Deployment or a Job, change that:
-// [SimulateOutcome], [SimulateReadyAfter], [SimulateCompleteAfter], [SimulateTerminateAfter] and
-// [SimulateExitCode].
-//
-//	job.Spec.Template.Annotations = map[string]string{yaretest.SimulateOutcome: yaretest.OutcomeFail}
-//	job.Spec.Template.Annotations = map[string]string{yaretest.SimulateCompleteAfter: "1h"} // it hangs
+// with it. Annotations on the Pod, or in the template of a Deployment or a Job, change that: see [Simulation].
 //
 // An operator that makes the template itself usually copies annotations from its custom resource.
 // Otherwise a test sets them on the Pod when it exists.

@@ -8,7 +8,7 @@ import (
 // pollInterval is the time between two checks of what a test waits for.
 const pollInterval = 20 * time.Millisecond
 
-// Eventually calls check until it returns nil. When the timeout is over (see [TimeoutVariable] and
+// Eventually calls check until it returns nil. When the timeout is over (see YARETEST_TIMEOUT and
 // [Within]) it fails t with the last error. When a program of [RunParts] has failed, it fails t at once with the error
 // of the program.
 func Eventually(t testing.TB, check func() error) {

@@ -22,7 +22,7 @@ func TestTimeouts(t *testing.T) {
 		"both":        {"90s", 5 * time.Second, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv(yaretest.TimeoutVariable, test.variable)
+			t.Setenv("YARETEST_TIMEOUT", test.variable)
 			synctest.Test(t, func(t *testing.T) {
 				r := record(t, "eventually", func(t testing.TB) {
 					if test.within > 0 {
@@ -45,7 +45,7 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 	t.Run("bad variable", func(t *testing.T) {
-		t.Setenv(yaretest.TimeoutVariable, "90")
+		t.Setenv("YARETEST_TIMEOUT", "90")
 		record(t, "x", func(t testing.TB) {
 			yaretest.Eventually(t, func() error { return nil })
 		}).requireFailure(t, "YARETEST_TIMEOUT=90", "90s")

@@ -30,14 +30,14 @@ func TestExistingCluster(t *testing.T) {
 		text, err := cmd.CombinedOutput()
 		return string(text), err == nil
 	}
-	existing := yaretest.KubeconfigVariable + "=" + cluster.Kubeconfig()
+	existing := "YARETEST_KUBECONFIG" + "=" + cluster.Kubeconfig()
 	if output, passed := run(existing); passed || !strings.Contains(output, "does not allow tests") || !strings.Contains(output, "kubectl label namespace kube-system yare-test=allowed") {
 		t.Errorf("without the label (passed: %t): %s", passed, output)
 	}
-	if output, passed := run(yaretest.KubeconfigVariable + "=/nowhere"); passed || !strings.Contains(output, "YARETEST_KUBECONFIG=/nowhere") {
+	if output, passed := run("YARETEST_KUBECONFIG" + "=/nowhere"); passed || !strings.Contains(output, "YARETEST_KUBECONFIG=/nowhere") {
 		t.Errorf("without a file (passed: %t): %s", passed, output)
 	}
-	if output, passed := run(yaretest.KubeconfigVariable + "=kubeconfig"); passed || !strings.Contains(output, "not an absolute path") {
+	if output, passed := run("YARETEST_KUBECONFIG" + "=kubeconfig"); passed || !strings.Contains(output, "not an absolute path") {
 		t.Errorf("with a relative path (passed: %t): %s", passed, output)
 	}
 	if _, err := kube.Everywhere[corev1.Namespace](cluster.Client(t)).Patch(t.Context(), "kube-system",

@@ -149,7 +149,7 @@ func (p *Program) Stop() {
 // a reconcile, nor for the reconciles that this leads to: see [Eventually] and [WaitFor].
 //
 // Advance fails the test when a step does not end within the timeout of the test (see
-// [TimeoutVariable]), or the program has ended.
+// YARETEST_TIMEOUT), or the program has ended.
 func (p *Program) Advance(d time.Duration) {
 	p.t.Helper()
 	if d < 0 {

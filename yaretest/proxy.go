@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -120,16 +119,6 @@ func (p *Proxy) lastRequest() (last Request, over time.Time) {
 		}
 	}
 	return last, over
-}
-
-// Count returns the number of requests so far, by user agent and verb.
-func (p *Proxy) Count() map[Caller]int {
-	count := make(map[Caller]int)
-	for _, r := range p.Requests() {
-		agent, _, _ := strings.Cut(r.UserAgent, "/")
-		count[Caller{agent, r.Verb}]++
-	}
-	return count
 }
 
 // settled is how long nothing may have happened before a program counts as idle.

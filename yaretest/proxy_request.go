@@ -45,10 +45,3 @@ func (r Request) String() string {
 	}
 	return fmt.Sprintf("%s %s %s/%s %d", r.Verb, what, r.Namespace, r.Name, r.Code)
 }
-
-// Caller is a program and a verb, for [Proxy.Count].
-type Caller struct {
-	// UserAgent is the program's name, without what follows a slash.
-	UserAgent string
-	Verb      wire.Verb
-}

@@ -4,9 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,23 +14,25 @@ import (
 )
 
 // The control plane is a module of its own, with constants of its own for the same annotations.
-func TestSimulationConstantsAreThoseOfTheControlPlane(t *testing.T) {
+func TestSimulationIsUnderstoodByTheControlPlane(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{
-		"OutcomeAnnotation":        yaretest.SimulateOutcome,
-		"ReadyAfterAnnotation":     yaretest.SimulateReadyAfter,
-		"CompleteAfterAnnotation":  yaretest.SimulateCompleteAfter,
-		"TerminateAfterAnnotation": yaretest.SimulateTerminateAfter,
-		"ExitCodeAnnotation":       yaretest.SimulateExitCode,
-		"Succeed":                  "",
-		"Fail":                     yaretest.OutcomeFail,
-		"CrashLoop":                yaretest.OutcomeCrashLoop,
-		"Pending":                  yaretest.OutcomePending,
-	}
-	got := stringConstants(t, "../controlplane/internal/kubelet/lifecycle/settings.go")
-	maps.DeleteFunc(got, func(name, _ string) bool { return name == "Prefix" })
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-yaretest +controlplane):\n%s", diff)
+	constants := stringConstants(t, "../controlplane/internal/kubelet/lifecycle/settings.go")
+	for _, test := range []struct {
+		simulation yaretest.Simulation
+		want       map[string]string
+	}{
+		{yaretest.Simulation{}, map[string]string{}},
+		{yaretest.Simulation{StaysPending: true}, map[string]string{constants["OutcomeAnnotation"]: constants["Pending"]}},
+		{yaretest.Simulation{CrashLoops: true}, map[string]string{constants["OutcomeAnnotation"]: constants["CrashLoop"]}},
+		{yaretest.Simulation{Fails: true, ExitCode: 3}, map[string]string{constants["OutcomeAnnotation"]: constants["Fail"], constants["ExitCodeAnnotation"]: "3"}},
+		{
+			yaretest.Simulation{ReadyAfter: 3 * time.Second, CompleteAfter: time.Hour, TerminateAfter: 90 * time.Second},
+			map[string]string{constants["ReadyAfterAnnotation"]: "3s", constants["CompleteAfterAnnotation"]: "1h0m0s", constants["TerminateAfterAnnotation"]: "1m30s"},
+		},
+	} {
+		if diff := cmp.Diff(test.want, test.simulation.Annotations()); diff != "" {
+			t.Errorf("%+v (-controlplane +yaretest):\n%s", test.simulation, diff)
+		}
 	}
 }
 

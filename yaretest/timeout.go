@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TimeoutVariable is the environment variable that sets how long the functions of this package
+// timeoutVariable is the environment variable that sets how long the functions of this package
 // wait, as a duration such as 3m. The default is one minute. A test sets its own with [Within].
-const TimeoutVariable = "YARETEST_TIMEOUT"
+const timeoutVariable = "YARETEST_TIMEOUT"
 
 // defaultTimeout is how long anything may take that a test waits for.
 const defaultTimeout = time.Minute
@@ -18,7 +18,7 @@ const defaultTimeout = time.Minute
 const lastMoment = 5 * time.Second
 
 // Within returns t for functions of this package that wait, with the timeout d in place of the timeout
-// of [TimeoutVariable]:
+// of YARETEST_TIMEOUT:
 //
 //	yaretest.WaitForCondition(yaretest.Within(t, 5*time.Minute), backups, "all", "Complete")
 func Within(t testing.TB, d time.Duration) testing.TB {
@@ -40,14 +40,14 @@ func timeoutOf(t testing.TB) time.Duration {
 	t.Helper()
 	d := defaultTimeout
 	p, isPatient := t.(patient)
-	text := os.Getenv(TimeoutVariable)
+	text := os.Getenv(timeoutVariable)
 	switch {
 	case isPatient:
 		d, t = p.timeout, p.TB
 	case text != "":
 		var err error
 		if d, err = time.ParseDuration(text); err != nil || d <= 0 {
-			t.Fatalf("%s=%s is not a positive duration: write it as 90s or 5m, or unset it", TimeoutVariable, text)
+			t.Fatalf("%s=%s is not a positive duration: write it as 90s or 5m, or unset it", timeoutVariable, text)
 		}
 	}
 	// testing.B and testing.F have no deadline.

@@ -59,7 +59,7 @@ func hourly(policy ConcurrencyPolicy, annotations map[string]string) CronJobSpec
 	}
 }
 
-var hanging = map[string]string{yaretest.SimulateCompleteAfter: "1h"}
+var hanging = yaretest.Simulation{CompleteAfter: time.Hour}.Annotations()
 
 // create creates a CronJob, and waits until it was reconciled.
 func (s *schedules) create(spec CronJobSpec) {
@@ -113,7 +113,7 @@ func TestRunsAndHistory(t *testing.T) {
 		keep        int
 	}{
 		{"succeed", nil, batchv1.JobComplete, 3},
-		{"fail", map[string]string{yaretest.SimulateOutcome: yaretest.OutcomeFail}, batchv1.JobFailed, 1},
+		{"fail", yaretest.Simulation{Fails: true}.Annotations(), batchv1.JobFailed, 1},
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			s := newSchedules(t)

@@ -49,7 +49,7 @@ func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(c
 // that was left of the term when they began.
 func (f *Fence) EndedWrites() int64 { return f.endedWrites.Load() }
 
-// Handler returns next behind f. It is for [kube.AboveTransport], and is called once.
+// Handler returns next behind f. It is for WrapAttempts of [kube.Config].
 func (f *Fence) Handler(next wire.Handler) wire.Handler {
 	f.next = next
 	return wire.HandlerFunc(f.do)

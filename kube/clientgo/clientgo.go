@@ -95,13 +95,13 @@ func execFrom(e *clientcmdapi.ExecConfig) (*kube.ExecConfig, error) {
 	}
 	exec := &kube.ExecConfig{
 		Command: e.Command, Args: e.Args, APIVersion: e.APIVersion, InstallHint: e.InstallHint,
-		InteractiveMode: kube.InteractiveMode(e.InteractiveMode), ProvideClusterInfo: e.ProvideClusterInfo,
+		InteractiveMode: string(e.InteractiveMode), ProvideClusterInfo: e.ProvideClusterInfo,
 	}
 	if e.StdinUnavailable {
 		if e.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
 			return nil, fmt.Errorf("the credential plugin %s needs the standard input, which is not available: %s", e.Command, e.StdinUnavailableMessage)
 		}
-		exec.InteractiveMode = kube.InteractiveNever
+		exec.InteractiveMode = string(clientcmdapi.NeverExecInteractiveMode)
 	}
 	for _, v := range e.Env {
 		exec.Env = append(exec.Env, v.Name+"="+v.Value)

@@ -106,12 +106,12 @@ func TestPluginsRunAsWithClientGo(t *testing.T) {
 		}},
 		"beside a token":            {statuses: []status{{"token": "a"}}, config: func(c *kube.Config) { c.BearerToken = "own" }},
 		"beside a certificate":      {statuses: []status{{"token": "a"}}, config: func(c *kube.Config) { c.CertData, c.KeyData = cert1, key1 }},
-		"interactive":               {statuses: []status{{"token": "a"}}, config: func(c *kube.Config) { c.Exec.InteractiveMode = kube.InteractiveIfAvailable }},
+		"interactive":               {statuses: []status{{"token": "a"}}, config: func(c *kube.Config) { c.Exec.InteractiveMode = "IfAvailable" }},
 		"without a status":          {statuses: []status{nil}},
 		"without credentials":       {statuses: []status{{}}},
 		"certificate without a key": {statuses: []status{{"clientCertificateData": string(cert1)}}},
 		"no certificate":            {statuses: []status{{"clientCertificateData": "x", "clientKeyData": "y"}}},
-		"always interactive":        {statuses: []status{{"token": "a"}}, config: func(c *kube.Config) { c.Exec.InteractiveMode = kube.InteractiveAlways }},
+		"always interactive":        {statuses: []status{{"token": "a"}}, config: func(c *kube.Config) { c.Exec.InteractiveMode = "Always" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +135,7 @@ func TestPluginsRunAsWithClientGo(t *testing.T) {
 				p := newPlugin(t, outputs...)
 				config := &kube.Config{Host: b.URL, CAData: b.ca(), Exec: &kube.ExecConfig{
 					Command: p.path, Args: []string{"x", "y z"}, Env: []string{"MORE=m=n"}, APIVersion: "client.authentication.k8s.io/" + version,
-					InteractiveMode: kube.InteractiveNever,
+					InteractiveMode: "Never",
 				}}
 				if test.config != nil {
 					test.config(config)
@@ -195,11 +195,11 @@ func TestPluginFails(t *testing.T) {
 		"other version":   {kube.ExecConfig{Command: newPlugin(t, credential(t, "v1beta1", map[string]any{"token": "secret"})).path}, []string{"v1beta1", "not an ExecCredential of client.authentication.k8s.io/v1"}},
 		"other kind":      {kube.ExecConfig{Command: newPlugin(t, `{"kind":"Secret","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"secret"}}`).path}, []string{`"Secret"`}},
 		"no credentials":  {kube.ExecConfig{Command: newPlugin(t, credential(t, "v1", map[string]any{})).path}, []string{"neither a token nor a client certificate"}},
-		"always":          {kube.ExecConfig{Command: fails, InteractiveMode: kube.InteractiveAlways}, []string{"needs a terminal"}},
+		"always":          {kube.ExecConfig{Command: fails, InteractiveMode: "Always"}, []string{"needs a terminal"}},
 	} {
 		test.exec.APIVersion = "client.authentication.k8s.io/v1"
 		if test.exec.InteractiveMode == "" {
-			test.exec.InteractiveMode = kube.InteractiveNever
+			test.exec.InteractiveMode = "Never"
 		}
 		for who, transport := range both(t, &kube.Config{Host: b.URL, CAData: b.ca(), Exec: &test.exec}) {
 			_, err := b.ask(t, transport, http.Header{})
@@ -221,7 +221,7 @@ func TestPluginRunsOnceForRequestsAtATime(t *testing.T) {
 	b := newBackend(t)
 	p := newPlugin(t, credential(t, "v1", map[string]any{"token": "a"}))
 	transport, err := kube.NewRoundTripper(&kube.Config{Host: b.URL, CAData: b.ca(), Exec: &kube.ExecConfig{
-		Command: p.path, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: kube.InteractiveNever,
+		Command: p.path, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestPluginEndsWithItsCaller(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	writeScript(t, hangs, fmt.Sprintf("#!/bin/sh\ntouch %q\nexec sleep 1000\n", started))
 	transport, err := kube.NewRoundTripper(&kube.Config{Host: "https://192.0.2.1", Exec: &kube.ExecConfig{
-		Command: hangs, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: kube.InteractiveNever,
+		Command: hangs, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
 	}})
 	if err != nil {
 		t.Fatal(err)

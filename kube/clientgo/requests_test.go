@@ -212,7 +212,7 @@ func TestConfigurationsThatClientGoRefuses(t *testing.T) {
 		"another key":          {CertData: cert, KeyData: otherKey},
 		"missing certificate":  {CertFile: "/does/not/exist", KeyFile: "/does/not/exist"},
 		"missing token":        {BearerTokenFile: "/does/not/exist"},
-		"unknown exec version": {Exec: &kube.ExecConfig{Command: "c", APIVersion: "client.authentication.k8s.io/v1alpha1", InteractiveMode: kube.InteractiveNever}},
+		"unknown exec version": {Exec: &kube.ExecConfig{Command: "c", APIVersion: "client.authentication.k8s.io/v1alpha1", InteractiveMode: "Never"}},
 	} {
 		config.Host = "https://host.example.com"
 		if _, err := rest.TransportFor(clientgo.ToREST(config)); err == nil && name != "missing certificate" {

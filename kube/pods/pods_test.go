@@ -43,7 +43,7 @@ func serve(t *testing.T, protocol string, handle func(r *http.Request, conn *web
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	client, err := kube.NewClient(&kube.Config{Host: server.URL, Insecure: true}, kube.Timeout(10*time.Second))
+	client, err := kube.NewClient(&kube.Config{Host: server.URL, Insecure: true, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,11 +82,11 @@ func (o Operator) Test(t *testing.T) {
 	t.Run("explored", func(t *testing.T) {
 		t.Parallel()
 		// All kinds of faults take three times as long.
-		options := []explore.Option{explore.Only("crash", "foreign")}
+		settings := explore.Settings{Only: []string{"crash", "foreign"}}
 		if o.SampleState.Image != "" {
-			options = append(options, explore.Values("spec.image", second.Image))
+			settings.Values = map[string][]any{"spec.image": {second.Image}}
 		}
-		explore.Run(t, explore.Binary{Path: "."}, options...)
+		explore.Run(t, explore.Binary{Path: "."}, settings)
 	})
 	for name, test := range map[string]func(*testing.T){
 		"definition":  func(t *testing.T) { checkDefinition(t, program) },

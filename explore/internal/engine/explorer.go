@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // explorer makes one exploration. First come the references, which show what to plan and what to expect of all other
@@ -29,7 +30,9 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if len(s.Samples) == 0 && len(s.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
 	}
-	client, err := kube.NewClient(s.Config, kube.Timeout(maxRemoval)) // a busy machine needs minutes
+	config := s.Config.Clone()
+	config.Timeout = maxRemoval // a busy machine needs minutes
+	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +48,8 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	quiet, err := kube.NewClient(s.Config, kube.Timeout(maxRemoval), kube.OnWarning(nil)) // all kinds are deleted, also deprecated ones
+	config.OnWarning = func(context.Context, *wire.Request, string) {} // all kinds are deleted, also deprecated ones
+	quiet, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
 	}

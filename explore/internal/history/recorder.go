@@ -60,7 +60,9 @@ type stream struct {
 // ends. config is the configuration of an administrator.
 func NewRecorder(ctx context.Context, config *kube.Config, resources ...wire.Resource) (*Recorder, error) {
 	// The server warns of deprecated kinds, which are recorded like all others.
-	client, err := kube.NewClient(config, kube.OnWarning(nil))
+	config = config.Clone()
+	config.OnWarning = func(context.Context, *wire.Request, string) {}
+	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
 	}

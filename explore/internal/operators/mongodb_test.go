@@ -32,10 +32,7 @@ func TestMongoDBOperator(t *testing.T) {
 			"AGENT_IMAGE=agent", "VERSION_UPGRADE_HOOK_IMAGE=hook", "READINESS_PROBE_IMAGE=probe",
 		},
 		Install: []string{filepath.Join(sourceOf(t, folder, module), "config", "crd", "bases")},
-	},
-		explore.SampleFile(filepath.Join(folder, "sample.yaml")),
-		explore.Budget(budget),
-	)
+	}, explore.Settings{SampleFile: filepath.Join(folder, "sample.yaml"), Budget: budget})
 }
 
 // simulateAgents does for the Pods of all namespaces, until the test ends, what the agent in each Pod of a

@@ -29,12 +29,13 @@ func TestPrometheusOperator(t *testing.T) {
 		Path:    compile(t, folder, module+"/cmd/operator"),
 		Args:    []string{"--namespaces={namespace}", "--web.listen-address=127.0.0.1:{port1}"},
 		Install: []string{filepath.Join(sourceOf(t, folder, module), "example", "prometheus-operator-crd")},
-	},
-		explore.SampleFile(filepath.Join(folder, "sample.yaml")),
-		explore.Budget(budget),
-		explore.Ignore("statefulsets.apps/* metadata.annotations.prometheus-operator-input-hash",
-			"the operator hashes metadata.generation, which counts the changes of the user"),
-	)
+	}, explore.Settings{
+		SampleFile: filepath.Join(folder, "sample.yaml"),
+		Budget:     budget,
+		Ignore: map[string]string{
+			"statefulsets.apps/* metadata.annotations.prometheus-operator-input-hash": "the operator hashes metadata.generation, which counts the changes of the user",
+		},
+	})
 }
 
 // budgetOf returns how long a test begins new runs, or skips it.

@@ -203,7 +203,7 @@ func TestLeadershipOfWebApp(t *testing.T) {
 	}
 	t.Parallel()
 	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp", Args: []string{"--leader-elect", "--lease-duration=15s"}},
-		explore.Only("leader", "crash"), explore.Budget(2*time.Minute))
+		explore.Settings{Only: []string{"leader", "crash"}, Budget: 2 * time.Minute})
 	for _, k := range leadership().finds {
 		if coverage.Kinds[string(k)].Done == 0 {
 			t.Errorf("no run with %s: %+v", k, coverage.Kinds[string(k)])

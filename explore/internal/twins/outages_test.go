@@ -27,7 +27,7 @@ func TestOutages(t *testing.T) {
 	}
 	t.Parallel()
 	cluster := yaretest.New(t)
-	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp"}, explore.Plane(cluster), explore.Only("plane", "restored"))
+	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp"}, explore.Settings{Plane: cluster, Only: []string{"plane", "restored"}})
 	for _, k := range []faults.Kind{faults.ServerKilled, faults.EtcdKilled, faults.EtcdPaused, faults.Restored} {
 		if count := coverage.Kinds[string(k)]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)

@@ -85,7 +85,8 @@ func clientOf(t *testing.T, kubeconfig string) *kube.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := kube.NewClient(config, kube.Timeout(10*time.Second))
+	config.Timeout = 10 * time.Second
+	client, err := kube.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}

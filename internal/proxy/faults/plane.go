@@ -36,7 +36,7 @@ const (
 )
 
 // noPlane is why faults of the control plane cannot happen.
-const noPlane = "the exploration may not stop components of this control plane; use --plane, or explore.Plane"
+const noPlane = "the exploration may not stop components of this control plane; use --plane, or explore.Settings.Plane"
 
 // plane is the family of faults that stop components.
 type plane struct{ unknown }

@@ -28,7 +28,7 @@ import (
 // server. The connections of this server to etcd are held back.
 func TestPastIsThatOfSlowServer(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(yaretest.KubeconfigVariable) != "" {
+	if os.Getenv("YARETEST_KUBECONFIG") != "" {
 		t.Skip("the test needs a control plane of its own")
 	}
 	control, err := plane.Start(t.Context(), plane.Options{Console: console.ForTests("faults")})

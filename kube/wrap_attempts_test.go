@@ -15,7 +15,7 @@ import (
 
 // A handler above the transport gets each attempt. Its own error ends the request, and does not hide
 // that an earlier attempt may have been carried out.
-func TestAboveTransport(t *testing.T) {
+func TestWrapAttempts(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("it is over")
 	var attempts, arrived atomic.Int32
@@ -37,7 +37,7 @@ func TestAboveTransport(t *testing.T) {
 			return next.Do(ctx, &counted)
 		})
 	}
-	c, err := NewClient(&Config{Host: server.URL}, AboveTransport(count))
+	c, err := NewClient(&Config{Host: server.URL, WrapAttempts: count})
 	if err != nil {
 		t.Fatal(err)
 	}
