@@ -60,7 +60,7 @@ var layers = map[string][]string{
 
 	"kube/wire": {"internal/ident", "internal/jsonscan", "kube/internal/kubejson"},
 	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "kube/internal/kubejson", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
-	"crd":       {"kube", "kube/wire"},
+	"crd":       {"kube", "kube/wire", "internal/ident"},
 	// It follows streams, and returns changes as bytes.
 	"internal/follow": {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"watch":           {"kube", "kube/wire", "internal/follow"},
@@ -81,7 +81,7 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "kube/wire", "controller"},
-	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
+	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident"},
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),

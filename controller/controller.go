@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -53,7 +54,7 @@ type definition struct {
 // [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c *kube.Client) (Action, error), options ...Option) *Controller[T] {
 	d := newDefinition(reconcile == nil, options)
-	d.goType = kube.TypeName(reflect.TypeFor[T]())
+	d.goType = ident.GoTypeName(reflect.TypeFor[T]())
 	d.functions.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
 		return reconcile(ctx, obj.(P), c)
 	}

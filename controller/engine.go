@@ -23,7 +23,7 @@ import (
 // lastWait is how long calls may take to return after their context has ended.
 const lastWait = 3 * time.Second
 
-// errWaiting is the error of [watch.WaitFor] in the functions of a controller's author.
+// errWaiting is the error of [watch.Until] in the functions of a controller's author.
 var errWaiting = errors.New("a controller must not wait, because other objects wait with it: return controller.RequeueAfter, or name the kind as a source, whose changes trigger the reconcile")
 
 // engine is a running controller. It makes the parts of the controller, and starts and ends them. Each

@@ -338,7 +338,7 @@ func TestWaitForInAReconcileIsAnError(t *testing.T) {
 		create(t, c, garden("eden"))
 		var waited atomic.Value
 		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-			_, err := watch.WaitFor(ctx, kube.Namespaced[Garden](c, g.Namespace), g.Name, func(*Garden) (bool, error) { return false, nil })
+			_, err := watch.Until(ctx, kube.Namespaced[Garden](c, g.Namespace), g.Name, func(*Garden) (bool, error) { return false, nil })
 			waited.Store(err)
 			return controller.Done(), nil
 		}))

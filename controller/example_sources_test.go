@@ -92,7 +92,7 @@ func ExampleOwnsByLabel() {
 	check(kube.Create(ctx, c, garden("eden")))
 	end := runController(c, gardens)
 	defer end()
-	check(watch.WaitFor(ctx, kube.Everywhere[Country](c), "eden", func(country *Country) (bool, error) { return country != nil, nil }))
+	check(watch.Until(ctx, kube.Everywhere[Country](c), "eden", func(country *Country) (bool, error) { return country != nil, nil }))
 	if err := c.Delete(ctx, garden("eden")); err != nil {
 		fmt.Println(err)
 	}

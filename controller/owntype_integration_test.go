@@ -34,7 +34,7 @@ func (o *Orchard) isGrown() bool { return o.Status.Grown == o.Spec.Trees }
 // The functions that require a Definition accept it when the program is compiled.
 var (
 	_ = crd.Of[Orchard]
-	_ = operator.Func[Orchard]
+	_ = operator.Watcher[Orchard]
 )
 
 // A type of its own works as an alias does: through crd, and in a controller of a real server.

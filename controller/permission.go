@@ -9,12 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
 // Permission is a permission of a part of a program, besides the permissions that follow from its type
-// and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
+// and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Watcher
 // and operator.Task. [Reads], [Writes] and [Allow] return one:
 //
 //	controller.New(reconcile,
@@ -78,7 +79,7 @@ func Allow(rule kube.PolicyRule) Permission {
 func newPermission(function string, zero kube.Object) Permission {
 	t := reflect.TypeOf(zero).Elem()
 	kind, err := kube.TypeOfObject(zero)
-	if err != nil && kube.StandsForAnyKind(t) {
+	if err != nil && ident.StandsForAnyKind(t) {
 		err = errors.New("the type stands for any kind: name the kind by the method Kind")
 	}
 	return Permission{access: kube.Access{Resource: kind.Resource}, function: function, goType: t, kindErr: err}
@@ -144,7 +145,7 @@ func (p Permission) Kind(r wire.Resource) Permission {
 	p.narrow("Kind")
 	switch {
 	case p.goType == nil:
-	case !kube.StandsForAnyKind(p.goType):
+	case !ident.StandsForAnyKind(p.goType):
 		p.reject(fmt.Errorf("the type has a kind of its own: leave Kind(%s) out", r))
 	case r.Plural == "":
 		p.reject(errors.New("the kind is not complete: the field Plural is empty"))
@@ -222,7 +223,7 @@ func (p Permission) call() string {
 	if p.goType == nil {
 		return p.function
 	}
-	return fmt.Sprintf("%s[%s]", p.function, kube.TypeName(p.goType))
+	return fmt.Sprintf("%s[%s]", p.function, ident.GoTypeName(p.goType))
 }
 
 // Needs returns the permission as a part of a program declares it, or an error with the mistakes in it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -95,7 +96,7 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOpt
 				return nil, fmt.Errorf("controller.Changed: %w", err)
 			case kind.Resource != w.kind.Resource, kind.Representation != w.kind.Representation && w.kind.Representation != wire.Full:
 				return nil, fmt.Errorf("a controller.Changed of %s is an option of a source of %s: give it a function of %s",
-					kube.TypeName(kind.Go), w.kind.Resource, kube.TypeName(w.kind.Go))
+					ident.GoTypeName(kind.Go), w.kind.Resource, ident.GoTypeName(w.kind.Go))
 			}
 			api := kube.APIOf[S, P](kube.NewClientFromHandler(nil), kind, "")
 			return func(c Change) bool { return acceptsObjects(*c.stored, api, f) }, nil

@@ -77,11 +77,6 @@ const (
 	OutcomePanic Outcome = "panic"
 )
 
-// Outcomes returns all outcomes.
-func Outcomes() []Outcome {
-	return []Outcome{OutcomeSuccess, OutcomeError, OutcomeConflict, OutcomeTerminal, OutcomePanic}
-}
-
 // Outcome returns how the reconcile ended.
 func (r Result) Outcome() Outcome {
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -28,7 +29,7 @@ func TestIfServedOnARealServer(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	shrubs := resourceOf[Shrub](t)
 	isDiscovered := func() (bool, error) {
-		resources, err := kube.Discover(t.Context(), c, schema.GroupVersion{Group: "shrubs.example.com", Version: "v1"})
+		resources, err := wire.Discover(t.Context(), c, schema.GroupVersion{Group: "shrubs.example.com", Version: "v1"})
 		for _, r := range resources {
 			if r == shrubs {
 				return true, err

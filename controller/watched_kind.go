@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -98,16 +99,16 @@ func (w *watchedKind) streams(c *kube.Client) ([]wire.Stream, error) {
 // typeOf returns the type of an object. named is the kind that the object stands for, or nil.
 func typeOf(obj kube.Object, named *wire.Resource) (kube.Type, error) {
 	t := reflect.TypeOf(obj).Elem()
-	isAnyKind := kube.StandsForAnyKind(t)
+	isAnyKind := ident.StandsForAnyKind(t)
 	switch {
 	case named == nil && isAnyKind:
 		return kube.Type{}, fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.Reconciled",
-			kube.TypeName(t))
+			ident.GoTypeName(t))
 	case named == nil:
 		return kube.TypeOfObject(obj)
 	case !isAnyKind:
 		return kube.Type{}, fmt.Errorf("controller.Kind names %s, and the Go type %s has a kind of its own: leave controller.Kind out, or use unstructured.Unstructured",
-			named, kube.TypeName(t))
+			named, ident.GoTypeName(t))
 	default:
 		return kube.TypeOfKind(obj, *named)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -87,7 +88,7 @@ func (b *builder) problem(err error) {
 
 // object returns the schema of the whole object.
 func (b *builder) object(t kube.Type) *Schema {
-	name := kube.TypeName(t.Go)
+	name := ident.GoTypeName(t.Go)
 	if _, unknown := custom(t.Go); unknown {
 		b.failf(name, "the type has a MarshalJSON or UnmarshalJSON of its own, perhaps of a struct that it embeds; the object around spec and status must be plain")
 		return &Schema{Type: typeObject}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -110,7 +111,7 @@ func find(root *Schema, path string) (s *Schema, plain bool) {
 func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	columns := b.columns
 	for _, d := range defined {
-		name := kube.TypeName(b.root) + ": its Definition's column " + fmt.Sprintf("%q", d.Name)
+		name := ident.GoTypeName(b.root) + ": its Definition's column " + fmt.Sprintf("%q", d.Name)
 		s, plain := find(root, d.JSONPath)
 		switch {
 		case d.Name == "":
@@ -138,7 +139,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	}
 	for i, c := range columns {
 		if slices.ContainsFunc(columns[:i], func(o Column) bool { return o.Name == c.Name }) {
-			b.failf(kube.TypeName(b.root), "two columns are called %s (%s)", c.Name, c.JSONPath)
+			b.failf(ident.GoTypeName(b.root), "two columns are called %s (%s)", c.Name, c.JSONPath)
 		}
 	}
 	if len(columns) > 0 && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == "Age" }) {
@@ -149,7 +150,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 }
 
 // scale returns the scale subresource. Its paths must name fields that a server can read.
-func (b *builder) scale(root *Schema, d kube.Scale) *Scale {
+func (b *builder) scale(root *Schema, d kube.ScalePaths) *Scale {
 	s := &Scale{SpecReplicasPath: d.SpecReplicas, StatusReplicasPath: d.StatusReplicas, LabelSelectorPath: d.Selector}
 	if s.SpecReplicasPath == "" {
 		s.SpecReplicasPath = ".spec.replicas"
@@ -158,7 +159,7 @@ func (b *builder) scale(root *Schema, d kube.Scale) *Scale {
 		s.StatusReplicasPath = ".status.replicas"
 	}
 	check := func(what, path, kind string, under ...string) {
-		name := kube.TypeName(b.root) + ": its Definition's Scale"
+		name := ident.GoTypeName(b.root) + ": its Definition's Scale"
 		if !slices.ContainsFunc(under, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
 			b.failf(name, "%s %q must begin with %s", what, path, strings.Join(under, " or "))
 			return

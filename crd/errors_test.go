@@ -327,11 +327,11 @@ func TestRefusedDefinitions(t *testing.T) {
 		{"label", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Labels: map[string]string{"a": "b c"}}, `Definition's label a="b c" is not valid`},
 		{"annotation", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Annotations: map[string]string{"a b": ""}}, `Definition's annotation a b="" is not valid`},
 		{"not served", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", NotServed: true}, "no version of things.example.com is served"},
-		{"scale without a field", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Scale: &kube.Scale{}}, ".spec.replicas names no field"},
+		{"scale without a field", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Scale: &kube.ScalePaths{}}, ".spec.replicas names no field"},
 		{"scale of a string", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
-			Scale: &kube.Scale{SpecReplicas: ".spec.name"}}, "must be of type integer"},
+			Scale: &kube.ScalePaths{SpecReplicas: ".spec.name"}}, "must be of type integer"},
 		{"scale selector", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
-			Scale: &kube.Scale{Selector: ".status.n"}}, "must be of type string"},
+			Scale: &kube.ScalePaths{Selector: ".status.n"}}, "must be of type string"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

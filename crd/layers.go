@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -120,7 +121,7 @@ func (b *builder) pathTag(at position) (t tag, ok bool) {
 }
 
 func (b *builder) pathTagName(path, text string) string {
-	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", kube.TypeName(b.root), path, text)
+	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", ident.GoTypeName(b.root), path, text)
 }
 
 // checkPaths records a problem for each tag whose path matches no field.

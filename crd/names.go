@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/yare-go/yare/kube"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
 // scope returns the scope of t, in the words of the API.
@@ -33,7 +35,7 @@ func mergeNames(types []kube.Type) (Names, []error) {
 	problems := checkGroup(first)
 	disagree := func(a, b kube.Type, what, one, other string) {
 		problems = append(problems, fmt.Errorf("%s and %s are versions of one kind %s, but differ in %s: %s and %s",
-			kube.TypeName(a.Go), kube.TypeName(b.Go), kind, what, one, other))
+			ident.GoTypeName(a.Go), ident.GoTypeName(b.Go), kind, what, one, other))
 	}
 	var short, categories kube.Type
 	for _, t := range types {
@@ -61,7 +63,7 @@ func mergeNames(types []kube.Type) (Names, []error) {
 			problems = append(problems, checkLabels(t, "category", own)...)
 		}
 		if len(t.Definition.Deprecated) > 256 {
-			problems = append(problems, fmt.Errorf("%s: the warning in Deprecated has more than 256 bytes", kube.TypeName(t.Go)))
+			problems = append(problems, fmt.Errorf("%s: the warning in Deprecated has more than 256 bytes", ident.GoTypeName(t.Go)))
 		}
 	}
 	return names, problems
@@ -78,9 +80,9 @@ func mergeMetadata(types []kube.Type, fail func(error)) (labels, annotations map
 			value := from[key]
 			wrong := append(validation.IsQualifiedName(strings.ToLower(key)), check(value)...)
 			if old, taken := (*into)[key]; len(wrong) > 0 {
-				fail(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s", kube.TypeName(t.Go), what, key, value, wrong[0]))
+				fail(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s", ident.GoTypeName(t.Go), what, key, value, wrong[0]))
 			} else if taken && old != value {
-				fail(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind", kube.TypeName(t.Go), what, key, value, old))
+				fail(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind", ident.GoTypeName(t.Go), what, key, value, old))
 			}
 			if *into == nil {
 				*into = map[string]string{}
@@ -106,12 +108,12 @@ func checkGroup(t kube.Type) []error {
 	group := t.Resource.Group
 	switch {
 	case !strings.Contains(group, "."):
-		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com", kube.TypeName(t.Go), group)}
+		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com", ident.GoTypeName(t.Go), group)}
 	case isCommunityGroup(group):
 		if t.Definition.Foreign || t.Definition.Annotations[approvalAnnotation] != "" {
 			return nil
 		}
-		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community: choose one below a domain of your own, set Foreign in the Definition if another project defines the kind, or add the annotation %s", kube.TypeName(t.Go), group, approvalAnnotation)}
+		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community: choose one below a domain of your own, set Foreign in the Definition if another project defines the kind, or add the annotation %s", ident.GoTypeName(t.Go), group, approvalAnnotation)}
 	}
 	return nil
 }
@@ -120,7 +122,7 @@ func checkGroup(t kube.Type) []error {
 func checkLabels(t kube.Type, what string, names []string) (problems []error) {
 	for _, name := range names {
 		if wrong := validation.IsDNS1035Label(name); len(wrong) > 0 {
-			problems = append(problems, fmt.Errorf("%s: the Definition's %s %q is not valid: %s", kube.TypeName(t.Go), what, name, wrong[0]))
+			problems = append(problems, fmt.Errorf("%s: the Definition's %s %q is not valid: %s", ident.GoTypeName(t.Go), what, name, wrong[0]))
 		}
 	}
 	return problems

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/yare-go/yare/kube"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
 // Of returns the CustomResourceDefinition of T, with T's version as its only one. The error
@@ -44,7 +46,7 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	for _, t := range types {
 		if t.Definition == nil {
 			problems = append(problems, fmt.Errorf("%s has no Definition: its resource %s is the server's own and needs no CustomResourceDefinition",
-				kube.TypeName(t.Go), t.Resource))
+				ident.GoTypeName(t.Go), t.Resource))
 			continue
 		}
 		gk := t.Resource.GroupKind()
@@ -66,7 +68,7 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 		}
 		if other, taken := owner[c.Metadata.Name]; taken {
 			problems = append(problems, fmt.Errorf("%s is the name of both kind %s (%s) and kind %s (%s): give one of them another Plural",
-				c.Metadata.Name, other.Resource.Kind, kube.TypeName(other.Go), c.Spec.Names.Kind, kube.TypeName(versions[0].Go)))
+				c.Metadata.Name, other.Resource.Kind, ident.GoTypeName(other.Go), c.Spec.Names.Kind, ident.GoTypeName(versions[0].Go)))
 			continue
 		}
 		owner[c.Metadata.Name] = versions[0]
@@ -109,12 +111,12 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		}
 		if i > 0 && types[i-1].Resource.Version == t.Resource.Version {
 			problems = append(problems, fmt.Errorf("%s and %s are both version %s of %s",
-				kube.TypeName(types[i-1].Go), kube.TypeName(t.Go), t.Resource.Version, c.Metadata.Name))
+				ident.GoTypeName(types[i-1].Go), ident.GoTypeName(t.Go), t.Resource.Version, c.Metadata.Name))
 		}
 		if t.Definition.Storage {
 			if storage >= 0 {
 				problems = append(problems, fmt.Errorf("%s and %s both set Storage: objects of %s are stored in one version only",
-					kube.TypeName(types[storage].Go), kube.TypeName(t.Go), c.Metadata.Name))
+					ident.GoTypeName(types[storage].Go), ident.GoTypeName(t.Go), c.Metadata.Name))
 			}
 			storage = i
 		}
@@ -125,7 +127,7 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		c.Spec.Versions = append(c.Spec.Versions, v)
 	}
 	if served < 0 {
-		problems = append(problems, fmt.Errorf("%s: no version of %s is served: leave NotServed out of a Definition", kube.TypeName(first.Go), c.Metadata.Name))
+		problems = append(problems, fmt.Errorf("%s: no version of %s is served: leave NotServed out of a Definition", ident.GoTypeName(first.Go), c.Metadata.Name))
 	}
 	if storage < 0 {
 		storage = max(served, 0)
@@ -141,7 +143,7 @@ func newVersion(t kube.Type) (Version, error) {
 	root := b.object(t)
 	if len(b.problems) == 0 { // fields with problems have no schema, and neither have those within
 		b.checkPaths(root)
-		b.sources.checkUse(kube.TypeName(t.Go))
+		b.sources.checkUse(ident.GoTypeName(t.Go))
 	}
 	v := Version{
 		Name:               t.Resource.Version,

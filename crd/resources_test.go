@@ -3,11 +3,12 @@ package crd_test
 import (
 	"embed"
 
-	"github.com/yare-go/yare/kube"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/yare-go/yare/kube"
 )
 
 //go:embed resources_test.go
@@ -88,7 +89,7 @@ func (WebAppSpec) Definition() kube.Definition {
 	return kube.Definition{
 		Group: "example.com", Version: "v1", Kind: "WebApp",
 		ShortNames: []string{"wa"}, Categories: []string{"all"},
-		Scale:  &kube.Scale{StatusReplicas: ".status.availableReplicas"},
+		Scale:  &kube.ScalePaths{StatusReplicas: ".status.availableReplicas"},
 		Labels: map[string]string{"team": "web"}, Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 		Columns: []kube.Column{{Name: "Why", JSONPath: `.status.conditions[?(@.type=="Ready")].reason`, Wide: true}},
 		Source:  source,

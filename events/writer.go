@@ -96,7 +96,7 @@ func (w *writer) write(ctx context.Context, s *series) {
 		w.table.update(func(*Stats) { s.recordGone() })
 	case ctx.Err() != nil:
 		// The program ends: flush tries once more.
-	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.IsUnauthorized(err):
+	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.HasReason(err, metav1.StatusReasonUnauthorized):
 		w.pause = min(max(2*w.pause, firstPause), longestPause)
 		w.pausedUntil = now.Add(w.pause)
 		if isAnswered && failed.RetryDelay() > w.pause {

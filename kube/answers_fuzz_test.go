@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -45,7 +47,8 @@ func checkClasses(t *testing.T, err error, code int) {
 		t.Errorf("%v: the wait is %s", err, d)
 	}
 	classes := 0
-	for _, is := range []func(error) bool{IsNotFound, IsNoResource, IsAlreadyExists, IsConflict, IsInvalid, IsBadRequest, IsForbidden, IsUnauthorized, IsGone, IsTooManyRequests} {
+	for _, is := range []func(error) bool{IsNotFound, IsNoResource, IsAlreadyExists, IsConflict, IsInvalid, IsForbidden, IsTooManyRequests,
+		hasReason(metav1.StatusReasonBadRequest), hasReason(metav1.StatusReasonUnauthorized), hasReason(metav1.StatusReasonGone)} {
 		if is(err) {
 			classes++
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -97,7 +98,7 @@ func (a API[T]) Client() *Client { return a.client }
 // nothing but their status. A type without a status is an error of the view: see [API.Err].
 func (a API[T]) Status() API[T] {
 	if a.target.err == nil && !a.target.hasStatus {
-		a.target.err = fmt.Errorf("%s (%s) have no status", a.target.resource, TypeName(reflect.TypeFor[T]()))
+		a.target.err = fmt.Errorf("%s (%s) have no status", a.target.resource, ident.GoTypeName(reflect.TypeFor[T]()))
 	}
 	a.target.subresource = "status"
 	return a
@@ -144,7 +145,7 @@ func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name s
 
 // List reads all objects that match. Objects that do not fit T are left out, and the error
 // has a [*wire.DecodeError] for each of them. If the list becomes too old between two pages (see
-// [IsGone]), List begins again, at most twice.
+// [HasReason]), List begins again, at most twice.
 func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	// A list of several pages can become too old between two of them.
 	for attempt := 1; ; attempt++ {
@@ -160,7 +161,7 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 				all = append(all, t)
 			}
 		}
-		if IsGone(failed) && attempt < 3 {
+		if HasReason(failed, metav1.StatusReasonGone) && attempt < 3 {
 			continue
 		}
 		if failed != nil {
@@ -179,7 +180,7 @@ func List[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace string
 // Each lists all objects that match, one decoded object at a time, and holds one page of the
 // list in memory. An object that does not fit T comes as a [*wire.DecodeError], and the sequence
 // goes on. Any other error ends the sequence, such as the error of a list that has become too old
-// between two pages: see [IsGone].
+// between two pages: see [HasReason].
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for item, err := range listItems(ctx, a.client, a.target, selectors) {
@@ -226,7 +227,7 @@ func (a API[T]) Logs(ctx context.Context, name string, options LogOptions) (io.R
 }
 
 // GetScale reads the scale subresource of the object of that name.
-func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
+func (a API[T]) GetScale(ctx context.Context, name string) (*Scale, error) {
 	return getScale(ctx, a.client, a.target, name)
 }
 

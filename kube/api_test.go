@@ -124,7 +124,7 @@ func TestListGivesUpOnWhatIsAlwaysTooOld(t *testing.T) {
 	t.Parallel()
 	first := answer(page("next", item("a")))
 	pods, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, first, expired, first, expired, first, expired))).List(t.Context())
-	if !IsGone(err) || pods != nil {
+	if !HasReason(err, metav1.StatusReasonGone) || pods != nil {
 		t.Errorf("got %v: %v", pods, err)
 	}
 }
@@ -139,7 +139,7 @@ func TestEachReportsThatItIsTooOld(t *testing.T) {
 			names = append(names, pod.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"a"}, names); diff != "" || !IsGone(last) {
+	if diff := cmp.Diff([]string{"a"}, names); diff != "" || !HasReason(last, metav1.StatusReasonGone) {
 		t.Errorf("%s%v", diff, last)
 	}
 }

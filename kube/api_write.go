@@ -211,7 +211,7 @@ func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options .
 }
 
 // SetScale sets the wanted number of replicas, and returns what the server stored.
-func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
+func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Scale, error) {
 	return setScale(ctx, a.client, a.target, name, replicas, options)
 }
 

@@ -179,7 +179,7 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 	t.subresource = "status"
 	switch err := t.requireName(wire.VerbPatch, obj.GetName()); {
 	case !t.hasStatus:
-		return fmt.Errorf("apply the status of %s: %s has none", t.resource, TypeName(reflect.TypeOf(obj).Elem()))
+		return fmt.Errorf("apply the status of %s: %s has none", t.resource, ident.GoTypeName(reflect.TypeOf(obj).Elem()))
 	case err != nil:
 		return err
 	case obj.GetUID() == "":
@@ -208,7 +208,7 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 // discovery finds the resource.
 func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (target, error) {
 	t := reflect.TypeOf(obj)
-	if t == nil || t.Kind() != reflect.Pointer || !StandsForAnyKind(t.Elem()) {
+	if t == nil || t.Kind() != reflect.Pointer || !ident.StandsForAnyKind(t.Elem()) {
 		kind, err := typeOfObject(verb, obj)
 		return kind.target(err), err
 	}
@@ -229,7 +229,7 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 // checkKind returns err. If err reports that something does not exist, the next write of an object of any kind asks
 // discovery for its resource.
 func (c *Client) checkKind(obj Object, err error) error {
-	if err != nil && (IsNotFound(err) || IsNoResource(err)) && StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
+	if err != nil && (IsNotFound(err) || IsNoResource(err)) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
 		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())
 	}
 	return err

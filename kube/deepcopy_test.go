@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // vessel is a type of its own, with methods.
@@ -38,7 +40,7 @@ func TestOwnTypeOfACustomResource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own.Resource != alias.Resource || !own.HasStatus() || own.Definition == nil || TypeName(own.Go) != "kube.vessel" {
+	if own.Resource != alias.Resource || !own.HasStatus() || own.Definition == nil || ident.GoTypeName(own.Go) != "kube.vessel" {
 		t.Errorf("the type is %+v, that of the alias %+v", own, alias)
 	}
 	v := &vessel{ObjectMeta: named("ns", "v"), Spec: gadgetSpec{Size: 11}, Status: gadgetStatus{Ready: true}}

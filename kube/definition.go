@@ -69,7 +69,7 @@ type Definition struct {
 	Tags map[string]string
 
 	// Scale, if it is set, gives the resource a scale subresource.
-	Scale *Scale
+	Scale *ScalePaths
 
 	// Source holds the Go files, embedded, in which the types are declared: their doc comments become the
 	// descriptions. A program cannot see its own comments, so without Source there are no descriptions.
@@ -121,8 +121,8 @@ type Rule struct {
 	Message string
 }
 
-// Scale names the values of the scale subresource, as JSON paths under .spec and .status.
-type Scale struct {
+// ScalePaths names the values of the scale subresource, as JSON paths under .spec and .status.
+type ScalePaths struct {
 	// SpecReplicas is the path of the wanted number. Default: .spec.replicas.
 	SpecReplicas string
 	// StatusReplicas is the path of the observed number. Default: .status.replicas.

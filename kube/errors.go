@@ -16,18 +16,53 @@ func AsError(err error) (*wire.Error, bool) {
 	return errors.AsType[*wire.Error](err)
 }
 
-func hasReason(err error, code int, reasons ...metav1.StatusReason) bool {
+// HasReason reports whether the server refused a request for a reason, such as metav1.StatusReasonUnauthorized. The
+// functions below it name the reasons that most programs meet. An answer without a reason has that of its HTTP status.
+// StatusReasonGone includes StatusReasonExpired: a resource version or a continue token is too old to go on from. It
+// does not concern objects that were deleted: see [IsNotFound].
+func HasReason(err error, reason metav1.StatusReason) bool {
 	e, ok := AsError(err)
 	if !ok || e.Code == 0 {
 		return false
 	}
-	return slices.Contains(reasons, e.Answer.Reason) || e.Answer.Reason == "" && e.Code == code
+	switch got := e.Answer.Reason; got {
+	case "":
+		return reason == reasonOfCode(e.Code)
+	case metav1.StatusReasonExpired:
+		return reason == got || reason == metav1.StatusReasonGone
+	default:
+		return reason == got
+	}
+}
+
+// reasonOfCode returns the reason that an HTTP status stands for.
+func reasonOfCode(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusBadRequest:
+		return metav1.StatusReasonBadRequest
+	case http.StatusUnauthorized:
+		return metav1.StatusReasonUnauthorized
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusNotFound:
+		return metav1.StatusReasonNotFound
+	case http.StatusConflict:
+		return metav1.StatusReasonConflict
+	case http.StatusGone:
+		return metav1.StatusReasonGone
+	case http.StatusUnprocessableEntity:
+		return metav1.StatusReasonInvalid
+	case http.StatusTooManyRequests:
+		return metav1.StatusReasonTooManyRequests
+	default:
+		return metav1.StatusReasonUnknown
+	}
 }
 
 // IsNotFound reports whether the server serves the resource and has no such object. A resource
 // that the server does not serve is not included: see [IsNoResource].
 func IsNotFound(err error) bool {
-	return hasReason(err, http.StatusNotFound, metav1.StatusReasonNotFound) && !IsNoResource(err)
+	return HasReason(err, metav1.StatusReasonNotFound) && !IsNoResource(err)
 }
 
 // IgnoreNotFound returns nil if err reports that the object is gone, and err otherwise. The object is
@@ -47,13 +82,13 @@ func IsNoResource(err error) bool {
 }
 
 // IsAlreadyExists reports whether a create failed because an object of that name exists.
-func IsAlreadyExists(err error) bool { return hasReason(err, 0, metav1.StatusReasonAlreadyExists) }
+func IsAlreadyExists(err error) bool { return HasReason(err, metav1.StatusReasonAlreadyExists) }
 
 // IsConflict reports whether a write failed because the object has changed since it was read,
 // because a precondition names another object, or because another field manager owns a field. See
 // [IsUIDConflict] and [IsApplyConflict].
 func IsConflict(err error) bool {
-	return hasReason(err, http.StatusConflict, metav1.StatusReasonConflict)
+	return HasReason(err, metav1.StatusReasonConflict)
 }
 
 // IsApplyConflict reports whether an apply with [NoForce] failed because other field managers
@@ -96,33 +131,17 @@ func hasCause(err error, cause metav1.CauseType) bool {
 // IsInvalid reports whether the server found the object, or a JSON patch, to be wrong. The
 // causes in the error's Answer name the fields.
 func IsInvalid(err error) bool {
-	return hasReason(err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
-}
-
-// IsBadRequest reports whether the server did not understand the request.
-func IsBadRequest(err error) bool {
-	return hasReason(err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+	return HasReason(err, metav1.StatusReasonInvalid)
 }
 
 // IsForbidden reports whether the server forbids the request (403).
 func IsForbidden(err error) bool {
-	return hasReason(err, http.StatusForbidden, metav1.StatusReasonForbidden)
-}
-
-// IsUnauthorized reports whether the server does not accept the credentials.
-func IsUnauthorized(err error) bool {
-	return hasReason(err, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
-}
-
-// IsGone reports whether a resourceVersion or a continue token is too old to go on from. It
-// does not concern objects that were deleted: see [IsNotFound].
-func IsGone(err error) bool {
-	return hasReason(err, http.StatusGone, metav1.StatusReasonExpired, metav1.StatusReasonGone)
+	return HasReason(err, metav1.StatusReasonForbidden)
 }
 
 // IsTooManyRequests reports whether the server, or a disruption budget, asks to wait.
 func IsTooManyRequests(err error) bool {
-	return hasReason(err, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	return HasReason(err, metav1.StatusReasonTooManyRequests)
 }
 
 // IsUnknown reports whether a write may have been carried out although it failed: the

@@ -36,7 +36,7 @@ func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersio
 	if ok {
 		return r, nil
 	}
-	resources, err := Discover(ctx, c, kind.GroupVersion())
+	resources, err := wire.Discover(ctx, c, kind.GroupVersion())
 	if err != nil {
 		return wire.Resource{}, err
 	}

@@ -256,7 +256,7 @@ func TestCustomResourceOnTheServer(t *testing.T) {
 	loose := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "loose"}, "spec": map[string]any{"name": "l", "rig": map[string]any{}, "unknown": int64(1)},
 	}}
-	if _, err := dynamic.Create(ctx, loose, kube.Strict()); !kube.IsBadRequest(err) {
+	if _, err := dynamic.Create(ctx, loose, kube.Strict()); !kube.HasReason(err, metav1.StatusReasonBadRequest) {
 		t.Errorf("an unknown field was taken: %v", err)
 	}
 	created := must(dynamic.Create(ctx, loose))(t)
@@ -347,7 +347,7 @@ func TestErrorsOfTheRealServer(t *testing.T) {
 	config.BearerToken, config.BearerTokenFile, config.Username, config.Password = "wrong", "", "", ""
 	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
 	stranger := must(kube.NewClient(config))(t)
-	if _, err := kube.Get[corev1.Namespace](ctx, stranger, "", namespace); !kube.IsUnauthorized(err) {
+	if _, err := kube.Get[corev1.Namespace](ctx, stranger, "", namespace); !kube.HasReason(err, metav1.StatusReasonUnauthorized) {
 		t.Errorf("a wrong token: %v", err)
 	}
 	config = cluster.Config()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -38,14 +39,14 @@ type Projected interface {
 func projectionOf(t reflect.Type, p Projected) (Type, error) {
 	r, err := p.Projection()
 	if err != nil {
-		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
+		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", ident.GoTypeName(t), err)
 	}
 	if err := checkResource(r); err != nil {
-		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
+		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", ident.GoTypeName(t), err)
 	}
 	fields, err := projection.Of(t)
 	if err != nil {
-		return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
+		return Type{}, fmt.Errorf("%s: %w", ident.GoTypeName(t), err)
 	}
 	return Type{Resource: r, Go: t, Representation: wire.Projection(fields.String())}, nil
 }

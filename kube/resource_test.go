@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -187,8 +188,8 @@ func TestNames(t *testing.T) {
 		r.String(): "deployments.apps",
 		wire.Ref{Resource: r, Namespace: "ns", Name: "d"}.String():               `deployments.apps "ns/d"`,
 		wire.Ref{Resource: r, Name: "d"}.String():                                `deployments.apps "d"`,
-		TypeName(reflect.TypeFor[gadget]()):                                      "the custom resource of kube.gadgetSpec",
-		TypeName(reflect.TypeFor[corev1.Pod]()):                                  "v1.Pod",
+		ident.GoTypeName(reflect.TypeFor[gadget]()):                              "the custom resource of kube.gadgetSpec",
+		ident.GoTypeName(reflect.TypeFor[corev1.Pod]()):                          "v1.Pod",
 		wire.Stream{Resource: r, Namespace: "ns", LabelSelector: "a=b"}.String(): `deployments.apps in namespace "ns" with "a=b"`,
 	} {
 		if got != want {

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Replicas is the scale subresource: the wanted and the observed number of replicas.
-type Replicas struct {
+// Scale is the scale subresource: the wanted and the observed number of replicas.
+type Scale struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Spec              struct {
@@ -23,7 +23,7 @@ type Replicas struct {
 }
 
 // getScale reads the scale of an object of t.
-func getScale(ctx context.Context, h wire.Handler, t target, name string) (*Replicas, error) {
+func getScale(ctx context.Context, h wire.Handler, t target, name string) (*Scale, error) {
 	if err := t.requireName(wire.VerbGet, name); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func getScale(ctx context.Context, h wire.Handler, t target, name string) (*Repl
 }
 
 // setScale sets the wanted number of replicas of an object of t.
-func setScale(ctx context.Context, c *Client, t target, name string, replicas int32, options []WriteOption) (*Replicas, error) {
+func setScale(ctx context.Context, c *Client, t target, name string, replicas int32, options []WriteOption) (*Scale, error) {
 	if err := t.requireName(wire.VerbPatch, name); err != nil {
 		return nil, err
 	}
@@ -44,12 +44,12 @@ func setScale(ctx context.Context, c *Client, t target, name string, replicas in
 }
 
 // doScale sends a request about a scale, and decodes the answer.
-func doScale(ctx context.Context, h wire.Handler, r *wire.Request) (*Replicas, error) {
+func doScale(ctx context.Context, h wire.Handler, r *wire.Request) (*Scale, error) {
 	response, err := h.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	s := &Replicas{}
+	s := &Scale{}
 	if err := Unmarshal(response.Body, s); err != nil {
 		return nil, &wire.DecodeError{Ref: r.Ref(), Err: err}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -42,7 +43,7 @@ func TestWatch(t *testing.T) {
 		switch _, bad := errors.AsType[*wire.DecodeError](err); {
 		case bad:
 			got = append(got, event.Type+" does not fit")
-		case IsGone(err):
+		case HasReason(err, metav1.StatusReasonGone):
 			got = append(got, event.Type+" gone")
 		case err != nil:
 			t.Error(err)
@@ -100,8 +101,8 @@ func TestStatusErrorWithoutCode(t *testing.T) {
 		`7`:    false,
 	} {
 		err := wire.Stream{Resource: podResource}.StatusError([]byte(status))
-		if IsGone(err) != gone {
-			t.Errorf("%s: IsGone is %t: %v", status, !gone, err)
+		if HasReason(err, metav1.StatusReasonGone) != gone {
+			t.Errorf("%s: it is gone: %t: %v", status, !gone, err)
 		}
 		wantError(t, err, "watch pods")
 	}

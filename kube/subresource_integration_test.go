@@ -56,7 +56,7 @@ func TestSubresourcesOfTheRealServer(t *testing.T) {
 	if text := string(must(io.ReadAll(log))(t)); !strings.Contains(text, "web is simulated") {
 		t.Errorf("the log of the simulated Pod is %q", text)
 	}
-	if _, err := pods.Logs(ctx, "web", kube.LogOptions{Container: "none"}); !kube.IsBadRequest(err) {
+	if _, err := pods.Logs(ctx, "web", kube.LogOptions{Container: "none"}); !kube.HasReason(err, metav1.StatusReasonBadRequest) {
 		t.Errorf("the log of a container that does not exist: %v", err)
 	}
 

@@ -27,8 +27,8 @@ func TestErrorPredicates(t *testing.T) {
 	}
 	is := map[string]func(error) bool{
 		"NotFound": IsNotFound, "NoResource": IsNoResource, "AlreadyExists": IsAlreadyExists, "Conflict": IsConflict,
-		"ApplyConflict": IsApplyConflict, "Invalid": IsInvalid, "BadRequest": IsBadRequest, "Forbidden": IsForbidden,
-		"Unauthorized": IsUnauthorized, "Gone": IsGone, "TooManyRequests": IsTooManyRequests, "Unknown": IsUnknown,
+		"ApplyConflict": IsApplyConflict, "Invalid": IsInvalid, "BadRequest": hasReason(metav1.StatusReasonBadRequest), "Forbidden": IsForbidden,
+		"Unauthorized": hasReason(metav1.StatusReasonUnauthorized), "Gone": hasReason(metav1.StatusReasonGone), "TooManyRequests": IsTooManyRequests, "Unknown": IsUnknown,
 		"Unreachable": IsUnreachable,
 		// Users of apimachinery call these functions.
 		"api NotFound": apierrors.IsNotFound, "api AlreadyExists": apierrors.IsAlreadyExists, "api Conflict": apierrors.IsConflict,

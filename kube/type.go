@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -52,8 +53,8 @@ func TypeOfObject(obj Object) (Type, error) {
 // one kind, or if r lacks its version, kind or plural.
 func TypeOfKind(obj Object, r wire.Resource) (Type, error) {
 	t := reflect.TypeOf(obj).Elem()
-	if !StandsForAnyKind(t) {
-		return Type{}, fmt.Errorf("%s is not a type for any kind, so it takes no resource such as %s", TypeName(t), r)
+	if !ident.StandsForAnyKind(t) {
+		return Type{}, fmt.Errorf("%s is not a type for any kind, so it takes no resource such as %s", ident.GoTypeName(t), r)
 	}
 	kind := Type{Resource: r, Go: t}
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
@@ -61,16 +62,6 @@ func TypeOfKind(obj Object, r wire.Resource) (Type, error) {
 	}
 	return kind, checkResource(r)
 }
-
-// StandsForAnyKind reports whether a Go type stands for objects of any kind: it is
-// unstructured.Unstructured or metav1.PartialObjectMetadata.
-func StandsForAnyKind(t reflect.Type) bool {
-	// Naming Unstructured here would link it into every program.
-	return t == reflect.TypeFor[metav1.PartialObjectMetadata]() ||
-		t.PkgPath() == unstructuredPackage && t.Name() == "Unstructured"
-}
-
-const unstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // HasStatus reports whether the type has a status that is not [None].
 func (t Type) HasStatus() bool {
@@ -89,14 +80,14 @@ func (t Type) checkGoType(want reflect.Type) error {
 	if t.Go == want {
 		return nil
 	}
-	return fmt.Errorf("%s is not the type of %s, but of %v", t.Resource, TypeName(want), t.Go)
+	return fmt.Errorf("%s is not the type of %s, but of %v", t.Resource, ident.GoTypeName(want), t.Go)
 }
 
 // target returns the target of the objects of t, without a namespace. err is what is wrong with t, or nil.
 func (t Type) target(err error) target {
 	to := target{resource: t.Resource, representation: t.Representation, err: err}
 	if err == nil {
-		isAnyKind := StandsForAnyKind(t.Go)
+		isAnyKind := ident.StandsForAnyKind(t.Go)
 		to.hasStatus = isAnyKind && t.Representation == wire.Full || t.HasStatus()
 		to.hasStatusSubresource = to.hasStatus && !isAnyKind && (t.Definition == nil || !t.Definition.Foreign)
 	}
@@ -123,11 +114,11 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 			err = checkEmbedding(t)
 		}
 		if err != nil {
-			return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
+			return Type{}, fmt.Errorf("%s: %w", ident.GoTypeName(t), err)
 		}
 		r, err := definition.Resource()
 		if err != nil {
-			return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
+			return Type{}, fmt.Errorf("%s: %w", ident.GoTypeName(t), err)
 		}
 		return Type{Resource: r, Definition: &definition, Go: t}, nil
 	}
@@ -135,16 +126,16 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 		if r, ok := builtinResource(pkg, t.Name()); ok {
 			return Type{Resource: r, Go: t}, nil
 		}
-		return Type{}, fmt.Errorf("%s: an API server does not serve this type as a resource of its own", TypeName(t))
+		return Type{}, fmt.Errorf("%s: an API server does not serve this type as a resource of its own", ident.GoTypeName(t))
 	}
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Metadata and name the resource", TypeName(t))
+		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Metadata and name the resource", ident.GoTypeName(t))
 	}
-	if t.PkgPath() == unstructuredPackage {
-		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Dynamic and name the resource", TypeName(t))
+	if t.PkgPath() == ident.UnstructuredPackage {
+		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Dynamic and name the resource", ident.GoTypeName(t))
 	}
 	return Type{}, fmt.Errorf("the resource of %s is not known: wrap it, as in type %s struct{ %s }, and give that a Definition method",
-		TypeName(t), t.Name(), TypeName(t))
+		ident.GoTypeName(t), t.Name(), ident.GoTypeName(t))
 }
 
 // checkEmbedding returns an error if t embeds a custom resource and has other JSON fields.
@@ -190,16 +181,4 @@ func definitionOf(d Defined) (definition Definition, err error) {
 		}
 	}()
 	return d.Definition(), nil
-}
-
-// TypeName returns the name of a Go type as its user knows it. A custom resource is named
-// after its spec.
-func TypeName(t reflect.Type) string {
-	name := t.String()
-	if strings.HasPrefix(name, "kube.CustomResource[") {
-		if spec, ok := t.FieldByName("Spec"); ok {
-			return "the custom resource of " + spec.Type.String()
-		}
-	}
-	return name
 }

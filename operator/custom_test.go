@@ -17,7 +17,7 @@ import (
 )
 
 // idleParts returns the parts of a program that does nothing.
-func idleParts() ([]Part, error) { return []Part{Func[gadget](idle)}, nil }
+func idleParts() ([]Part, error) { return []Part{Watcher[gadget](idle)}, nil }
 
 // The parts are made after the flags have been parsed, for crd too.
 func TestOwnFlags(t *testing.T) {
@@ -100,7 +100,7 @@ func TestOwnConfig(t *testing.T) {
 	var server answers
 	p := Program{
 		Parts: func() ([]Part, error) {
-			return []Part{Func[gadget](func(ctx context.Context, c *kube.Client) error {
+			return []Part{Watcher[gadget](func(ctx context.Context, c *kube.Client) error {
 				if _, err := kube.Get[gadget](ctx, c, "default", "one"); !kube.IsNoResource(err) {
 					return fmt.Errorf("unexpected: %w", err)
 				}
@@ -131,7 +131,7 @@ func TestOwnLog(t *testing.T) {
 	p := Program{
 		Log: slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}),
 		Parts: func() ([]Part, error) {
-			return []Part{Func[gadget](func(ctx context.Context, c *kube.Client) error {
+			return []Part{Watcher[gadget](func(ctx context.Context, c *kube.Client) error {
 				_, err := kube.Get[gadget](ctx, c, "default", "one")
 				return err
 			})}, nil
@@ -177,7 +177,7 @@ func serveOwn(t *testing.T, log io.Writer, handlers func(*controller.Runtime) ma
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	env := environment{log: slog.New(slog.NewTextHandler(log, nil)), listeners: listeners{pages: listener}, handlers: handlers, metrics: metrics}
-	go func() { ended <- runParts(ctx, noServer(), env, []Part{Func[gadget](idle)}) }()
+	go func() { ended <- runParts(ctx, noServer(), env, []Part{Watcher[gadget](idle)}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -265,7 +265,7 @@ func TestHandlersWithoutListener(t *testing.T) {
 			return map[string]http.Handler{"/": http.NotFoundHandler()}
 		},
 	}
-	done := Func[gadget](func(context.Context, *kube.Client) error { return nil })
+	done := Watcher[gadget](func(context.Context, *kube.Client) error { return nil })
 	if err := runParts(t.Context(), noServer(), env, []Part{done}); err != nil || !strings.Contains(log.String(), "give --listen") {
 		t.Errorf("%v, logged %s", err, log.String())
 	}
@@ -279,7 +279,7 @@ func TestBeforeRun(t *testing.T) {
 	p := Program{
 		Flags: func(flags *flag.FlagSet) { flags.StringVar(&bucket, "bucket", "", "where backups go") },
 		Parts: func() ([]Part, error) {
-			return []Part{Func[gadget](idle), Task("start", func(context.Context, *controller.Runtime) error {
+			return []Part{Watcher[gadget](idle), Task("start", func(context.Context, *controller.Runtime) error {
 				if starts++; calls != 1 {
 					t.Errorf("a part starts after %d calls", calls)
 				}

@@ -2,7 +2,7 @@
 // configuration, signals, logs, health, metrics and subcommands. [Main] is a whole main
 // function:
 //
-//	func main() { operator.Main(operator.Func[Book](run)) }
+//	func main() { operator.Main(operator.Watcher[Book](run)) }
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //

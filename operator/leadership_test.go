@@ -433,7 +433,7 @@ func TestLeaseDuration(t *testing.T) {
 		"--leader-elect --lease-name A":          "-lease-name",
 		"--leader-elect --lease-namespace a.b":   "-lease-namespace",
 	} {
-		status, _, stderr := call(strings.Fields(args), Func[gadget](idle))
+		status, _, stderr := call(strings.Fields(args), Watcher[gadget](idle))
 		if status != statusUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, %s", args, status, stderr)
 		}
@@ -533,7 +533,7 @@ func writeForever(ctx context.Context, c *kube.Client, namespace, name, replica 
 func TestPermissionsOfTheLeaderElection(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{"permissions": false, "permissions --leader-elect": true} {
-		status, stdout, stderr := call(strings.Fields(args), Func[gadget](idle))
+		status, stdout, stderr := call(strings.Fields(args), Watcher[gadget](idle))
 		if has := strings.Contains(stdout, "leases"); status != 0 || has != want {
 			t.Errorf("%s: status %d, %s\n%s", args, status, stderr, stdout)
 		}

@@ -258,7 +258,7 @@ func TestAddressesThatCannotBeListenedOn(t *testing.T) {
 	t.Parallel()
 	taken := anywhere(t)
 	defer taken.Close()
-	part := Func[gadget](func(context.Context, *kube.Client) error { t.Error("it was started"); return nil })
+	part := Watcher[gadget](func(context.Context, *kube.Client) error { t.Error("it was started"); return nil })
 	status, _, stderr := call([]string{"--kubeconfig", nowhere(t), "--listen", taken.Addr().String()}, part)
 	if status != statusFailed {
 		t.Errorf("taken: the status is %d", status)
@@ -401,7 +401,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 					return next.Do(ctx, r)
 				})
 			})
-			part := Func[gadget](func(ctx context.Context, c *kube.Client) error {
+			part := Watcher[gadget](func(ctx context.Context, c *kube.Client) error {
 				for range watch.Events(ctx, kube.Everywhere[gadget](c), kube.Label("a", "b")) {
 				}
 				return nil
@@ -437,7 +437,7 @@ func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 	listener := anywhere(t)
 	server := gadgetServer{open: make(chan struct{})} // it never answers
 	following, abandoned := make(chan struct{}), make(chan struct{})
-	part := Func[gadget](func(ctx context.Context, c *kube.Client) error {
+	part := Watcher[gadget](func(ctx context.Context, c *kube.Client) error {
 		watching, stop := context.WithCancel(ctx)
 		var running sync.WaitGroup
 		for i := range 10 {

@@ -69,7 +69,7 @@ func TestMain(m *testing.M) {
 			if name == "leader" {
 				runLeader()
 			}
-			Main(Func[gadget](programs[name]), SecureListener())
+			Main(Watcher[gadget](programs[name]), SecureListener())
 		}
 	}
 	os.Exit(m.Run())
@@ -171,7 +171,7 @@ func TestCommandLine(t *testing.T) {
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
-			status, stdout, stderr := call(strings.Fields(c.args), Func[gadget](idle))
+			status, stdout, stderr := call(strings.Fields(c.args), Watcher[gadget](idle))
 			if status != c.status {
 				t.Errorf("the status is %d, not %d", status, c.status)
 			}
@@ -237,9 +237,9 @@ func TestPartsThatAreWrong(t *testing.T) {
 	}{
 		"no parts":        {nil, []string{"no parts"}},
 		"a nil part":      {[]Part{nil}, []string{"part 1", "nil"}},
-		"a nil function":  {[]Part{Func[gadget](nil)}, []string{"is nil"}},
-		"a bad type":      {[]Part{Func[bad](idle)}, []string{"badSpec", "Version"}},
-		"several of them": {[]Part{Func[bad](idle), Func[gadget](nil)}, []string{"badSpec", "is nil"}},
+		"a nil function":  {[]Part{Watcher[gadget](nil)}, []string{"is nil"}},
+		"a bad type":      {[]Part{Watcher[bad](idle)}, []string{"badSpec", "Version"}},
+		"several of them": {[]Part{Watcher[bad](idle), Watcher[gadget](nil)}, []string{"badSpec", "is nil"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +263,7 @@ func TestPartsThatAreWrong(t *testing.T) {
 // Two parts of one kind have one definition.
 func TestDefinitionsAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	status, stdout, stderr := call([]string{"crd"}, Func[gadget](idle), Func[gadget](idle))
+	status, stdout, stderr := call([]string{"crd"}, Watcher[gadget](idle), Watcher[gadget](idle))
 	if n := strings.Count(stdout, "kind: CustomResourceDefinition"); n != 1 || status != 0 {
 		t.Errorf("status %d, %d definitions; %s", status, n, stderr)
 	}
@@ -300,7 +300,7 @@ func TestDefinitionsOfOtherProjectsAreNotPrinted(t *testing.T) {
 		}),
 		controller.New(func(context.Context, *route, *kube.Client) (controller.Action, error) { return controller.Done(), nil }),
 	}
-	status, stdout, stderr := call([]string{"crd"}, append(foreign, Func[gadget](idle))...)
+	status, stdout, stderr := call([]string{"crd"}, append(foreign, Watcher[gadget](idle))...)
 	if status != 0 || strings.Count(stdout, "kind: CustomResourceDefinition") != 1 || !strings.Contains(stdout, "gadgets.example.com") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}

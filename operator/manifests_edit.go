@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -58,7 +59,7 @@ func EditManifest[T any, P kube.ObjectOf[T]](m *Manifests, edit func(*T)) error 
 		}
 	}
 	if !found {
-		return fmt.Errorf("there is no %s (%s) among the manifests", resource.Kind, kube.TypeName(reflect.TypeFor[T]()))
+		return fmt.Errorf("there is no %s (%s) among the manifests", resource.Kind, ident.GoTypeName(reflect.TypeFor[T]()))
 	}
 	return nil
 }

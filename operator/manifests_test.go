@@ -74,7 +74,7 @@ func deploymentOf(t *testing.T, stream, name string) *appsv1.Deployment {
 
 func TestManifestsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen :8080 --network-policy --service-monitor"), Func[gadget](idle))
+	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen :8080 --network-policy --service-monitor"), Watcher[gadget](idle))
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
@@ -87,11 +87,11 @@ func TestManifestsInTheirOrder(t *testing.T) {
 	if !slices.Equal(order, want) {
 		t.Errorf("the objects are\n%q, not\n%q", order, want)
 	}
-	_, again, _ := call(strings.Fields("manifests --image i:1 --listen :8080 --network-policy --service-monitor"), Func[gadget](idle))
+	_, again, _ := call(strings.Fields("manifests --image i:1 --listen :8080 --network-policy --service-monitor"), Watcher[gadget](idle))
 	if stdout != again {
 		t.Error("the second call prints something else")
 	}
-	_, stdout, _ = call(strings.Fields("manifests --image i:1 --replicas 1"), Func[gadget](idle))
+	_, stdout, _ = call(strings.Fields("manifests --image i:1 --replicas 1"), Watcher[gadget](idle))
 	for _, kind := range []string{"PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor"} {
 		if strings.Contains(stdout, "kind: "+kind) {
 			t.Errorf("one replica has a %s that nobody asked for", kind)
@@ -135,10 +135,10 @@ func TestManifestsServeNoOpenMetrics(t *testing.T) {
 		want  []string
 		ports int
 	}{
-		"without the part":                  {parts: []Part{Func[gadget](idle)}, want: []string{"run", "--leader-elect", "--listen-probes=:8081"}, ports: 1},
-		"with the part":                     {parts: []Part{Func[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-secure=:8443", "--listen-probes=:8081"}, ports: 2},
-		"with the part, for some namespace": {args: " --watch-namespace a", parts: []Part{Func[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8081", "--watch-namespace=a"}, ports: 1},
-		"with --listen":                     {args: " --listen :8081", parts: []Part{Func[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8082", "--listen=:8081"}, ports: 2},
+		"without the part":                  {parts: []Part{Watcher[gadget](idle)}, want: []string{"run", "--leader-elect", "--listen-probes=:8081"}, ports: 1},
+		"with the part":                     {parts: []Part{Watcher[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-secure=:8443", "--listen-probes=:8081"}, ports: 2},
+		"with the part, for some namespace": {args: " --watch-namespace a", parts: []Part{Watcher[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8081", "--watch-namespace=a"}, ports: 1},
+		"with --listen":                     {args: " --listen :8081", parts: []Part{Watcher[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8082", "--listen=:8081"}, ports: 2},
 	} {
 		status, stdout, stderr := call(strings.Fields("manifests --image i:1"+test.args), test.parts...)
 		if status != 0 {
@@ -165,7 +165,7 @@ func TestManifestsServeNoOpenMetrics(t *testing.T) {
 func TestManifestsOfSecureMetrics(t *testing.T) {
 	t.Parallel()
 	const args = "manifests --image i:1 --listen-secure :8443 --tls-secret gadgets-tls --service-monitor --network-policy-from kubernetes.io/metadata.name=monitoring"
-	status, stdout, stderr := call(strings.Fields(args), Func[gadget](idle), SecureListener())
+	status, stdout, stderr := call(strings.Fields(args), Watcher[gadget](idle), SecureListener())
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -214,7 +214,7 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		"--replicas 0 --memory-limit 0 --image=":  {1, []string{"--image is missing", "--replicas is 0", "--memory-limit"}},
 		"--image i:1 --check --kubeconfig /no/ne": {1, []string{"/no/ne"}},
 	} {
-		status, stdout, stderr := call(append([]string{"manifests"}, strings.Fields(args)...), Func[gadget](idle))
+		status, stdout, stderr := call(append([]string{"manifests"}, strings.Fields(args)...), Watcher[gadget](idle))
 		if status != c.status || stdout != "" {
 			t.Errorf("%s: status %d, %s", args, status, stdout)
 		}
@@ -230,7 +230,7 @@ func TestManifestsThatAreWrong(t *testing.T) {
 func TestMemoryOfManifests(t *testing.T) {
 	t.Parallel()
 	for limit, wantRequest := range map[string]string{"": "64Mi", "32Mi": "32Mi", "64M": "64M", "1Gi": "64Mi", "70000000": "64Mi"} {
-		_, stdout, stderr := call([]string{"manifests", "--image=i:1", "--memory-limit=" + limit}, Func[gadget](idle))
+		_, stdout, stderr := call([]string{"manifests", "--image=i:1", "--memory-limit=" + limit}, Watcher[gadget](idle))
 		if stderr != "" {
 			t.Fatal(stderr)
 		}
@@ -311,7 +311,7 @@ func TestFilesOfManifests(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "new", "folder")
 			write := func(image string) (int, string) {
-				status, stdout, stderr := call([]string{"manifests", "--image", image, flag, dir}, Func[gadget](idle))
+				status, stdout, stderr := call([]string{"manifests", "--image", image, flag, dir}, Watcher[gadget](idle))
 				if stdout != "" {
 					t.Errorf("standard output is %s", stdout)
 				}
@@ -367,7 +367,7 @@ func change(t *testing.T, name, text string) {
 func TestManifestsForACompany(t *testing.T) {
 	t.Parallel()
 	args := "manifests --image registry.example.com:5000/gadgets --cpu-limit 500m --priority-class system-cluster-critical --service-account-annotation example.com/role=writer=1"
-	status, stdout, stderr := call(strings.Fields(args), Func[gadget](idle))
+	status, stdout, stderr := call(strings.Fields(args), Watcher[gadget](idle))
 	if status != 0 || !strings.Contains(stderr, "may be another one tomorrow") {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
@@ -387,7 +387,7 @@ func TestManifestsForACompany(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"--cpu-limit fast", "--service-account-annotation a"} {
-		if status, _, stderr := call(strings.Fields("manifests --image i:1 "+wrong), Func[gadget](idle)); status == 0 {
+		if status, _, stderr := call(strings.Fields("manifests --image i:1 "+wrong), Watcher[gadget](idle)); status == 0 {
 			t.Errorf("%s is accepted: %s", wrong, stderr)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 	"reflect"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Part is something that a program runs: a [controller.Controller], a [Func], a [Task],
+// Part is something that a program runs: a [controller.Controller], a [Watcher], a [Task],
 // an events.Recorder, or a part of an author's own. [kube.Needs] says on which replicas the part runs, and
 // whether other parts use it. [OnEveryReplica] changes the replicas of any part.
 //
@@ -27,14 +28,14 @@ type Part interface {
 	Start(ctx context.Context, rt *controller.Runtime) error
 }
 
-// Func returns a part that runs a function. Its program defines T. The function may list and watch T
+// Watcher returns a part that runs a function. Its program defines T. The function may list and watch T
 // and, if T has a status, get T and patch the status. Everything else is declared by permissions:
 //
-//	operator.Func[Book](run, controller.Writes[corev1.ConfigMap](wire.VerbCreate))
-func Func[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error, permissions ...controller.Permission) Part {
+//	operator.Watcher[Book](run, controller.Writes[corev1.ConfigMap](wire.VerbCreate))
+func Watcher[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error, permissions ...controller.Permission) Part {
 	t, err := kube.TypeOf[T, P]()
 	if err == nil && run == nil {
-		err = fmt.Errorf("the function for %s is nil", kube.TypeName(reflect.TypeFor[T]()))
+		err = fmt.Errorf("the function for %s is nil", ident.GoTypeName(reflect.TypeFor[T]()))
 	}
 	needs := kube.Needs{Defines: []kube.Type{t}}
 	read := kube.Access{Resource: t.Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}}

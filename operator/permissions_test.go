@@ -21,7 +21,7 @@ func TestPermissionsCommand(t *testing.T) {
 		Task("report", idleTask,
 			controller.Reads[corev1.Secret](wire.VerbGet).Named("token").InOwnNamespace(),
 			controller.Allow(kube.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}})),
-		Func[gadget](idle, controller.Writes[corev1.ConfigMap](wire.VerbCreate).InNamespaces("registry")),
+		Watcher[gadget](idle, controller.Writes[corev1.ConfigMap](wire.VerbCreate).InNamespaces("registry")),
 	}
 	const everywhere = `---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -129,7 +129,7 @@ func TestPermissionsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]Part{
 		"no verbs":            Task("report", idleTask, controller.Writes[corev1.Node]()),
-		"Permission is empty": Func[gadget](idle, controller.Permission{}),
+		"Permission is empty": Watcher[gadget](idle, controller.Permission{}),
 	} {
 		status, _, stderr := call(nil, p)
 		if status != 1 || !strings.Contains(stderr, want) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/access"
@@ -117,7 +119,7 @@ func (reporter *problemReporter) hasReported(err error) bool {
 	if reporter == nil {
 		return false
 	}
-	if kube.IsUnauthorized(err) || kube.IsNoResource(err) || isDeniedByAuthorizer(err) {
+	if kube.HasReason(err, metav1.StatusReasonUnauthorized) || kube.IsNoResource(err) || isDeniedByAuthorizer(err) {
 		return true
 	}
 	reporter.mu.Lock()
@@ -151,7 +153,7 @@ func diagnose(r *wire.Request, err error) (p problem, isProblem bool) {
 		return problem{}, false
 	case kube.IsUnreachable(err):
 		return problem{kind: unreachable}, true
-	case kube.IsUnauthorized(err):
+	case kube.HasReason(err, metav1.StatusReasonUnauthorized):
 		return problem{kind: unauthorized}, true
 	case kube.IsNoResource(err):
 		return problem{kind: noResource, resource: r.Resource}, true

@@ -16,7 +16,7 @@ import (
 )
 
 func part(run func(context.Context) error) Part {
-	return Func[gadget](func(ctx context.Context, _ *kube.Client) error { return run(ctx) })
+	return Watcher[gadget](func(ctx context.Context, _ *kube.Client) error { return run(ctx) })
 }
 
 func noServer() *kube.Client {

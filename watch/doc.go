@@ -13,7 +13,7 @@
 // The sequence begins with an Added for each object that exists. Synced follows, and then one
 // event for each change. The sequence ends when ctx ends, or when the consumer leaves the loop.
 //
-// [Events] decodes objects of one type. [WaitFor] waits for a state of one object. A controller follows the same
+// [Events] decodes objects of one type. [Until] waits for a state of one object. A controller follows the same
 // sequence, and keeps the objects in its cache.
 //
 // # What is guaranteed

@@ -63,9 +63,9 @@ func ExampleEvents() {
 }
 
 // A command waits until an object is as it has to be.
-func ExampleWaitFor() {
+func ExampleUntil() {
 	client := stonesClient()
-	pebble, err := watch.WaitFor(context.Background(), kube.Namespaced[stone](client, "default"), "pebble", func(t *stone) (bool, error) {
+	pebble, err := watch.Until(context.Background(), kube.Namespaced[stone](client, "default"), "pebble", func(t *stone) (bool, error) {
 		return t != nil && t.Spec.Size > 5, nil
 	})
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// WaitFor watches the object called name until done returns true, and returns the object for which done
+// Until watches the object called name until done returns true, and returns the object for which done
 // returned true. done is called with each state of the object. nil stands for an object that does not exist,
 // so the result is nil if done waits for a deletion. The object belongs to the caller.
 //
-//	job, err := watch.WaitFor(ctx, kube.Namespaced[batchv1.Job](client, namespace), "import",
+//	job, err := watch.Until(ctx, kube.Namespaced[batchv1.Job](client, namespace), "import",
 //		func(job *batchv1.Job) (bool, error) { return job != nil && job.Status.Succeeded > 0, nil })
 //
-// An error of done ends WaitFor, and is returned. When ctx ends, WaitFor returns the cause of ctx, with
-// the latest failure of the watch or of the decoding. WaitFor goes on after every other failure, as
+// An error of done ends Until, and is returned. When ctx ends, Until returns the cause of ctx, with
+// the latest failure of the watch or of the decoding. Until goes on after every other failure, as
 // [Follow] does. api must be of one namespace, or of a cluster-scoped kind.
 //
 // A [SyncTracker] does not see the stream: a program is ready while it waits, because a rollout may bring what it waits
 // for.
 //
-// WaitFor is for commands, tests and tasks. In a reconcile it would keep a worker from all other
+// Until is for commands, tests and tasks. In a reconcile it would keep a worker from all other
 // objects, and is an error: see [WithoutWaiting].
-func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func(*T) (bool, error)) (*T, error) {
+func Until[T any](ctx context.Context, api kube.API[T], name string, done func(*T) (bool, error)) (*T, error) {
 	stream, err := waitStream(ctx, api, name)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 	return nil, fmt.Errorf("wait for %s: %w", wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
 }
 
-// waitStream returns the stream of the one object that WaitFor waits for.
+// waitStream returns the stream of the one object that Until waits for.
 func waitStream[T any](ctx context.Context, api kube.API[T], name string) (wire.Stream, error) {
 	if reason := follow.WaitingRefusal(ctx); reason != nil {
 		return wire.Stream{}, fmt.Errorf("wait for %s %q: %w", api.Resource(), name, reason)

@@ -108,7 +108,7 @@ func TestRunParts(t *testing.T) {
 
 // task returns a part that runs a function.
 func task(run func(ctx context.Context, c *kube.Client) error) operator.Part {
-	return operator.Func[Reminder](run)
+	return operator.Watcher[Reminder](run)
 }
 
 // service is a part that ends after the others.

@@ -159,7 +159,7 @@ func TestProxyOfAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kube.Everywhere[corev1.Namespace](client).List(t.Context()); !kube.IsUnauthorized(err) {
+	if _, err := kube.Everywhere[corev1.Namespace](client).List(t.Context()); !kube.HasReason(err, metav1.StatusReasonUnauthorized) {
 		t.Errorf("with another token: %v", err)
 	}
 	last := proxy.Requests()

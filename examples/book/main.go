@@ -28,7 +28,7 @@ func (BookSpec) Definition() kube.Definition {
 
 type Book = kube.CustomResource[BookSpec, kube.None] // the whole resource
 
-func main() { operator.Main(operator.Func[Book](run)) }
+func main() { operator.Main(operator.Watcher[Book](run)) }
 
 func run(ctx context.Context, c *kube.Client) error {
 	for event := range watch.Events(ctx, kube.Everywhere[Book](c)) {

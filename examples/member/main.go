@@ -27,7 +27,7 @@ func (MemberSpec) Definition() kube.Definition {
 
 type Member = kube.CustomResource[MemberSpec, kube.None] // the whole resource
 
-func main() { operator.Main(operator.Func[Member](run)) }
+func main() { operator.Main(operator.Watcher[Member](run)) }
 
 func run(ctx context.Context, c *kube.Client) error {
 	fmt.Print("starting hello world operator\nsubscribing events of type members.helloworld.apimeister.com/v1\n")

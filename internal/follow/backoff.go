@@ -74,7 +74,7 @@ func (b *backoff) recordError(err error, hasVersion bool) reaction {
 		r.needsList, r.isReported = true, false
 		n = b.lostVersions
 		b.lostVersions++
-	case kube.IsGone(err):
+	case kube.HasReason(err, metav1.StatusReasonGone):
 		// A version expires sooner or later. The fresh list waits only if the list before
 		// was of no use.
 		r.needsList, r.isReported = true, b.lostVersions > 0

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -171,5 +173,5 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 // isStreamingRefusal reports whether a list was refused because it is a streaming list, or did not come to
 // its end. A server that does not know streaming lists ignores the parameters for one, and just watches.
 func isStreamingRefusal(err error) bool {
-	return isIdle(err) || kube.IsInvalid(err) || kube.IsBadRequest(err)
+	return isIdle(err) || kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -48,6 +47,6 @@ func (p presence) isServed(ctx context.Context) (bool, error) {
 		other.Cluster = p.stream.Cluster
 		return p.handler.Do(ctx, &other)
 	})
-	resources, err := kube.Discover(ctx, inCluster, r.GroupVersion())
+	resources, err := wire.Discover(ctx, inCluster, r.GroupVersion())
 	return slices.ContainsFunc(resources, func(s wire.Resource) bool { return s.Plural == r.Plural }), err
 }

@@ -33,7 +33,7 @@ func waitFor(ctx context.Context, h wire.Handler, want string) *waiting {
 	w := &waiting{ended: make(chan struct{})}
 	go func() {
 		defer close(w.ended)
-		w.object, w.err = watch.WaitFor(ctx, kube.Namespaced[thing](kube.NewClientFromHandler(h), "default"), "a", func(o *thing) (bool, error) {
+		w.object, w.err = watch.Until(ctx, kube.Namespaced[thing](kube.NewClientFromHandler(h), "default"), "a", func(o *thing) (bool, error) {
 			state := "none"
 			if o != nil {
 				state = strings.Repeat("|", o.Spec.Size)
@@ -157,17 +157,17 @@ func TestWaitForRefusesBadInput(t *testing.T) {
 	one := kube.Namespaced[thing](c, "default")
 	reason := errors.New("a worker waits with it")
 	for want, call := range map[string]func() error{
-		"the name is empty": func() error { _, err := watch.WaitFor(t.Context(), one, "", never); return err },
+		"the name is empty": func() error { _, err := watch.Until(t.Context(), one, "", never); return err },
 		"use kube.Namespaced": func() error {
-			_, err := watch.WaitFor(t.Context(), kube.Everywhere[thing](c), "a", never)
+			_, err := watch.Until(t.Context(), kube.Everywhere[thing](c), "a", never)
 			return err
 		},
 		"the namespace is empty": func() error {
-			_, err := watch.WaitFor(t.Context(), kube.Namespaced[thing](c, ""), "a", never)
+			_, err := watch.Until(t.Context(), kube.Namespaced[thing](c, ""), "a", never)
 			return err
 		},
 		reason.Error(): func() error {
-			_, err := watch.WaitFor(follow.WithoutWaiting(t.Context(), reason), one, "a", never)
+			_, err := watch.Until(follow.WithoutWaiting(t.Context(), reason), one, "a", never)
 			return err
 		},
 	} {
@@ -183,7 +183,7 @@ func TestWaitForOnTheServer(t *testing.T) {
 	namespace := cluster.Namespace(t)
 	maps := kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace)
 	created := make(chan error, 1)
-	live, err := watch.WaitFor(t.Context(), maps, "late", func(m *corev1.ConfigMap) (bool, error) {
+	live, err := watch.Until(t.Context(), maps, "late", func(m *corev1.ConfigMap) (bool, error) {
 		if m == nil {
 			go func() {
 				_, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}})
@@ -195,7 +195,7 @@ func TestWaitForOnTheServer(t *testing.T) {
 	if err != nil || live.Name != "late" || <-created != nil {
 		t.Fatalf("waited for its creation: %+v, %v", live, err)
 	}
-	gone, err := watch.WaitFor(t.Context(), maps, "late", func(m *corev1.ConfigMap) (bool, error) {
+	gone, err := watch.Until(t.Context(), maps, "late", func(m *corev1.ConfigMap) (bool, error) {
 		if m != nil {
 			return false, maps.Delete(t.Context(), "late")
 		}

@@ -4,7 +4,7 @@ import "context"
 
 type withoutWaitingKey struct{}
 
-// WithoutWaiting returns a context in which watch.WaitFor returns reason at once. It is for callers of functions
+// WithoutWaiting returns a context in which watch.Until returns reason at once. It is for callers of functions
 // that must not wait, such as a controller.
 func WithoutWaiting(ctx context.Context, reason error) context.Context {
 	return context.WithValue(ctx, withoutWaitingKey{}, reason)

@@ -1,4 +1,4 @@
-// Package ident keeps what identifies a version of an object in little memory.
+// Package ident keeps what identifies a version of an object in little memory, and names the Go types of objects.
 package ident
 
 import (

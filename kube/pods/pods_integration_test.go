@@ -32,7 +32,7 @@ func TestPodsOfTheRealServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := watch.WaitFor(ctx, api, "web", func(p *corev1.Pod) (bool, error) { return p != nil && p.Status.Phase == corev1.PodRunning, nil }); err != nil {
+	if _, err := watch.Until(ctx, api, "web", func(p *corev1.Pod) (bool, error) { return p != nil && p.Status.Phase == corev1.PodRunning, nil }); err != nil {
 		t.Fatal(err)
 	}
 	err = pods.Exec(t.Context(), c, namespace, "web", pods.Command{Args: []string{"true"}})

@@ -69,7 +69,7 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 
 // Pages lists the objects of s as they are now that meet all conditions, page by page. A page requests 500 objects, or
 // fewer if the objects of the last page were large: when 500 objects of the first page have 80 MiB, the second page
-// requests 50 objects. An error ends the sequence. If kube.IsGone reports the error, the list has become too old
+// requests 50 objects. An error ends the sequence. If the error has the reason Gone, the list has become too old
 // meanwhile, and must be read from its beginning.
 func (s Stream) Pages(ctx context.Context, h Handler, matches ...Match) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {

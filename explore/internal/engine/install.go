@@ -120,7 +120,7 @@ func makeNamespace(ctx context.Context, client *kube.Client, name string) error 
 
 // resourceOf returns the resource of a kind.
 func resourceOf(ctx context.Context, client *kube.Client, kind schema.GroupVersionKind) (wire.Resource, error) {
-	resources, err := kube.Discover(ctx, client, kind.GroupVersion())
+	resources, err := wire.Discover(ctx, client, kind.GroupVersion())
 	if err != nil {
 		return wire.Resource{}, err
 	}

@@ -15,7 +15,7 @@ import (
 // Resources returns the resources in namespaces that the server lists and watches. Events are included once,
 // because the Events of events.k8s.io are the same objects. It makes two requests for each version of a group.
 func Resources(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
-	all, err := kube.DiscoverAll(ctx, h)
+	all, err := wire.DiscoverAll(ctx, h)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -207,7 +209,7 @@ func (b *builder) addFieldPairs(fields []field, o Options) error {
 // which it does not accept the object, and is empty if the server accepts it. Error: everything else.
 func DryRun(ctx context.Context, api kube.API[unstructured.Unstructured], object map[string]any) (refusal string, err error) {
 	_, err = api.Apply(ctx, &unstructured.Unstructured{Object: object}, kube.DryRun())
-	if kube.IsInvalid(err) || kube.IsBadRequest(err) || kube.IsForbidden(err) {
+	if kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest) || kube.IsForbidden(err) {
 		return err.Error(), nil
 	}
 	return "", err

@@ -238,7 +238,7 @@ func (b *breakable) standsBesideAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kube.Everywhere[corev1.Namespace](stranger).List(t.Context()); !kube.IsUnauthorized(err) {
+	if _, err := kube.Everywhere[corev1.Namespace](stranger).List(t.Context()); !kube.HasReason(err, metav1.StatusReasonUnauthorized) {
 		t.Errorf("with the credentials of another plane: %v", err)
 	}
 }
@@ -365,7 +365,7 @@ func (b *breakable) historyCompacted(t *testing.T) {
 	for _, err = range b.configMaps().Watch(patient(t), old) {
 		break
 	}
-	if !kube.IsGone(err) {
+	if !kube.HasReason(err, metav1.StatusReasonGone) {
 		t.Errorf("a watch from before the compaction: %v", err)
 	}
 	b.goesOn(t)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
@@ -99,7 +101,9 @@ func (foreign) AfterStep(ctx context.Context, run *Run, f Fault) error {
 }
 
 // isRefusedValue reports whether the server has refused to store the values of an object.
-func isRefusedValue(err error) bool { return kube.IsInvalid(err) || kube.IsBadRequest(err) }
+func isRefusedValue(err error) bool {
+	return kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest)
+}
 
 // recreate deletes an object, and creates an object with its content and without its owners.
 func recreate(ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured) error {

@@ -340,13 +340,13 @@ func TestCompaction(t *testing.T) {
 			t.Errorf("the second page: %s, %v", page.Body, err)
 		}
 		s.Compact()
-		if _, err = s.Do(t.Context(), stream.Request(wire.VerbList, "limit", "2", "continue", next)); !kube.IsGone(err) {
+		if _, err = s.Do(t.Context(), stream.Request(wire.VerbList, "limit", "2", "continue", next)); !kube.HasReason(err, metav1.StatusReasonGone) {
 			t.Errorf("a page after the compaction: %v", err)
 		}
 		open(t, s, stream, "resourceVersion", "104").check()
 		open(t, s, stream, "resourceVersion", "103").check("!410")
 		s.RefuseExpiredWatches()
-		if f := open(t, s, stream, "resourceVersion", "103"); !kube.IsGone(f.err) {
+		if f := open(t, s, stream, "resourceVersion", "103"); !kube.HasReason(f.err, metav1.StatusReasonGone) {
 			t.Errorf("a watch after the compaction: %v", f.err)
 		}
 		_, err = s.Do(t.Context(), stream.Request(wire.VerbList, "resourceVersion", "105"))

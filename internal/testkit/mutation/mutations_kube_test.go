@@ -3,7 +3,7 @@ package mutation
 // kubeMutations returns the mutations of package kube.
 func kubeMutations() []mutation {
 	return []mutation{
-		{4, 1, "kube", "IsGone", `http.StatusGone, metav1.StatusReasonExpired, metav1.StatusReasonGone`, `http.StatusGone, metav1.StatusReasonGone`},
+		{4, 1, "kube", "HasReason", `reason == got || reason == metav1.StatusReasonGone`, `reason == got`},
 
 		{21, 5, "kube/wire", "Error.RetryDelay", `min(_Delay, maxRetryDelay)`, `_Delay`},
 

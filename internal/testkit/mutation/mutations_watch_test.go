@@ -3,7 +3,7 @@ package mutation
 // watchMutations returns the mutations of package watch.
 func watchMutations() []mutation {
 	return []mutation{
-		{1, 1, "internal/follow", "backoff.recordError", `kube.IsGone(_err)`, `false`},
+		{1, 1, "internal/follow", "backoff.recordError", `kube.HasReason(_err, metav1.StatusReasonGone)`, `false`},
 		{2, 1, "internal/follow", "watcher.handleFrame", `_q._stream.StatusError(_frame._object)`, `watchError(_q._stream, fmt.Errorf("%w: its type is %q", errBadFrame, _frame.Type))`},
 		{3, 1, "internal/follow", "maxVersionRefusals", `4`, `1 << 30`},
 

@@ -31,7 +31,7 @@ type Conflicts struct {
 // Check compares the objects of the installation with the cluster. It returns an error if an apply would change what
 // belongs to another installation, or change the name of the program.
 func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
-	if c.resources, err = kube.DiscoverAll(ctx, c.Client); err != nil {
+	if c.resources, err = wire.DiscoverAll(ctx, c.Client); err != nil {
 		c.Note(fmt.Sprintf("some resources are not checked: %v", err))
 	}
 	printed := make(map[string]bool)

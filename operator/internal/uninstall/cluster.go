@@ -46,7 +46,7 @@ func (c *cluster) served(ctx context.Context, kinds []wire.Resource) (served []w
 			}
 		} else if c.discoveryErr != nil {
 			// The group of the kind may be one of those that have answered.
-			if _, err := kube.Discover(ctx, c.client, r.GroupVersion()); err != nil {
+			if _, err := wire.Discover(ctx, c.client, r.GroupVersion()); err != nil {
 				return nil, err
 			}
 		}
@@ -92,7 +92,7 @@ func (c *cluster) listKind(ctx context.Context, s wire.Stream, keep func(*live.O
 		if !kube.IsNoResource(err) || looks == staleLooks {
 			return found, err
 		}
-		resources, err := kube.Discover(ctx, c.client, s.Resource.GroupVersion())
+		resources, err := wire.Discover(ctx, c.client, s.Resource.GroupVersion())
 		if err == nil && indexOf(resources, s.Resource) < 0 {
 			return nil, nil
 		}

@@ -108,7 +108,7 @@ func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objec
 	if len(o.Watched) == 0 {
 		o.Watched = flagValues(d, "watch-namespace")
 	}
-	c.resources, c.discoveryErr = kube.DiscoverAll(ctx, c.client)
+	c.resources, c.discoveryErr = wire.DiscoverAll(ctx, c.client)
 	if o.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
 		o.reconciled, err = c.served(ctx, o.Reconciled)
 	}

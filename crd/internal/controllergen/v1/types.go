@@ -4,13 +4,14 @@
 package v1
 
 import (
-	"github.com/yare-go/yare/kube"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // Port is a named type with markers.
@@ -242,6 +243,6 @@ type Runner struct {
 // Definition returns what the markers of Runner say.
 func (Runner) Definition() kube.Definition {
 	return kube.Definition{Group: "compared.example.com", Version: "v1", Kind: "Runner", ClusterScoped: true,
-		Scale: &kube.Scale{Selector: ".status.selector"},
+		Scale: &kube.ScalePaths{Selector: ".status.selector"},
 		Rules: []kube.Rule{{Rule: "self.metadata.name != 'x'"}}}
 }

@@ -1,9 +1,10 @@
-package kube
+package wire
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube/internal/kubejson"
-	"github.com/yare-go/yare/kube/wire"
 )
 
 // Discover returns the resources that the server serves in a version of a group, without their
@@ -21,9 +21,9 @@ import (
 //
 // An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent if
 // the list of all groups lacks it too.
-func Discover(ctx context.Context, h wire.Handler, gv schema.GroupVersion) ([]wire.Resource, error) {
-	response, err := h.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: gv.WithKind("")}})
-	if IsNotFound(err) || IsNoResource(err) {
+func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
+	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
+	if isNotFound(err) {
 		versions, listErr := groupVersions(ctx, h)
 		switch {
 		case listErr != nil:
@@ -31,7 +31,7 @@ func Discover(ctx context.Context, h wire.Handler, gv schema.GroupVersion) ([]wi
 		case slices.Contains(versions, gv):
 			err = fmt.Errorf("the server lists %s among its groups, and does not show its resources: %w", gv, err)
 		default:
-			return []wire.Resource{}, nil
+			return []Resource{}, nil
 		}
 	}
 	if err != nil {
@@ -44,12 +44,12 @@ func Discover(ctx context.Context, h wire.Handler, gv schema.GroupVersion) ([]wi
 	if list.Kind != "APIResourceList" {
 		return nil, fmt.Errorf("discover the resources of %s: the answer is of the kind %q, not an APIResourceList", gv, list.Kind)
 	}
-	resources := make([]wire.Resource, 0, len(list.APIResources))
+	resources := make([]Resource, 0, len(list.APIResources))
 	for _, r := range list.APIResources {
 		if strings.Contains(r.Name, "/") {
 			continue
 		}
-		resources = append(resources, wire.Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
+		resources = append(resources, Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
 	}
 	return resources, nil
 }
@@ -59,12 +59,12 @@ func Discover(ctx context.Context, h wire.Handler, gv schema.GroupVersion) ([]wi
 // request for each version of a group. An error means that the resources of some groups are not known. One
 // cause is an aggregated server without an answer. The resources of the other groups are returned beside
 // the error.
-func DiscoverAll(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
+func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 	versions, err := groupVersions(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	var all []wire.Resource
+	var all []Resource
 	var errs []error
 	known := make(map[schema.GroupResource]bool)
 	for _, gv := range versions {
@@ -81,8 +81,8 @@ func DiscoverAll(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
 }
 
 // groupVersions returns the versions of all groups that the server serves, the core group first.
-func groupVersions(ctx context.Context, h wire.Handler) ([]schema.GroupVersion, error) {
-	response, err := h.Do(ctx, &wire.Request{Verb: wire.VerbGet})
+func groupVersions(ctx context.Context, h Handler) ([]schema.GroupVersion, error) {
+	response, err := h.Do(ctx, &Request{Verb: VerbGet})
 	if err != nil {
 		return nil, fmt.Errorf("discover the groups of the server: %w", err)
 	}
@@ -100,4 +100,10 @@ func groupVersions(ctx context.Context, h wire.Handler) ([]schema.GroupVersion, 
 		}
 	}
 	return versions, nil
+}
+
+// isNotFound reports whether the answer to a request was 404.
+func isNotFound(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == http.StatusNotFound
 }

@@ -1,4 +1,4 @@
-package kube_test
+package wire_test
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestDiscoverAll(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
-	resources, err := kube.DiscoverAll(t.Context(), cluster.Client(t))
+	resources, err := wire.DiscoverAll(t.Context(), cluster.Client(t))
 	if err != nil {
 		t.Fatal(err)
 	}
