@@ -75,7 +75,7 @@ func (n *nursery) refused(garden string) {
 	n.Helper()
 	yaretest.Eventually(n.T, func() error {
 		if results := n.results.drainResults(); !slices.ContainsFunc(results, func(r controller.Result) bool {
-			return r.Object.Name == garden && errors.Is(r.Err, controller.ErrForeignChild)
+			return r.Object.Name == garden && errors.Is(r.Err, kube.ErrForeignChild)
 		}) {
 			return fmt.Errorf("no apply was refused, the results are %v", results)
 		}

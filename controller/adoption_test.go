@@ -223,8 +223,8 @@ func (test adoptionCase) run(t *testing.T, s *server, watched bool) {
 	results := calls.drainResults()
 	if test.refused != "" {
 		for _, r := range results {
-			if !errors.Is(r.Err, controller.ErrForeignChild) || !strings.Contains(fmt.Sprint(r.Err), test.refused) {
-				t.Errorf("the apply led to %v, want %v that says %q", r.Err, controller.ErrForeignChild, test.refused)
+			if !errors.Is(r.Err, kube.ErrForeignChild) || !strings.Contains(fmt.Sprint(r.Err), test.refused) {
+				t.Errorf("the apply led to %v, want %v that says %q", r.Err, kube.ErrForeignChild, test.refused)
 			}
 		}
 		if now := s.object("plants", "default", "rose"); fmt.Sprint(now) != fmt.Sprint(before) {
@@ -303,7 +303,7 @@ func TestAdoptionRaces(t *testing.T) {
 						}
 					}
 					time.Sleep(time.Minute)
-					if results := calls.drainResults(); !done || len(results) == 0 || !errors.Is(results[len(results)-1].Err, controller.ErrForeignChild) {
+					if results := calls.drainResults(); !done || len(results) == 0 || !errors.Is(results[len(results)-1].Err, kube.ErrForeignChild) {
 						t.Errorf("the race happened: %t; results: %+v", done, results)
 					}
 					if now := s.object("plants", "default", "rose"); fmt.Sprint(now) != fmt.Sprint(theirs) {

@@ -87,7 +87,7 @@ func FieldManager(name string) Option {
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 //
 // A former field manager proves nothing about an object without an owner, unless it has applied the object: see
-// [ErrForeignChild]. An object that it has created or updated does not count, because many programs write so under
+// [kube.ErrForeignChild]. An object that it has created or updated does not count, because many programs write so under
 // names such as manager.
 //
 // The option needs the permission to patch the reconciled objects. It can be removed from the program once every

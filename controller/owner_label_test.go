@@ -32,7 +32,7 @@ func TestTwoOwnersByLabelDoNotFight(t *testing.T) {
 				return controller.Done(), nil // the test would never end
 			}
 			_, err := kube.Apply(ctx, c, kube.OwnedByLabel(g, ownerLabel, &Country{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
-			if errors.Is(err, controller.ErrForeignChild) {
+			if errors.Is(err, kube.ErrForeignChild) {
 				refused.Store(true)
 				return controller.Done(), nil
 			}
@@ -62,7 +62,7 @@ func TestChildByLabelIsNotDestroyedWithAnotherOwner(t *testing.T) {
 				return controller.Done(), nil
 			}
 			_, err := kube.Apply(ctx, c, kube.OwnedByLabel(g, ownerLabel, &Country{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
-			if errors.Is(err, controller.ErrForeignChild) {
+			if errors.Is(err, kube.ErrForeignChild) {
 				return controller.Done(), nil
 			}
 			return controller.Done(), err

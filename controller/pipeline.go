@@ -14,10 +14,6 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
-// over somebody else's object. The apply was not sent. See [kube.Adopt].
-var ErrForeignChild = adoption.ErrForeignChild
-
 // ownershipMover is an [adoption.Mover].
 type ownershipMover interface {
 	Handler(next wire.Handler, owner wire.Ref) wire.Handler

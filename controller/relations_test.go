@@ -140,7 +140,7 @@ func TestAdoptionByLabel(t *testing.T) {
 			return controller.Done(), nil
 		}, controller.OwnsByLabel[Plant](ownerLabel)))
 		synctest.Wait()
-		if !errors.Is(refused, controller.ErrForeignChild) {
+		if !errors.Is(refused, kube.ErrForeignChild) {
 			t.Errorf("the apply returned %v", refused)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -70,11 +69,7 @@ func (rt *Runtime) isElected() bool {
 // controllers of the program have opened, once they are synced, and reads everything else from the
 // server. A read through the client is at least as new as every write through it, and as every write
 // through the clients of reconciles. It differs from the client of a reconcile: it may read the state
-// before the triggering change, and it sends applies without effect. As in a reconcile, an apply that names a
-// controlling owner takes no foreign object over without [kube.Adopt]: see [ErrForeignChild].
+// before the triggering change, and it sends applies without effect.
 func (rt *Runtime) CachedClient() *kube.Client {
-	guard := adoption.NewGuard(rt.Cache.View(), nil, nil, nil)
-	return rt.Client.With(func(program wire.Handler) wire.Handler {
-		return guard.HandlerOutside(rt.Cache.Handler(program))
-	})
+	return rt.Client.With(rt.Cache.Handler)
 }

@@ -29,6 +29,10 @@ func newRequestTrace(ctx context.Context) *requestTrace {
 	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
 }
 
+// RefusesForeignChildren marks the handler for package kube: the handlers of a reconcile below it refuse applies to
+// foreign children.
+func (t *requestTrace) RefusesForeignChildren() {}
+
 // Do serves one request.
 func (t *requestTrace) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if err := t.ended(); err != nil {

@@ -46,7 +46,7 @@ var errNoChildren = errors.New("controller.WriteVerbs is an option of controller
 //
 //	children, err := kube.Everywhere[corev1.Namespace](c).List(ctx, kube.Label("tenant.example.com/uid", string(tenant.UID)))
 //
-// The child of somebody else is not taken over: see [ErrForeignChild]. If the label of the child has the uid of
+// The child of somebody else is not taken over: see [kube.ErrForeignChild]. If the label of the child has the uid of
 // another object of the reconciled kind, that object is its owner. While that owner exists, the child is refused,
 // also with [kube.Adopt].
 func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOption) Option {

@@ -97,7 +97,7 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.target.applyRequest(a.client, obj, options)
+	r, err := a.client.applyRequest(ctx, a.target, obj, options)
 	if err != nil {
 		return nil, err
 	}

@@ -123,9 +123,9 @@ func (c *Client) AllNamespaces() *Client {
 // returns none.
 func (c *Client) Namespaces() []string { return slices.Clone(c.scope.namespaces) }
 
-// InCluster returns a client whose requests carry the name of another cluster. A Handler of the
-// program must pass these requests on to that cluster: a client of [NewClient] has one server only,
-// and refuses them. The home cluster's name is empty.
+// InCluster returns a client whose requests carry the name of another cluster. Today the name is always empty, which
+// means the home cluster: a client of [NewClient] has one server only, and refuses other names. A Handler of the
+// program's own can pass such requests on to another cluster.
 func (c *Client) InCluster(cluster string) *Client {
 	d := *c
 	d.scope.cluster = cluster
@@ -154,6 +154,18 @@ func (c *Client) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 		r = &changed
 	}
 	return c.handler.Do(ctx, r)
+}
+
+// applyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an error.
+func (c *Client) applyRequest(ctx context.Context, t target, obj Object, options []ApplyOption) (*wire.Request, error) {
+	r, err := t.applyRequest(c, obj, options)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := c.handler.(childGuard); ok {
+		return r, nil
+	}
+	return r, guardChild(ctx, c, r, obj)
 }
 
 // ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the

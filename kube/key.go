@@ -4,7 +4,8 @@ import "k8s.io/apimachinery/pkg/types"
 
 // Key names one object of a resource that is known from the context. It is comparable.
 type Key struct {
-	// Cluster is empty for the home cluster.
+	// Cluster is the name of another cluster. It is always empty today: a client of [NewClient] has one server, the home
+	// cluster.
 	Cluster string
 	// Namespace is empty for an object of a cluster-scoped resource.
 	Namespace string

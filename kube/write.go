@@ -19,7 +19,7 @@ import (
 // The result has the type of the value. For an unstructured.Unstructured, discovery finds the resource of its
 // apiVersion and kind, once for each kind. A kind that the server does not have is an error before the apply.
 func Apply[O Object](ctx context.Context, c *Client, o O, options ...ApplyOption) (O, error) {
-	return writeObject(ctx, c, wire.VerbPatch, o, func(t target) (*wire.Request, error) { return t.applyRequest(c, o, options) })
+	return writeObject(ctx, c, wire.VerbPatch, o, func(t target) (*wire.Request, error) { return c.applyRequest(ctx, t, o, options) })
 }
 
 // Create creates o in its namespace, and returns the object that the server stored: see [API.Create]. The type of o is

@@ -57,10 +57,9 @@ func NoForce() ApplyOption { return applyOption(func(o *writeOptions) { o.noForc
 // Strict makes the server refuse fields that it does not know, instead of dropping them.
 func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.strict = true }) }
 
-// Adopt lets an apply in a controller take over an object that somebody else made, as a child
-// of the reconciled object. The garbage collector will delete that object with its owner.
-// Without Adopt the controller refuses the apply: see controller.ErrForeignChild. An object
-// that another owner controls is refused either way.
+// Adopt lets an apply that names a controlling owner take over an object that somebody else made, as a child of that
+// owner. The garbage collector will delete the object with its owner. Without Adopt the apply is refused: see
+// [ErrForeignChild]. An object that another owner controls is refused either way.
 func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.adopt = true }) }
 
 // newWriteOptions returns the result of options for the writes, or for the applies, of a field manager.

@@ -120,7 +120,7 @@ func TestCachedClientTakesNothingOver(t *testing.T) {
 		}
 		err = Run(t.Context(), server.Client(), Task("apply", func(ctx context.Context, rt *controller.Runtime) error {
 			c := rt.CachedClient().WithFieldManager("us")
-			if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, of("theirs"))); !errors.Is(err, controller.ErrForeignChild) {
+			if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, of("theirs"))); !errors.Is(err, kube.ErrForeignChild) {
 				t.Errorf("the apply to an object of somebody else returned %v", err)
 			}
 			if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, of("ours"))); err != nil {

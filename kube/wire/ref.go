@@ -6,7 +6,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// Ref names one object. An empty Cluster means the home cluster. An empty UID means any
+// Ref names one object. Cluster is always empty today, which means the home cluster. An empty UID means any
 // object of that name.
 type Ref struct {
 	Cluster   string

@@ -22,7 +22,8 @@ const (
 // Request is one call to an API server, before it has a URL. A Handler must not change it. To
 // pass on something else, a Handler passes on a copy.
 type Request struct {
-	// Cluster is empty for the home cluster.
+	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the home
+	// cluster.
 	Cluster     string
 	Verb        Verb
 	Resource    Resource

@@ -17,13 +17,14 @@ import (
 // Stream identifies what a list and a watch follow. Two parts of a program with equal Streams
 // can share one. It is comparable.
 type Stream struct {
-	// Cluster is empty for the home cluster.
+	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the home
+	// cluster.
 	Cluster  string
 	Resource Resource
 	// Namespace is empty for all namespaces, and for resources outside of namespaces.
 	Namespace string
-	// LabelSelector, FieldSelector and ShardSelector are parameters of lists and watches. An empty
-	// selector selects everything.
+	// LabelSelector, FieldSelector and ShardSelector are parameters of lists and watches. An empty selector selects
+	// everything. ShardSelector is always empty today: Kubernetes has no stable parameter of that kind yet.
 	LabelSelector  string
 	FieldSelector  string
 	ShardSelector  string

@@ -45,13 +45,11 @@ package adoption
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,10 +59,6 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
-
-// ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
-// over somebody else's object. The apply was not sent.
-var ErrForeignChild = errors.New("the object exists and is not its child")
 
 // Guard refuses the applies of one controller that would take over an object. It is safe for
 // concurrent use.
@@ -124,24 +118,15 @@ const neverVersion = "1"
 //
 // doubt makes the next read of an object live. It may be nil.
 func (g *Guard) Handler(next wire.Handler, owner wire.Ref, doubt func(wire.Ref)) wire.Handler {
-	return &handler{guard: g, next: next, doubt: doubt, ownerOf: func(r *wire.Request) (wire.Ref, bool) {
-		return owner, hasController(r.Body, owner.UID) || hasOwnerLabel(r.Body, owner.UID, g.labels)
-	}}
-}
-
-// HandlerOutside returns a handler for requests outside of reconciles. The owner is the controlling owner that the
-// apply names.
-func (g *Guard) HandlerOutside(next wire.Handler) wire.Handler {
-	return &handler{guard: g, next: next, ownerOf: controllerOf}
+	return &handler{guard: g, next: next, doubt: doubt, owner: owner}
 }
 
 // handler guards applies.
 type handler struct {
 	guard *Guard
 	next  wire.Handler
-	// ownerOf returns the owner that an apply would make its object a child of. It returns false if there is none.
-	ownerOf func(r *wire.Request) (wire.Ref, bool)
-	// doubt makes the next read of the owner live. It is nil if the owner cannot be read.
+	owner wire.Ref
+	// doubt makes the next read of the owner live. It may be nil.
 	doubt func(wire.Ref)
 }
 
@@ -150,8 +135,8 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	if r.Verb != wire.VerbPatch || r.ContentType != wire.ContentApply || r.Subresource != "" {
 		return h.next.Do(ctx, r)
 	}
-	owner, isChild := h.ownerOf(r)
-	if !isChild {
+	owner := h.owner
+	if !hasController(r.Body, owner.UID) && !hasOwnerLabel(r.Body, owner.UID, h.guard.labels) {
 		return h.next.Do(ctx, r)
 	}
 	for attempt := 1; ; attempt++ {
@@ -326,7 +311,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 			named = true
 		case controls:
 			return decision{}, fmt.Errorf("apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
-				r.Ref(), owner, ErrForeignChild, o.Kind, o.Name)
+				r.Ref(), owner, kube.ErrForeignChild, o.Kind, o.Name)
 		}
 	}
 	switch {
@@ -344,7 +329,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 		return decision{uid: object.UID}, nil
 	}
 	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
-		r.Ref(), owner, ErrForeignChild, r.Query.Get("fieldManager"))
+		r.Ref(), owner, kube.ErrForeignChild, r.Query.Get("fieldManager"))
 }
 
 // checkOwnerLabels returns an error if a label has the uid of another owner, to whom the object belongs.
@@ -359,10 +344,10 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 		switch {
 		case existence == Exists:
 			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
-				r.Ref(), owner, ErrForeignChild, label, owner.Resource.Kind, uid)
+				r.Ref(), owner, kube.ErrForeignChild, label, owner.Resource.Kind, uid)
 		case !r.Adopt && !(existence == Gone && isFromBackup):
 			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to the uid %s: choose another name, or pass kube.Adopt() to Apply if that owner is gone",
-				r.Ref(), owner, ErrForeignChild, label, uid)
+				r.Ref(), owner, kube.ErrForeignChild, label, uid)
 		}
 	}
 	return nil
@@ -442,45 +427,10 @@ func (d decision) send(ctx context.Context, next wire.Handler, r *wire.Request) 
 		guarded.Preconditions.UID = d.uid
 	}
 	var err error
-	if guarded.Body, err = withMetadata(r.Body, member, value); err != nil {
+	if guarded.Body, err = jsonscan.WithMetadata(r.Body, member, value); err != nil {
 		return nil, fmt.Errorf("apply %s: %w", r.Ref(), err)
 	}
 	return next.Do(ctx, &guarded)
-}
-
-// withMetadata returns the object with another member in its metadata.
-func withMetadata(object []byte, member, value string) ([]byte, error) {
-	s := jsonscan.New(object)
-	result := append(make([]byte, 0, len(object)+len(member)+len(value)+len(`"":"",`)), '{')
-	err := s.Members(func(name []byte) error {
-		raw, err := s.Raw()
-		if err != nil {
-			return err
-		}
-		if len(result) > 1 {
-			result = append(result, ',')
-		}
-		if result, err = jsontext.AppendQuote(result, name); err != nil {
-			return err
-		}
-		result = append(result, ':')
-		if string(name) == "metadata" && len(raw) > 0 && raw[0] == '{' {
-			result = append(result, '{')
-			if result, err = jsontext.AppendQuote(result, member); err != nil {
-				return err
-			}
-			if result, err = jsontext.AppendQuote(append(result, ':'), value); err != nil {
-				return err
-			}
-			raw = raw[1:]
-			if next := bytes.TrimLeft(raw, " \t\r\n"); next[0] != '}' {
-				result = append(result, ',')
-			}
-		}
-		result = append(result, raw...)
-		return nil
-	})
-	return append(result, '}'), err
 }
 
 // childRef returns the object that r is about, without a uid.

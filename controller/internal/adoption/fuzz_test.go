@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -52,7 +53,7 @@ func FuzzWithMetadata(f *testing.F) {
 		f.Add([]byte(text), "value")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, value string) {
-		got, err := withMetadata(body, "uid", value)
+		got, err := jsonscan.WithMetadata(body, "uid", value)
 		var want map[string]any
 		if !isPlain(body, "metadata", "uid") || !utf8.ValidString(value) || json.Unmarshal(body, &want) != nil || want == nil {
 			return

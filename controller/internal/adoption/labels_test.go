@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -56,7 +57,7 @@ func TestOwnerLabelOfAnotherOwner(t *testing.T) {
 			}
 			apply := &wire.Request{Verb: wire.VerbPatch, Name: "shared", Adopt: test.adopt, Query: url.Values{"fieldManager": {"us"}}}
 			d, err := g.decideByMetadata(child, apply, wire.Ref{Name: "eden", UID: "1"})
-			if errors.Is(err, ErrForeignChild) != test.isRefused || !test.isRefused && (err != nil || d.uid != "9") {
+			if errors.Is(err, kube.ErrForeignChild) != test.isRefused || !test.isRefused && (err != nil || d.uid != "9") {
 				t.Errorf("the decision is %+v, %v", d, err)
 			}
 		})

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
@@ -63,24 +61,6 @@ func checkOwners(r *wire.Request, owner wire.Ref) error {
 			r.Verb, ref, owner)
 	}
 	return nil
-}
-
-// controllerOf returns the controlling owner that the object in the body of r names. It returns false if there is none.
-func controllerOf(r *wire.Request) (wire.Ref, bool) {
-	if !bytes.Contains(r.Body, []byte(`"ownerReferences"`)) {
-		return wire.Ref{}, false
-	}
-	var child metav1.PartialObjectMetadata
-	if kube.Unmarshal(r.Body, &child) != nil {
-		return wire.Ref{}, false // the server refuses the body
-	}
-	o := metav1.GetControllerOfNoCopy(&child)
-	if o == nil {
-		return wire.Ref{}, false
-	}
-	// The plural of the owner is only for the text of errors.
-	resource := wire.Resource{GroupVersionKind: schema.FromAPIVersionAndKind(o.APIVersion, o.Kind), Plural: strings.ToLower(o.Kind)}
-	return wire.Ref{Cluster: r.Cluster, Resource: resource, Namespace: r.Namespace, Name: o.Name, UID: o.UID}, true
 }
 
 // hasOwnerLabel reports whether the object in body has the uid of owner in one of labels.

@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// ErrForeignChild is wrapped by the error of an apply that was refused because it would have made somebody else's object
+// a child. The apply was not sent. See [Adopt].
+var ErrForeignChild = errors.New("the object exists and is not its child")
+
+// childGuard is a handler that refuses applies to foreign children by itself, such as that of a reconcile.
+type childGuard interface{ RefusesForeignChildren() }
+
+// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty. The server ignores this
+// version if an apply creates the object, and refuses the apply with a conflict if the object exists.
+const neverVersion = "1"
+
+// guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the live object must be
+// a child of that owner, or have fields of the same field manager, or not exist. guardChild changes r to be for exactly
+// the object that it has found. The garbage collector would delete a foreign object together with the owner.
+//
+// For example, the WebApp with uid 7 applies the Deployment "shop" as "webapp". If no Deployment "shop" exists, r only
+// creates. If the live one has uid 3 and names the WebApp, r is for uid 3. If nobody but "helm" has fields in the live
+// one, the result is ErrForeignChild.
+func guardChild(ctx context.Context, h wire.Handler, r *wire.Request, obj Object) error {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil || r.Adopt || r.Preconditions != (wire.Preconditions{}) || r.Subresource != "" {
+		return nil
+	}
+	response, err := h.Do(ctx, &wire.Request{
+		Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, Representation: wire.MetadataOnly,
+	})
+	var live metav1.PartialObjectMetadata
+	if err == nil {
+		err = Unmarshal(response.Body, &live)
+	}
+	member, value := "uid", string(live.UID)
+	switch {
+	case IsNotFound(err):
+		member, value = "resourceVersion", neverVersion
+		r.Preconditions.ResourceVersion = value
+	case err != nil:
+		return fmt.Errorf("apply %s: find out whether it is a child of %s %q: %w", r.Ref(), owner.Kind, owner.Name, err)
+	case !isChild(&live, owner.UID, r.Query.Get("fieldManager")):
+		return fmt.Errorf("apply %s for %s %q: %w: it has no owner reference to it, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it",
+			r.Ref(), owner.Kind, owner.Name, ErrForeignChild, r.Query.Get("fieldManager"))
+	default:
+		r.Preconditions.UID = live.UID
+	}
+	if r.Body, err = jsonscan.WithMetadata(r.Body, member, value); err != nil {
+		return fmt.Errorf("apply %s: %w", r.Ref(), err)
+	}
+	return nil
+}
+
+// isChild reports whether an object is a child of an owner, or becomes a child without harm: a field manager has fields
+// in the object, and nobody else controls the object.
+func isChild(live *metav1.PartialObjectMetadata, owner types.UID, manager string) bool {
+	isWritten := slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Subresource == ""
+	})
+	for _, o := range live.OwnerReferences {
+		if o.UID == owner {
+			return true
+		}
+		if o.Controller != nil && *o.Controller {
+			isWritten = false
+		}
+	}
+	return isWritten
+}
