@@ -219,32 +219,32 @@ func Reconciled(options ...SourceOption) Option {
 //		controller.Reconciled(controller.Kind(certificates)),
 //	)
 func Kind(r wire.Resource) SourceOption {
-	return func(w *watchedKind) { w.named = &r }
+	return sourceOptionFunc(func(w *watchedKind) { w.named = &r })
 }
 
 // Select watches only the objects that match all selectors.
 func Select(selectors ...kube.Selector) SourceOption {
-	return func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) }
+	return sourceOptionFunc(func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) })
 }
 
 // When restricts the changes that matter: all predicates must return true for a change. [Changed] takes a
 // predicate on whole objects. For the reconciled kind, the beginning of a deletion and the deletion itself
 // always count, whatever the predicates return: the cleanup of an object must run.
 func When(predicates ...Predicate) SourceOption {
-	return func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) }
+	return sourceOptionFunc(func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) })
 }
 
 // Index adds indexes to the cache of the watched kind. Lists that select by [kube.Index.Is] then do not
 // look at every object. An index takes memory for every object, and each change costs a call of its
 // function. An index of Secrets needs [KeepSecrets].
 func Index(indexes ...*kube.Index) SourceOption {
-	return func(w *watchedKind) { w.indexes = append(w.indexes, indexes...) }
+	return sourceOptionFunc(func(w *watchedKind) { w.indexes = append(w.indexes, indexes...) })
 }
 
 // IndexLabels adds indexes of these labels to the cache of the watched kind. Lists that select by the
 // value of one of these labels then do not look at every object.
 func IndexLabels(keys ...string) SourceOption {
-	return func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) }
+	return sourceOptionFunc(func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) })
 }
 
 // InNamespaces watches the kind in these namespaces, and nowhere else, whatever namespaces the program
@@ -254,13 +254,13 @@ func IndexLabels(keys ...string) SourceOption {
 //
 // With [InOwnNamespace] the program's own namespace is added.
 func InNamespaces(namespaces ...string) SourceOption {
-	return func(w *watchedKind) { w.isNarrowed, w.namespaces = true, append(w.namespaces, namespaces...) }
+	return sourceOptionFunc(func(w *watchedKind) { w.isNarrowed, w.namespaces = true, append(w.namespaces, namespaces...) })
 }
 
 // InOwnNamespace watches the kind, such as the kind of the program's configuration, in the namespace of
 // the program ([Runtime]), and nowhere else.
 func InOwnNamespace() SourceOption {
-	return func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true }
+	return sourceOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true })
 }
 
 // IfServed watches a kind that the server need not serve, such as the custom resource of another
@@ -270,7 +270,9 @@ func InOwnNamespace() SourceOption {
 // the objects count as deleted. When the server begins to serve the kind, which is checked every 30 to
 // 45 s, the kind is watched. A write of the kind in the meantime is an error: see [kube.IsNoResource].
 // Without IfServed a controller does not start before the kind is served.
-func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
+func IfServed() SourceOption {
+	return sourceOptionFunc(func(w *watchedKind) { w.ifServed = true })
+}
 
 // SkipOwnStatus leaves out the reconcile that follows when a reconcile has written the status of its object. It is an
 // option of [Reconciled], for reconciles that are dear, such as those that ask an external system. By default each
@@ -282,10 +284,14 @@ func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true }
 // error. Changes by cleanups are not left out.
 //
 // A reconcile that decides something by its own former status then does so when it is called for another reason.
-func SkipOwnStatus() SourceOption { return func(w *watchedKind) { w.skipsOwnStatus = true } }
+func SkipOwnStatus() SourceOption {
+	return sourceOptionFunc(func(w *watchedKind) { w.skipsOwnStatus = true })
+}
 
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
 // cached, and every read of a whole Secret is live. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied
 // Secret with the live metadata.
-func KeepSecrets() SourceOption { return func(w *watchedKind) { w.keepSecrets = true } }
+func KeepSecrets() SourceOption {
+	return sourceOptionFunc(func(w *watchedKind) { w.keepSecrets = true })
+}

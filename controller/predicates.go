@@ -86,7 +86,7 @@ func hasChanged(c Change, differ func(before, after Record) bool) bool {
 // decoded for each change that the predicates of When accept. The objects of Secrets have metadata
 // only, unless [KeepSecrets] is among the options.
 func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOption {
-	return func(w *watchedKind) {
+	return sourceOptionFunc(func(w *watchedKind) {
 		w.objectPredicates = append(w.objectPredicates, objectPredicate{bind: func(w *watchedKind) (Predicate, error) {
 			kind, err := typeOf(P(new(S)), w.named)
 			switch {
@@ -101,7 +101,7 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOpt
 			api := kube.APIOf[S, P](kube.NewClientFromHandler(nil), kind, "")
 			return func(c Change) bool { return acceptsObjects(*c.stored, api, f) }, nil
 		}})
-	}
+	})
 }
 
 // objectPredicate is a predicate on whole objects.

@@ -123,7 +123,7 @@ func details(r Result) []slog.Attr {
 }
 
 // writes is a list of writes as an attribute: a text for people, an array in JSON.
-type writes []Write
+type writes []WriteReport
 
 func (w writes) String() string {
 	if len(w) == 0 {

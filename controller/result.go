@@ -23,7 +23,7 @@ type Result struct {
 	// Reads is the number of objects and lists that were read, from the cache or live.
 	Reads int
 	// Writes holds the writes of the reconcile. Skipped applies are included.
-	Writes []Write
+	Writes []WriteReport
 	// Err is the error of the reconcile, or nil.
 	Err error
 	// Attempt is the number of failures in a row, including this one. It is 0 without an error.
@@ -32,8 +32,8 @@ type Result struct {
 	Next time.Duration
 }
 
-// Write is one request of a reconcile that changes something.
-type Write struct {
+// WriteReport is one request of a reconcile that changes something.
+type WriteReport struct {
 	Verb        wire.Verb
 	Object      wire.Ref
 	Subresource string
@@ -44,7 +44,7 @@ type Write struct {
 }
 
 // String returns the write in short, such as: patch deployments.apps "default/web" (skipped).
-func (w Write) String() string {
+func (w WriteReport) String() string {
 	text := string(w.Verb) + " " + w.Object.String()
 	if w.Subresource != "" {
 		text += " " + w.Subresource

@@ -21,7 +21,7 @@ type requestTrace struct {
 
 	mu     sync.Mutex
 	reads  int
-	writes []Write
+	writes []WriteReport
 }
 
 // newRequestTrace returns the trace of one reconcile, whose context is ctx.
@@ -45,7 +45,7 @@ func (t *requestTrace) Do(ctx context.Context, r *wire.Request) (*wire.Response,
 		t.reads++
 		return response, err
 	}
-	w := Write{Verb: r.Verb, Object: r.Ref(), Subresource: r.Subresource}
+	w := WriteReport{Verb: r.Verb, Object: r.Ref(), Subresource: r.Subresource}
 	w.Skipped, w.Failed = err == nil && response.Cached, err != nil
 	if w.Object.Name = r.ObjectName(); w.Object.Name == "" && err == nil {
 		w.Object.Name = nameOf(response.Body) // the server generated the name
@@ -66,7 +66,7 @@ func nameOf(body []byte) string {
 }
 
 // recorded returns the number of reads, and the writes, so far.
-func (t *requestTrace) recorded() (reads int, writes []Write) {
+func (t *requestTrace) recorded() (reads int, writes []WriteReport) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.reads, t.writes

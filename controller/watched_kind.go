@@ -43,7 +43,11 @@ type watchedKind struct {
 }
 
 // SourceOption configures how a kind is watched: see [Owns], [Watches] and [Reconciled].
-type SourceOption func(*watchedKind)
+type SourceOption interface{ changeKind(w *watchedKind) }
+
+type sourceOptionFunc func(*watchedKind)
+
+func (f sourceOptionFunc) changeKind(w *watchedKind) { f(w) }
 
 // newWatchOption returns the option that watches objects such as zero. The relation of connect connects
 // them with the reconciled kind.
@@ -75,7 +79,7 @@ func (w *watchedKind) apply(options []SourceOption) error {
 		if option == nil {
 			return errors.New("a source option is nil: leave it out")
 		}
-		option(w)
+		option.changeKind(w)
 	}
 	return nil
 }

@@ -21,7 +21,9 @@ func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
 
 // AnyOwner makes a source of [Owns] run the reconcile of every owner of a changed object: also of
 // owners whose owner reference is not the controlling one.
-func AnyOwner() SourceOption { return func(w *watchedKind) { w.isAnyOwner = true } }
+func AnyOwner() SourceOption {
+	return sourceOptionFunc(func(w *watchedKind) { w.isAnyOwner = true })
+}
 
 var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
 
@@ -31,7 +33,7 @@ var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Own
 //
 //	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
 func WriteVerbs(verbs ...wire.Verb) SourceOption {
-	return func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true }
+	return sourceOptionFunc(func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true })
 }
 
 var errNoChildren = errors.New("controller.WriteVerbs is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")

@@ -6,6 +6,9 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
+// There are three ways to run parts. [Main] is a whole main function. [Program.Main] has more settings. [Run] serves a
+// program with a main function and a client of its own.
+//
 // A [Program] has what Main has, and in addition flags, configuration, pages and metrics of its
 // own. A [Task] is a function that runs beside the controllers. A Task, and the handlers of a Program,
 // read from the cache with [controller.Runtime.CachedClient].

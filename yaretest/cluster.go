@@ -65,25 +65,31 @@ func (c *Cluster) err() error {
 }
 
 // Option changes the control plane that [New] starts.
-type Option func(*plane.Options)
+type Option interface{ changePlane(o *plane.Options) }
+
+type optionFunc func(*plane.Options)
+
+func (f optionFunc) changePlane(o *plane.Options) { f(o) }
 
 // APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false".
 func APIServerArgs(args ...string) Option {
-	return func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) }
+	return optionFunc(func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) })
 }
 
 // Nodes sets the number of simulated nodes. The default is 1.
-func Nodes(n int) Option { return func(o *plane.Options) { o.Nodes = n } }
+func Nodes(n int) Option {
+	return optionFunc(func(o *plane.Options) { o.Nodes = n })
+}
 
 // RealNode puts a real node in the place of the simulated nodes: a kubelet, kube-proxy and a Pod
 // network, whose Pods run in containers. The node pulls no images. Its images are those in the tar
 // files, such as `yare image -o` writes. A real node needs Linux, root, and the installed programs
 // containerd, runc, nft and the CNI plugins; without them, the test fails with the way out.
 func RealNode(files ...string) Option {
-	return func(o *plane.Options) {
+	return optionFunc(func(o *plane.Options) {
 		o.RealNode = true
 		o.Images = append(o.Images, files...)
-	}
+	})
 }
 
 // New starts a control plane for t alone, and ends it after t. The test may stop and break
@@ -95,7 +101,7 @@ func New(t testing.TB, options ...Option) *Cluster {
 	}
 	var o plane.Options
 	for _, option := range options {
-		option(&o)
+		option.changePlane(&o)
 	}
 	c, err := start(o)
 	if err != nil {
