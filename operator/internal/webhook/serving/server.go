@@ -1,0 +1,124 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options are the settings of a [Server].
+type Options struct {
+	// GetCertificate returns the certificate of a new connection. An error ends the handshake.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// DrainTime is how long the server goes on accepting connections after [Server.Drain]. Zero outside of a Pod, where
+	// no load balancer knows the server.
+	DrainTime time.Duration
+	Log       *slog.Logger
+	// Fail is called at most once, if the listener fails.
+	Fail func(error)
+}
+
+// answerTimeout is how long requests may take to be answered after the listener is closed. An API server waits at most
+// 30 s for a webhook (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts).
+const answerTimeout = 30 * time.Second
+
+// A Server answers the calls of API servers. Its methods are safe for concurrent use.
+type Server struct {
+	options  Options
+	listener net.Listener
+	http     *http.Server
+	serving  sync.WaitGroup
+
+	isDraining atomic.Bool
+	// drainEnd is closed at the end of DrainTime.
+	drainEnd chan struct{}
+	drain    sync.Once
+
+	connections *connections
+}
+
+// Serve answers requests on a listener by a handler, until [Server.Close]. The protocol is HTTP/1.1 over TLS 1.2 or later.
+func Serve(listener net.Listener, handler http.Handler, options Options) *Server {
+	s := &Server{options: options, listener: listener, drainEnd: make(chan struct{}), connections: newConnections()}
+	s.http = &http.Server{
+		Handler: s.closeConnections(handler),
+		// An API server sends its request at once. A body has some megabytes at most.
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      answerTimeout + 10*time.Second,
+		// An API server closes a connection that was idle for 90 s. The server must not do so first.
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+		ConnState:      s.connections.recordState,
+		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
+		ErrorLog:       slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
+	}
+	secure := tls.NewListener(connListener{listener}, &tls.Config{
+		MinVersion: tls.VersionTLS12, GetCertificate: options.GetCertificate, NextProtos: []string{"http/1.1"},
+	})
+	s.serving.Go(func() {
+		if err := s.http.Serve(secure); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			options.Fail(fmt.Errorf("serve webhooks on %s: %w", listener.Addr(), err))
+		}
+	})
+	return s
+}
+
+// closeConnections returns a handler whose answers close their connections while the server drains.
+func (s *Server) closeConnections(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(drainWriter{w, &s.isDraining}, r)
+	})
+}
+
+// drainWriter sets the header Connection of an answer at the last moment: the drain may begin while the handler works.
+type drainWriter struct {
+	http.ResponseWriter
+	isDraining *atomic.Bool
+}
+
+// WriteHeader begins the answer.
+func (w drainWriter) WriteHeader(code int) {
+	if w.isDraining.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write writes a part of the answer. Handlers of webhooks call WriteHeader before.
+func (w drainWriter) Write(part []byte) (int, error) { return w.ResponseWriter.Write(part) }
+
+// Unwrap returns the writer, for http.ResponseController.
+func (w drainWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Drain begins the end of the server. Its answers close their connections from now on. Drain returns at once, and does
+// nothing if the server drains already.
+func (s *Server) Drain() {
+	s.drain.Do(func() {
+		s.isDraining.Store(true)
+		time.AfterFunc(s.options.DrainTime, func() { close(s.drainEnd) })
+	})
+}
+
+// Close drains the server, waits until the time for draining has ended, and closes all connections, each after its
+// answer. If ctx ends before, Close cuts what is left.
+func (s *Server) Close(ctx context.Context) {
+	s.Drain()
+	select {
+	case <-s.drainEnd:
+	case <-ctx.Done():
+	}
+	_ = s.listener.Close() // Shutdown would close idle connections too, with the requests that arrive on them
+	s.serving.Wait()
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s.connections.closeAll(ctx)
+	_ = s.http.Close()
+}

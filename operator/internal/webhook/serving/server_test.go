@@ -1,0 +1,205 @@
+package serving
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log/slog"
+	"math/big"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// newCertificate returns a certificate for 127.0.0.1, and a pool that trusts it.
+func newCertificate(t *testing.T) (*tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// replicas are servers behind a load balancer that learns of their end too late.
+type replicas struct {
+	t           *testing.T
+	certificate *tls.Certificate
+	drainTime   time.Duration
+	handler     http.Handler
+
+	mu      sync.Mutex
+	current []*replica
+}
+
+type replica struct {
+	server  *Server
+	address string
+}
+
+// add starts a replica, and gives it new connections.
+func (r *replicas) add() *replica {
+	r.t.Helper()
+	listener, err := new(net.ListenConfig).Listen(r.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	made := &replica{address: listener.Addr().String(), server: Serve(listener, r.handler, Options{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.certificate, nil },
+		DrainTime:      r.drainTime, Log: slog.New(slog.DiscardHandler), Fail: func(err error) { r.t.Error(err) },
+	})}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current = append(r.current, made)
+	return made
+}
+
+// end ends a replica. The balancer learns of the end after a third of the time for draining.
+func (r *replicas) end(old *replica) {
+	old.server.Drain()
+	time.Sleep(r.drainTime / 3)
+	r.mu.Lock()
+	for i, each := range r.current {
+		if each == old {
+			r.current = append(r.current[:i:i], r.current[i+1:]...)
+			break
+		}
+	}
+	r.mu.Unlock()
+	old.server.Close(context.Background())
+}
+
+// dial connects to a replica that the balancer knows.
+func (r *replicas) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	r.mu.Lock()
+	address := r.current[mathrand.IntN(len(r.current))].address
+	r.mu.Unlock()
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// Regression: at the end of a server, requests that arrived on idle connections were lost. Twenty replicas are replaced
+// while callers, which keep their connections, send all the time or after pauses. No call fails.
+func TestReplacedReplicasFailNoCall(t *testing.T) {
+	t.Parallel()
+	certificate, pool := newCertificate(t)
+	body := bytes.Repeat([]byte("x"), 100_000) // several reads
+	r := &replicas{t: t, certificate: certificate, drainTime: 90 * time.Millisecond, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		if err != nil || len(got) != len(body) {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write([]byte("ok")) // the caller may be gone
+	})}
+	r.add()
+	current := r.add()
+	ctx, cancel := context.WithCancel(t.Context())
+	var callers sync.WaitGroup
+	var calls atomic.Int64
+	for i := range 12 {
+		client := &http.Client{Transport: &http.Transport{
+			DialContext: r.dial, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}, MaxIdleConnsPerHost: 4,
+		}}
+		callers.Go(func() {
+			defer client.CloseIdleConnections()
+			for ctx.Err() == nil {
+				// A reader that cannot be rewound: the transport repeats no call by itself.
+				request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, "https://127.0.0.1/", io.NopCloser(bytes.NewReader(body)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				request.ContentLength = int64(len(body))
+				answer, err := client.Do(request)
+				if err != nil {
+					t.Errorf("call %d: %v", calls.Load(), err)
+					return
+				}
+				got, err := io.ReadAll(answer.Body)
+				_ = answer.Body.Close() // it was read to its end
+				if err != nil || string(got) != "ok" {
+					t.Errorf("call %d: %s %q, %v", calls.Load(), answer.Status, got, err)
+				}
+				calls.Add(1)
+				if i%3 == 0 { // a pause about as long as the drain
+					time.Sleep(60*time.Millisecond + time.Duration(mathrand.IntN(80))*time.Millisecond)
+				}
+			}
+		})
+	}
+	for range 20 {
+		next := r.add()
+		r.end(current)
+		current = next
+	}
+	cancel()
+	callers.Wait()
+	for _, each := range r.current {
+		each.server.Close(context.Background())
+	}
+	if calls.Load() < 100 {
+		t.Errorf("%d calls were made, too few to prove anything", calls.Load())
+	}
+}
+
+// A request whose bytes have arrived when the connection is to be closed is answered.
+func TestRequestThatArrivesAtTheEnd(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	accepted, err := connListener{listener}.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	c := accepted.(*conn)
+	c.expire() // the deadline is over before the read begins
+	if _, err := client.Write([]byte("POST")); err != nil {
+		t.Fatal(err)
+	}
+	for !hasBytes(c.Conn) {
+		time.Sleep(time.Millisecond)
+	}
+	got := make([]byte, 4)
+	if n, err := c.Read(got); err != nil || string(got[:n]) != "POST" {
+		t.Errorf("read %q, %v", got[:n], err)
+	}
+	c.recordIdle()
+	c.expire()
+	if n, err := c.Read(got); err == nil {
+		t.Errorf("read %q of a connection without a request", got[:n])
+	}
+}
