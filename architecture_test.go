@@ -81,7 +81,7 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "kube/wire", "controller"},
-	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident"},
+	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan"},
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),

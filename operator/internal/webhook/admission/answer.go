@@ -1,0 +1,83 @@
+package admission
+
+import (
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// An answer is the answer to a call: an AdmissionReview, or an HTTP error.
+type answer struct {
+	result Result
+	// httpCode is the status of an HTTP error. It is 0 for an AdmissionReview.
+	httpCode int
+	// err is the reason of an HTTP error.
+	err error
+	// status is the reason of a refusal. It is nil if the request is allowed.
+	status *metav1.Status
+	// patch holds operations of a JSON patch, or is nil.
+	patch []byte
+	// stack is the stack of a panic.
+	stack string
+	// dropped counts what a defaulter wanted to change or remove.
+	dropped int
+}
+
+// allowed returns the answer that allows a request.
+func allowed() *answer { return &answer{result: ResultAllowed} }
+
+// refused returns the answer that refuses a request.
+func refused(code int32, reason metav1.StatusReason, text string) *answer {
+	return &answer{result: ResultRefused, status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text}}
+}
+
+// failed returns the answer that refuses a request because the webhook failed.
+func failed(text string) *answer {
+	a := refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, text)
+	a.result = ResultFailed
+	return a
+}
+
+// httpError returns the answer that is an HTTP error.
+func httpError(code int, result Result, err error) *answer {
+	return &answer{result: result, httpCode: code, err: err}
+}
+
+// unavailable returns the answer that makes the API server call again.
+func unavailable(err error) *answer {
+	return httpError(http.StatusServiceUnavailable, ResultUnavailable, err)
+}
+
+// text returns the reason of an answer that does not allow the request.
+func (a *answer) text() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return a.status.Message
+}
+
+// encode returns the AdmissionReview of the answer.
+func (a *answer) encode(uid string, warnings []string) []byte {
+	var review struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Response   struct {
+			UID       string         `json:"uid"`
+			Allowed   bool           `json:"allowed"`
+			Status    *metav1.Status `json:"status,omitempty"`
+			Patch     []byte         `json:"patch,omitempty"`
+			PatchType string         `json:"patchType,omitempty"`
+			Warnings  []string       `json:"warnings,omitempty"`
+		} `json:"response"`
+	}
+	review.APIVersion, review.Kind = reviewVersion, "AdmissionReview"
+	r := &review.Response
+	r.UID, r.Allowed, r.Status, r.Patch, r.Warnings = uid, a.status == nil, a.status, a.patch, warnings
+	if a.patch != nil {
+		r.PatchType = "JSONPatch"
+	}
+	text, _ := kube.Marshal(&review) // no field of it can fail
+	return text
+}

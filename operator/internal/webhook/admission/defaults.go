@@ -1,0 +1,57 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// addDefaults calls the defaulter of e, and returns the answer with the patch that adds what the defaulter has added.
+//
+// An object that does not fit the Go type is allowed without defaults: the API server checks the schema after the
+// defaulters, and its error is the better one.
+func addDefaults(ctx context.Context, e *endpoint, r *request) *answer {
+	object, err := e.decode(r.object)
+	if err != nil {
+		return allowed()
+	}
+	d, result, err := defaultsOf(ctx, e, object, r.object)
+	if err != nil {
+		return failed(e.webhook.String() + ": " + err.Error())
+	}
+	a := allowed()
+	switch {
+	case !e.isStrict:
+	case d.dropped != nil:
+		a = failed(e.webhook.String() + " changes or removes what the request sets, or adds to an atomic list or map of the request: " +
+			strings.Join(d.dropped, ", ") + "; a defaulter only adds")
+	case d.patch != nil:
+		var again difference
+		if object, err = e.decode(result); err == nil {
+			again, _, err = defaultsOf(ctx, e, object, result)
+		}
+		if err != nil || again.patch != nil || again.dropped != nil {
+			return failed(e.webhook.String() + " changes its own result when it is called again: its defaults must not depend on time, chance or the number of calls")
+		}
+	}
+	a.dropped = len(d.dropped)
+	if d.patch != nil && a.status == nil {
+		a.patch = append(d.patch, ']')
+	}
+	return a
+}
+
+// defaultsOf calls the defaulter of e for object, the decoded request. It returns the difference and the result, encoded.
+func defaultsOf(ctx context.Context, e *endpoint, object any, request []byte) (d difference, result []byte, err error) {
+	before, err := kube.Marshal(object)
+	if err != nil {
+		return d, nil, err
+	}
+	e.webhook.setDefaults(ctx, object)
+	if result, err = kube.Marshal(object); err == nil && !bytes.Equal(before, result) {
+		d.compareObjects("", e.schema, before, result, request)
+	}
+	return d, result, err
+}

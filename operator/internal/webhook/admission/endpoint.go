@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+)
+
+// An endpoint is a webhook of a Handler.
+type endpoint struct {
+	webhook *Webhook
+	path    string
+	// client reads for the function.
+	client *kube.Client
+	// schema is the schema of the objects. It is nil for a validator that is not strict.
+	schema   *crd.Schema
+	isStrict bool
+	// calls holds an element for each call in flight, and for each function that has not returned.
+	calls chan struct{}
+}
+
+func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
+	e := &endpoint{
+		webhook: w, path: w.Path(), client: options.Client.With(readOnly(w)), isStrict: options.IsStrict,
+		calls: make(chan struct{}, options.MaxCalls),
+	}
+	if !options.IsStrict && !w.IsDefaulter {
+		return e, nil
+	}
+	var err error
+	e.schema, err = schemaOf(w.Type)
+	return e, err
+}
+
+// schemaOf returns the schema of the objects of t.
+func schemaOf(t kube.Type) (*crd.Schema, error) {
+	definition := *t.Definition
+	definition.Source, definition.OtherSources = nil, nil // nobody reads the descriptions, and parsing takes time
+	t.Definition = &definition
+	all, err := crd.From(t)
+	if err != nil {
+		return nil, err
+	}
+	return all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, nil
+}
+
+// readRequest returns the request of a call, or the answer if there is none.
+func (e *endpoint) readRequest(r *http.Request) (*request, *answer) {
+	body := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(r.Body, body)
+	if err != nil {
+		return nil, httpError(http.StatusBadRequest, ResultFailed, err)
+	}
+	request, err := parseRequest(body)
+	switch {
+	case err == nil && request.Subresource == "" && request.version != e.webhook.Type.Resource.Version:
+		err = errOtherVersion
+	case err == nil:
+		return request, nil
+	}
+	if errors.Is(err, errOtherVersion) {
+		return nil, unavailable(err) // another replica, of another release, may know the version
+	}
+	return nil, httpError(http.StatusBadRequest, ResultFailed, err)
+}
+
+// decode returns a pointer to the Go type of e with the content of object, or nil if there is no object.
+func (e *endpoint) decode(object []byte) (any, error) {
+	if object == nil {
+		return nil, nil //nolint:nilnil // a validator gets nil for what is not there
+	}
+	return e.webhook.decode(e.client, object)
+}

@@ -1,0 +1,47 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/logctx"
+)
+
+// callFunction calls the function of e, and returns the answer when the function has returned or ctx has ended. It calls leave
+// when the function has returned.
+func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, leave func()) *answer {
+	answers := make(chan *answer, 1)
+	h.capacity.begin()
+	go func() {
+		defer h.capacity.end()
+		defer leave()
+		var a *answer
+		defer func() {
+			if a == nil { // the function panicked or, if the value is nil, it ended the goroutine
+				a = failed(fmt.Sprintf("%s panicked or ended its goroutine: %v", e.webhook, recover()))
+				a.stack = logctx.PanicStack()
+			}
+			answers <- a
+		}()
+		a = e.webhook.answer(ctx, e, r)
+	}()
+	reason := errors.New("it has not returned")
+	select {
+	case a := <-answers:
+		if a.httpCode == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return a
+		}
+		reason = a.err
+	case <-ctx.Done():
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return unavailable(ctx.Err()) // the API server does not wait any more
+		}
+	}
+	a := refused(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, e.webhook.String()+" did not answer in time: "+reason.Error())
+	a.result = ResultFailed
+	return a
+}

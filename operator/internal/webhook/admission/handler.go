@@ -1,0 +1,220 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Options are what a Handler needs besides its webhooks.
+type Options struct {
+	// Client is what the functions of validators read by. It is required. Writes by it never reach the server. It must
+	// not have the fence of a leader, because each replica answers.
+	Client *kube.Client
+	// Namespaces are the namespaces that the program watches. Requests in other namespaces are allowed without a
+	// call of a function. Default: all namespaces.
+	Namespaces []string
+	// IsStrict is true in development and in tests: a field path that the type lacks, a defaulter that changes or
+	// removes something, and a defaulter whose second call changes something are errors.
+	IsStrict bool
+	// Logger is the logger of the program. Default: slog.Default().
+	Logger *slog.Logger
+	// Observer counts calls. Default: nobody does.
+	Observer Observer
+	// MaxCalls bounds the calls of each webhook in flight. A function that goes on after its deadline counts until it
+	// returns. Default: 64.
+	MaxCalls int
+}
+
+const (
+	defaultMaxCalls = 64
+	// defaultTimeout is the timeout of a call without the parameter timeout. API servers have the same default.
+	defaultTimeout = 10 * time.Second
+	// retryAfter is the wait that answers ask for, in seconds.
+	retryAfter = "1"
+)
+
+// A Handler answers the calls of the API server to webhooks. The context of a function ends before the timeout that the
+// API server sends: earlier by a tenth of the timeout, by at least 100 ms and at most 1 s. Then the Handler answers that the
+// function is too slow, with the code 504, and does not wait for the function. A Handler is safe for concurrent use.
+type Handler struct {
+	endpoints  []*endpoint
+	namespaces []string
+	log        *slog.Logger
+	observer   Observer
+	capacity   capacity
+}
+
+// NewHandler returns a Handler of webhooks. Errors: those of [Check], a type without a CustomResourceDefinition, and no
+// Client.
+func NewHandler(webhooks []*Webhook, options Options) (*Handler, error) {
+	if options.Client == nil {
+		return nil, errors.New("the webhooks have no client: set admission.Options.Client")
+	}
+	if err := Check(webhooks); err != nil {
+		return nil, err
+	}
+	h := &Handler{namespaces: options.Namespaces, log: options.Logger, observer: options.Observer}
+	if h.log == nil {
+		h.log = slog.Default()
+	}
+	if h.observer == nil {
+		h.observer = noObserver{}
+	}
+	if options.MaxCalls <= 0 {
+		options.MaxCalls = defaultMaxCalls
+	}
+	for _, each := range webhooks {
+		e, err := newEndpoint(each, options)
+		if err != nil {
+			return nil, err
+		}
+		h.endpoints = append(h.endpoints, e)
+	}
+	return h, nil
+}
+
+// Check returns an error if a webhook cannot be used, or if two webhooks of one role are for one kind. It returns all
+// errors together.
+func Check(webhooks []*Webhook) error {
+	var problems []error
+	for i, each := range webhooks {
+		err := each.Err()
+		for _, other := range webhooks[:i] {
+			if err == nil && other.err == nil && other.Name() == each.Name() {
+				err = errors.New(each.String() + " is there twice: make one function of the two")
+			}
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// Wait waits until no call is in flight and each function has returned, also those that were too slow. It returns an
+// error if ctx ends before. The caller stops the server first.
+func (h *Handler) Wait(ctx context.Context) error { return h.capacity.wait(ctx) }
+
+// ServeHTTP answers a call.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.capacity.begin()
+	defer h.capacity.end()
+	for _, e := range h.endpoints {
+		if e.path == r.URL.Path {
+			began := time.Now()
+			operation, a := h.serve(w, r, e, began)
+			if a.httpCode != 0 {
+				writeError(w, a.httpCode, a.err.Error())
+			}
+			h.observer.ObserveCall(e.webhook.Name(), operation, a.result, time.Since(began))
+			return
+		}
+	}
+	// Another replica, of another release, may know the path.
+	h.log.Debug("a call of an unknown webhook", "path", r.URL.Path)
+	writeError(w, http.StatusServiceUnavailable, "this replica has no webhook with the path "+r.URL.Path)
+}
+
+// serve answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read, and the
+// answer.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) (string, *answer) {
+	size := r.ContentLength
+	switch {
+	case size < 0: // API servers send the length
+		return "", httpError(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
+	case size > maxBody:
+		return "", httpError(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
+	case !h.capacity.reserve(size):
+		return "", httpError(http.StatusTooManyRequests, ResultOverload, errOverload)
+	}
+	select {
+	case e.calls <- struct{}{}:
+	default:
+		h.capacity.release(size)
+		return "", httpError(http.StatusTooManyRequests, ResultOverload, errOverload)
+	}
+	// The goroutine of the function leaves, if there is one.
+	leave := func() {
+		h.capacity.release(size)
+		<-e.calls
+	}
+	request, a := e.readRequest(r)
+	if a != nil {
+		leave()
+		return "", a
+	}
+	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
+	defer cancel()
+	state := &callState{Call: request.Call}
+	if h.concerns(e, request) {
+		a = callFunction(context.WithValue(ctx, callKey{}, state), h, e, request, leave)
+	} else {
+		leave()
+		a = allowed()
+	}
+	h.report(e, request, a)
+	if a.httpCode == 0 {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(a.encode(request.uid, state.currentWarnings())) // an API server that is gone repeats nothing
+	}
+	return request.Operation, a
+}
+
+var errOverload = errors.New("this replica has too many calls of webhooks in flight")
+
+// functionTimeout returns how long a function may take if the API server sends a query, such as timeout=10s.
+func functionTimeout(query string) time.Duration {
+	timeout, _ := strings.CutPrefix(query, "timeout=")
+	d, err := time.ParseDuration(timeout)
+	if err != nil || d <= 0 {
+		d = defaultTimeout
+	}
+	return d - min(max(d/10, 100*time.Millisecond), time.Second)
+}
+
+// concerns reports whether the function of e has to be called for a request.
+func (h *Handler) concerns(e *endpoint, r *request) bool {
+	if len(h.namespaces) > 0 && r.namespace != "" && !slices.Contains(h.namespaces, r.namespace) {
+		return false
+	}
+	return !e.webhook.IsDefaulter || r.object != nil && memberOf(memberOf(r.object, "metadata"), "deletionTimestamp") == nil
+}
+
+// report logs an answer, and counts what a defaulter wanted to change or remove. It logs texts of functions about the
+// object only at the level debug.
+func (h *Handler) report(e *endpoint, r *request, a *answer) {
+	if a.dropped > 0 {
+		h.observer.ObserveDropped(e.webhook.Name(), a.dropped)
+	}
+	level, text := slog.LevelError, "a webhook failed"
+	switch a.result {
+	case ResultAllowed:
+		return
+	case ResultRefused:
+		level, text = slog.LevelDebug, "a webhook refused a request"
+	case ResultUnavailable:
+		level, text = slog.LevelWarn, "a webhook cannot answer for now"
+	}
+	log := h.log
+	if a.stack != "" {
+		log = log.With("stack", a.stack)
+	}
+	log.Log(context.Background(), level, text,
+		"webhook", e.webhook.Name(), "operation", r.Operation, "namespace", r.namespace, "name", r.name, "error", a.text())
+}
+
+// writeError answers a call without an AdmissionReview. The API server repeats the call after 429 and 503, on another
+// connection.
+func writeError(w http.ResponseWriter, code int, text string) {
+	header := w.Header()
+	header.Set("Connection", "close")
+	if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+		header.Set("Retry-After", retryAfter)
+	}
+	http.Error(w, text, code)
+}

@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// validate calls the check of e.
+//
+// An old object that does not fit the Go type, such as an object of an older schema, is passed as nil. So its user can
+// repair it: rules on transitions see a new object, and the other rules hold for all of it. Its deletion is allowed.
+func validate(ctx context.Context, e *endpoint, r *request) *answer {
+	if r.Subresource != "" {
+		if a := applyScale(ctx, e, r); a != nil {
+			return a
+		}
+	}
+	before, err := e.decode(r.oldObject)
+	if err != nil {
+		Warn(ctx, fmt.Sprintf("the stored object does not fit its type, so %s takes it for a new one: %v", e.webhook, err))
+		if r.object == nil {
+			return allowed()
+		}
+	}
+	after, err := e.decode(r.object)
+	if err != nil {
+		return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the object does not fit its type: "+err.Error())
+	}
+	check := e.webhook.check
+	if err = check(ctx, before, after, e.client); err == nil {
+		return allowed()
+	}
+	f := findingsOf(err)
+	switch {
+	case f.isTransient:
+		return unavailable(err)
+	case f.hasOther:
+		return refused(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
+	}
+	if e.isStrict {
+		for _, each := range f.fields {
+			if problem := pathProblem(e.schema, each.Field); problem != "" {
+				return failed(fmt.Sprintf("%s returned a field error with the path %q: %s", e.webhook, each.Field, problem))
+			}
+		}
+	}
+	if before != nil && after != nil && !e.webhook.Options.NoRatcheting {
+		// Warnings about the old object are of no interest.
+		muted := context.WithValue(ctx, callKey{}, &callState{Call: r.Call})
+		err := check(muted, before, before, e.client)
+		old := findingsOf(err)
+		if old.isTransient {
+			return unavailable(err)
+		}
+		remaining, same := f.without(old)
+		for _, each := range same {
+			Warn(ctx, each.Error())
+		}
+		f.fields = remaining
+	}
+	if len(f.fields) == 0 {
+		return allowed()
+	}
+	return invalid(e.webhook.Type.Resource, r.name, f.fields)
+}

@@ -1,0 +1,143 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// A Webhook is a function of a program that the API server calls about the objects of one kind.
+type Webhook struct {
+	// Type is the kind of the objects. Its resource is empty if the kind is not valid.
+	Type kube.Type
+	// IsDefaulter is true for a [Defaulter], and false for a [Validator].
+	IsDefaulter bool
+	// Options are the options of a validator. Those of a defaulter are zero.
+	Options ValidatorOptions
+
+	// answer calls the function. It is a field, so that a program without defaulters does not link their code.
+	answer func(ctx context.Context, e *endpoint, r *request) *answer
+	// decode returns a pointer to the Go type with the content of an object.
+	decode func(c *kube.Client, object []byte) (any, error)
+	// check is set for a validator. before and after hold pointers to the Go type, or nil.
+	check func(ctx context.Context, before, after any, c *kube.Client) error
+	// setDefaults is set for a defaulter. object holds a pointer to the Go type.
+	setDefaults func(ctx context.Context, object any)
+	err         error
+}
+
+// ValidatorOptions change when a validator is called, and what its errors do. The zero value is the default.
+type ValidatorOptions struct {
+	// Deletions is true for a validator that is also called before an object is deleted. While the operator is down,
+	// such a validator blocks the deletion of the objects, and so the deletion of their namespaces.
+	Deletions bool
+	// Metadata is true for a validator that is also called when only labels or annotations change.
+	Metadata bool
+	// NoRatcheting is true if a field error refuses an update even when the object had the same error before.
+	NoRatcheting bool
+	// Ignore is true if requests pass while nobody answers. Default: they fail.
+	Ignore bool
+}
+
+// Validator returns a webhook that refuses an object if check returns an error. before is nil for an object that is
+// created, and for an old object that does not fit its Go type. after is nil for a deletion. At least one of the two is
+// set. check may be called concurrently. Its context ends shortly before the API server gives up the call: see [Handler].
+// The client only reads.
+//
+// What an error does depends on the error:
+//
+//   - Field errors (*field.Error, alone or joined) refuse the request with 422, and the answer has them all as causes.
+//     A field error that check(before, before) returns too is only a warning, unless NoRatcheting is set.
+//   - An error that may pass by itself makes the API server call again: the API server cannot be reached, a timeout, an
+//     answer 429 or 5xx, an ended context.
+//   - Any other error refuses the request with 403 and its text. That is also so for other errors beside field errors.
+func Validator[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context, before, after *T, c *kube.Client) error, options ValidatorOptions) *Webhook {
+	// The compiler compiles this function for each T. Therefore functions without T do the work.
+	w := newWebhook[T, P](check == nil)
+	w.Options, w.answer = options, validate
+	w.check = func(ctx context.Context, before, after any, c *kube.Client) error {
+		b, _ := before.(*T) // nil stays nil
+		a, _ := after.(*T)
+		return check(ctx, b, a, c)
+	}
+	return w
+}
+
+// Defaulter returns a webhook that adds fields to an object before the object is stored. setDefaults changes the object
+// in place. Only what it adds counts:
+//
+//   - What the request sets stays. A zero and a null count as set. A change or a removal is dropped and counted, and in
+//     strict mode the request fails.
+//   - Nothing is added inside an atomic list or an atomic map that the request sets. Lists are atomic by default.
+//   - The metadata and the status stay as they are.
+//
+// setDefaults must change nothing when it is called for its own result. It is never called for an object that is being
+// deleted. It may be called concurrently. An object that does not fit its Go type gets no defaults.
+func Defaulter[T any, P kube.DefinedObjectOf[T]](setDefaults func(ctx context.Context, object *T)) *Webhook {
+	w := newWebhook[T, P](setDefaults == nil)
+	w.IsDefaulter, w.answer = true, addDefaults
+	w.setDefaults = func(ctx context.Context, object any) { setDefaults(ctx, object.(*T)) }
+	return w
+}
+
+// newWebhook returns a webhook for T, without its function.
+func newWebhook[T any, P kube.DefinedObjectOf[T]](isNil bool) *Webhook {
+	w := &Webhook{}
+	w.Type, w.err = kube.TypeOfObject(P(new(T))) // the error names the type
+	w.decode = func(c *kube.Client, object []byte) (any, error) {
+		t, err := kube.APIOf[T, P](c, w.Type, "").Decode(object)
+		if err != nil {
+			return nil, err // without a nil *T
+		}
+		return t, nil
+	}
+	w.checkType(isNil)
+	return w
+}
+
+// checkType sets the error of a webhook whose kind cannot have one, or whose function is nil.
+func (w *Webhook) checkType(isNil bool) {
+	switch {
+	case w.err != nil:
+	case isNil:
+		w.err = errors.New("its function is nil")
+	case w.Type.Definition.Foreign:
+		w.err = errors.New("the Definition is Foreign: a program checks and completes only the kinds that it defines itself")
+	case w.Type.Definition.NotServed:
+		w.err = errors.New("the Definition is NotServed, so no request can have this version: take the type of a version that is served")
+	}
+}
+
+// Err returns an error that names the webhook if the webhook cannot be used, such as for a nil function.
+func (w *Webhook) Err() error {
+	if w.err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", w, w.err)
+}
+
+// Name returns the name of the webhook in its configuration, such as validate.webapps.example.com. Users see it in
+// the errors of their requests.
+func (w *Webhook) Name() string { return w.verb() + "." + w.Type.Resource.String() }
+
+// Path returns the path of the URL, such as /validate.webapps.example.com/v1.
+func (w *Webhook) Path() string { return "/" + w.Name() + "/" + w.Type.Resource.Version }
+
+// verb returns the first part of the name.
+func (w *Webhook) verb() string {
+	if w.IsDefaulter {
+		return "default"
+	}
+	return "validate"
+}
+
+// String returns the name for errors, such as "the webhook validate.webapps.example.com". A kind that is not valid has no
+// name.
+func (w *Webhook) String() string {
+	if w.Type.Go == nil {
+		return "a webhook that has to " + w.verb()
+	}
+	return "the webhook " + w.Name()
+}
