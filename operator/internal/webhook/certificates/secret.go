@@ -42,11 +42,19 @@ type secretClient struct {
 // String returns the name of the Secret.
 func (c secretClient) String() string { return c.namespace + "/" + c.name }
 
-// refresh replaces live by the Secret as the server has it. After an error live stays.
+// refresh replaces live by the Secret as the server has it. After an error live stays. The request is a list, because
+// the answer to a list has a Date also if the Secret does not exist.
 func (c secretClient) refresh(ctx context.Context, live *secret) error {
-	read, err := c.send(ctx, &wire.Request{Verb: wire.VerbGet, Live: true})
-	if err != nil && !kube.IsNotFound(err) {
-		return err
+	var read secret
+	for page, err := range c.stream().Pages(ctx, c.client.Live()) {
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if read, err = c.decode(item); err != nil {
+				return err
+			}
+		}
 	}
 	*live = read
 	return nil
@@ -64,17 +72,11 @@ func (c secretClient) write(ctx context.Context, live secret, d data) (secret, e
 	if err != nil {
 		return secret{}, fmt.Errorf("encode the Secret %s: %w", c, err)
 	}
-	return c.send(ctx, &wire.Request{
-		Verb: wire.VerbPatch, ContentType: wire.ContentApply, Body: body,
+	response, err := c.client.Do(ctx, &wire.Request{
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: c.namespace, Name: c.name, ContentType: wire.ContentApply, Body: body,
 		Query:         url.Values{"fieldManager": {c.client.FieldManager()}, "force": {"true"}},
 		Preconditions: wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
 	})
-}
-
-// send sends r, and returns the Secret of the answer.
-func (c secretClient) send(ctx context.Context, r *wire.Request) (s secret, err error) {
-	r.Resource, r.Namespace, r.Name = Resource(), c.namespace, c.name
-	response, err := c.client.Do(ctx, r)
 	if err != nil {
 		return secret{}, err
 	}
@@ -132,5 +134,5 @@ func Resource() wire.Resource {
 
 // Verbs returns the verbs that a [Store] uses, each for the Secret by its name.
 func Verbs() []wire.Verb {
-	return []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbCreate, wire.VerbPatch}
+	return []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbCreate, wire.VerbPatch}
 }

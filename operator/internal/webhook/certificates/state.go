@@ -66,9 +66,9 @@ const (
 	pemKey         = "EC PRIVATE KEY"
 )
 
-// encode returns the data of s.
+// encode returns the data of s. No field is nil, so that an apply has all of them.
 func (s State) encode() (data, error) {
-	d := data{Authorities: s.bundle(), Crosses: encodeCertificates(s.Crosses), Revoked: encodeCertificates(s.Revoked)}
+	d := data{Authorities: s.bundle(), Key: []byte{}, Crosses: encodeCertificates(s.Crosses), Revoked: encodeCertificates(s.Revoked)}
 	if s.Key != nil {
 		key, err := x509.MarshalECPrivateKey(s.Key)
 		if err != nil {
@@ -167,8 +167,9 @@ func decodeCertificates(name string, text []byte) (all []*x509.Certificate, prob
 	}
 }
 
+// encodeCertificates returns certificates in PEM. The result is not nil.
 func encodeCertificates(all []*x509.Certificate) []byte {
-	var text []byte
+	text := []byte{}
 	for _, c := range all {
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: c.Raw})...)
 	}
