@@ -345,3 +345,9 @@ func (b *logBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// counter counts calls.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) add()         { c.n.Add(1) }
+func (c *counter) value() int64 { return c.n.Load() }
