@@ -1,0 +1,360 @@
+package certificates
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/yaretest"
+)
+
+// Replicas that start at once without data have one CA in the end, and all answer under it.
+func TestReplicasThatStartAtOnce(t *testing.T) {
+	t.Parallel()
+	for i := range 100 {
+		w := newWorld(t)
+		if i%2 == 0 {
+			w.create() // as from the manifests
+		}
+		w.start(3)
+		w.waitUntilSettled()
+		live := w.read()
+		if s, err := w.names.decode(live.Data); err != nil || len(s.Authorities) != 1 {
+			t.Fatalf("%d CAs: %v", len(s.Authorities), err)
+		}
+		w.mustCall(live.Data.Authorities)
+		w.stopAll()
+	}
+}
+
+// A caller is an API server. It calls all replicas, each on a new connection, until the test ends.
+type caller struct {
+	w *world
+	// keeps reports whether the caller keeps a bundle although a newer one is published.
+	keeps func(bundle []byte) bool
+	calls atomic.Int64
+}
+
+// run calls until done is closed.
+func (c *caller) run(done <-chan struct{}) {
+	var bundle []byte
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		if err := c.call(&bundle); err != nil {
+			c.w.t.Error(err)
+			return
+		}
+		c.calls.Add(1)
+	}
+}
+
+func (c *caller) call(bundle *[]byte) error {
+	c.w.replicasMu.RLock()
+	defer c.w.replicasMu.RUnlock()
+	if len(*bundle) == 0 || !c.keeps(*bundle) {
+		*bundle = c.w.replicas[0].store.Bundle()
+	}
+	return c.w.callLocked(*bundle)
+}
+
+// lastEnd returns when the last CA of a bundle ends.
+func lastEnd(bundle []byte) (end time.Time) {
+	all, _ := decodeCertificates("bundle", bundle)
+	for _, c := range all {
+		if c.NotAfter.After(end) {
+			end = c.NotAfter
+		}
+	}
+	return end
+}
+
+// Rotations with restarts fail no call, also of API servers that keep a bundle as long as they can: through two
+// rotations.
+func TestRotationsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const rotations, step = 10, 5 * day
+	w := newWorld(t)
+	w.start(3)
+	w.waitUntilSettled()
+	callers := []*caller{
+		{w: w, keeps: func([]byte) bool { return false }},
+		{w: w, keeps: func(b []byte) bool { return w.now().Before(lastEnd(b).Add(-200 * day)) }},
+		{w: w, keeps: func(b []byte) bool { return w.now().Before(lastEnd(b).Add(-2 * step)) }},
+	}
+	done := make(chan struct{})
+	var calling sync.WaitGroup
+	for _, c := range callers {
+		calling.Go(func() { c.run(done) })
+	}
+	authorities := make(map[string]bool)
+	for range rotations * int(rotationAge/step+1) {
+		w.moveTime(step)
+		authorities[string(w.read().Data.Authorities)] = true
+		if rand.N(10) == 0 {
+			all := w.all()
+			w.start(1)
+			w.waitUntilSettled()
+			w.stop(all[rand.N(len(all))])
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	close(done)
+	calling.Wait()
+	for _, c := range callers {
+		t.Logf("%d calls", c.calls.Load())
+	}
+	if len(authorities) < rotations {
+		t.Errorf("%d bundles in %d rotations", len(authorities), rotations)
+	}
+}
+
+// A Secret that is restored to before one rotation, or before two, fails no call: neither to replicas that run nor to
+// replicas that start. The bundle that was published stays valid.
+func TestRestoredSecret(t *testing.T) {
+	t.Parallel()
+	for _, rotations := range []int{1, 2} {
+		w := newWorld(t)
+		w.start(2)
+		w.waitUntilSettled()
+		backup := w.read().Data
+		for range rotations {
+			for range 36 {
+				w.moveTime(5 * day)
+			}
+			w.moveTime(day)
+		}
+		published := w.read().Data
+		if bytes.Equal(backup.Key, published.Key) {
+			t.Fatal("there was no rotation")
+		}
+		w.replace(backup)
+		w.start(1) // it may see the backup, or what the others make of it
+		for range 20 {
+			_ = w.call(published.Authorities)
+		}
+		w.waitUntilSettled()
+		w.mustCall(published.Authorities)
+		w.mustCall(backup.Authorities)
+
+		// All replicas restart with the backup.
+		w.stopAll()
+		w.replace(backup)
+		w.start(2)
+		w.waitUntilSettled()
+		w.mustCall(published.Authorities)
+		w.mustCall(backup.Authorities)
+		// Nothing that is published is lost.
+		for _, r := range w.all() {
+			bundle := r.store.BundleFor(published.Authorities)
+			if all, _ := decodeCertificates("", bundle); len(all) < rotations+1 {
+				t.Errorf("the new bundle has %d CAs", len(all))
+			}
+			w.mustCall(bundle)
+		}
+		w.stopAll()
+	}
+}
+
+// Whatever somebody does to the Secret, running replicas go on under the published bundle, and put the Secret right.
+func TestDamagedSecret(t *testing.T) {
+	t.Parallel()
+	foreign, err := ServiceNames("db", "shop").next(State{}, State{}, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreignData := mustEncode(t, foreign)
+	for what, damage := range map[string]func(*world){
+		"deleted":                (*world).delete,
+		"deleted, created empty": func(w *world) { w.delete(); w.create() },
+		"emptied":                (*world).empty,
+		"foreign":                func(w *world) { w.replace(foreignData) },
+		"unreadable":             func(w *world) { w.replace(data{[]byte("a"), []byte("b"), []byte("c"), []byte("d")}) },
+		"without the key":        func(w *world) { d := w.read().Data; d.Key = []byte{}; w.replace(d) },
+		"a foreign key":          func(w *world) { d := w.read().Data; d.Key = foreignData.Key; w.replace(d) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.start(2)
+			w.waitUntilSettled()
+			before := w.read()
+			damage(w)
+			w.mustCall(before.Data.Authorities)
+			yaretest.Eventually(t, func() error {
+				if !w.read().Data.isEqual(before.Data) {
+					return errors.New("the Secret is not what it was")
+				}
+				return nil
+			})
+			w.mustCall(before.Data.Authorities)
+
+			// All replicas restart meanwhile.
+			w.stopAll()
+			damage(w)
+			w.start(2)
+			w.waitUntilSettled()
+			for _, r := range w.all() {
+				w.mustCall(r.store.BundleFor(before.Data.Authorities))
+			}
+			yaretest.Eventually(t, func() error {
+				s, err := w.names.decode(w.read().Data)
+				if len(s.Authorities) != 2 && what != "without the key" && what != "a foreign key" || len(s.Authorities) > 2 {
+					return errors.New("the Secret does not have the old CA and the new one")
+				}
+				return err
+			})
+		})
+	}
+}
+
+// The clock of the machine does not count, and may be set.
+func TestWrongMachineClock(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{40 * day, -40 * day} {
+		w := newWorld(t)
+		var isSet atomic.Bool
+		w.machineTime = func() time.Time {
+			if isSet.Load() {
+				return time.Now().Add(-off)
+			}
+			return time.Now().Add(off)
+		}
+		w.start(1)
+		w.waitUntilSettled()
+		bundle := w.read().Data.Authorities
+		w.mustCall(bundle)
+		isSet.Store(true)
+		w.start(1)
+		w.moveTime(20*day - time.Hour)
+		w.mustCall(bundle)
+		w.stopAll()
+	}
+}
+
+// After two years, all certificates have expired. A replica answers soon after its start.
+func TestAllExpired(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(1)
+	w.waitUntilSettled()
+	before := w.read().Data
+	w.stopAll()
+	w.moveTime(730 * day)
+	w.start(2)
+	w.waitUntilSettled()
+	after := w.read().Data
+	w.mustCall(after.Authorities)
+	w.mustCall(w.all()[0].store.BundleFor(before.Authorities))
+	if s, err := w.names.decode(after); err != nil || len(s.Authorities) != 1 {
+		t.Errorf("%d CAs: %v", len(s.Authorities), err)
+	}
+	if n := strings.Count(w.log.String(), "has expired"); n != 1 {
+		t.Errorf("the log has the new CA %d times", n)
+	}
+}
+
+// A revoked CA leaves all bundles, and does not come back.
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(2)
+	w.waitUntilSettled()
+	before := w.read().Data
+	if _, err := Revoke(t.Context(), w.config()); err != nil {
+		t.Fatal(err)
+	}
+	w.waitUntilSettled()
+	after := w.read().Data
+	if err := w.call(before.Authorities); err == nil {
+		t.Error("replicas use the revoked CA")
+	}
+	w.mustCall(after.Authorities)
+	for _, r := range w.all() {
+		if bundle := r.store.BundleFor(before.Authorities); !bytes.Equal(bundle, after.Authorities) {
+			t.Error("the bundle has a revoked CA")
+		}
+	}
+	w.replace(before) // from a backup
+	w.replace(data{Revoked: []byte{}})
+	yaretest.Eventually(t, func() error {
+		if !w.read().Data.isEqual(after) {
+			return errors.New("the Secret is not what it was")
+		}
+		return nil
+	})
+	w.mustCall(after.Authorities)
+}
+
+// A bundle that has what it needs stays as it is, byte for byte.
+func TestBundleFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	store := w.start(1)[0].store
+	changed := store.Changed()
+	if changed == nil {
+		t.Fatal("there is no channel")
+	}
+	w.waitUntilSettled()
+	<-changed
+	own := w.read().Data.Authorities
+	other := mustEncode(t, mustNext(t, State{}, State{}, time.Now())).Authorities
+	foreign, err := ServiceNames("db", "shop").next(State{}, State{}, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := append(bytes.Clone(other), own...)
+	for _, test := range []struct {
+		what            string
+		published, want []byte
+	}{
+		{"nothing", nil, own},
+		{"the same", own, own},
+		{"text", []byte("text"), own},
+		{"foreign", foreign.bundle(), own},
+		{"with a foreign one", append(bytes.Clone(own), foreign.bundle()...), own},
+		{"with an unknown one", both, both},
+	} {
+		if got := store.BundleFor(test.published); !bytes.Equal(got, test.want) {
+			t.Errorf("%s: the bundle is\n%s", test.what, got)
+		}
+	}
+	// The unknown CA is in the Secret soon.
+	yaretest.Eventually(t, func() error {
+		if all, _ := decodeCertificates("", w.read().Data.Authorities); len(all) != 2 {
+			return errors.New("the Secret lacks the CA of the bundle")
+		}
+		return nil
+	})
+}
+
+// A Config without a name of the Secret is an error.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.config()
+	c.Secret = ""
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("without a Secret: %v", err)
+	}
+	store, err := New(w.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.GetCertificate(nil); err == nil {
+		t.Error("there is a certificate before the start")
+	}
+	if err := store.Ready(); err == nil || store.BundleFor(nil) != nil || store.Status() != (Status{}) {
+		t.Errorf("before the start: %v, %+v", err, store.Status())
+	}
+}

@@ -1,0 +1,353 @@
+package certificates
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// world has an API server, replicas of an operator, and API servers that call the replicas.
+type world struct {
+	t      *testing.T
+	names  Names
+	secret secretClient
+	// replicaClient is the client of replicas.
+	replicaClient *kube.Client
+	// machineTime is the clock of the machines of replicas. It may be nil.
+	machineTime func() time.Time
+	log         *logBuffer
+
+	mu sync.Mutex
+	// offset is the time of the API server less that of the test.
+	offset time.Duration
+	// keys are the keys that the Secret had.
+	keys [][]byte
+
+	// replicasMu is held while a replica starts or ends, and while the time jumps: no call lasts for days.
+	replicasMu sync.RWMutex
+	replicas   []*replica
+}
+
+// newWorld returns a world with an API server in memory.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	client := fakeserver.New().Client()
+	return newWorldAt(t, client, client, "shop", names())
+}
+
+// newWorldAt returns a world with an API server. Replicas have a client of their own.
+func newWorldAt(t *testing.T, client, replicaClient *kube.Client, namespace string, names Names) *world {
+	t.Helper()
+	w := &world{t: t, names: names, secret: secretClient{client, namespace, "web-webhooks"}, log: new(logBuffer)}
+	w.replicaClient = replicaClient.With(w.setDate)
+	t.Cleanup(func() {
+		w.stopAll()
+		text := w.log.String()
+		for _, key := range w.keys {
+			if strings.Contains(text, string(key)) {
+				t.Error("the log has a key")
+			}
+		}
+		if strings.Contains(text, "PRIVATE") {
+			t.Error("the log has a key")
+		}
+		if t.Failed() {
+			t.Log(text)
+		}
+	})
+	return w
+}
+
+// setDate returns a handler whose answers have the time of the world as their Date.
+func (w *world) setDate(next wire.Handler) wire.Handler {
+	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+		response, err := next.Do(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		changed := *response
+		changed.Header = response.Header.Clone()
+		if changed.Header == nil {
+			changed.Header = make(http.Header)
+		}
+		changed.Header.Set("Date", w.now().UTC().Format(http.TimeFormat))
+		return &changed, nil
+	})
+}
+
+// now returns the time of the API servers.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.offset)
+}
+
+// moveTime moves the time of the API servers, and waits until all replicas have done what is due then. Two answers
+// arrive at each replica.
+func (w *world) moveTime(d time.Duration) {
+	w.t.Helper()
+	w.replicasMu.Lock()
+	w.mu.Lock()
+	w.offset += d
+	w.mu.Unlock()
+	w.replicasMu.Unlock()
+	for _, r := range w.all() {
+		for range 2 {
+			r.store.clock.record(w.now())
+		}
+	}
+	w.waitUntilSettled()
+}
+
+// waitUntilSettled waits until nothing is due at any replica, and all have the same bundle as the Secret.
+func (w *world) waitUntilSettled() {
+	w.t.Helper()
+	yaretest.Eventually(w.t, func() error {
+		live := w.read()
+		for i, r := range w.all() {
+			if err := r.store.Ready(); err != nil {
+				return fmt.Errorf("replica %d: %w", i, err)
+			}
+			if now, _ := r.store.clock.now(); w.now().Sub(now).Abs() > time.Hour {
+				return fmt.Errorf("replica %d has the time %s", i, now)
+			}
+			s := r.store.Status()
+			if s.CertificateLeft < servingLifetime-servingAge-time.Minute && s.CertificateLeft < s.AuthorityLeft-time.Minute || s.AuthorityLeft < authorityLifetime-rotationAge-time.Minute {
+				return fmt.Errorf("replica %d: a renewal is due: %+v", i, s)
+			}
+			if !bytes.Equal(r.store.Bundle(), live.Data.Authorities) {
+				return fmt.Errorf("replica %d has another bundle than the Secret", i)
+			}
+		}
+		return nil
+	})
+}
+
+// read returns the Secret.
+func (w *world) read() secret {
+	w.t.Helper()
+	var live secret
+	if err := w.secret.refresh(w.t.Context(), &live); err != nil {
+		w.t.Fatal(err)
+	}
+	if block, _ := pem.Decode(live.Data.Key); block != nil {
+		w.mu.Lock()
+		w.keys = append(w.keys, []byte(base64.StdEncoding.EncodeToString(block.Bytes))[:40])
+		w.mu.Unlock()
+	}
+	return live
+}
+
+// replace writes the data of the Secret, whatever it is, as somebody else.
+func (w *world) replace(d data) {
+	w.t.Helper()
+	body, err := kube.Marshal(map[string]any{"data": d})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.secret.client.WithFieldManager("somebody").Do(w.t.Context(), &wire.Request{
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.namespace, Name: w.secret.name,
+		ContentType: wire.ContentMergePatch, Body: body,
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// empty removes the data of the Secret.
+func (w *world) empty() {
+	w.t.Helper()
+	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.namespace, Name: w.secret.name,
+		ContentType: wire.ContentMergePatch, Body: []byte(`{"data":null}`),
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// create creates the Secret without data, as the manifests do.
+func (w *world) create() {
+	w.t.Helper()
+	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
+		Verb: wire.VerbCreate, Resource: Resource(), Namespace: w.secret.namespace,
+		Body: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"` + w.secret.name + `"}}`),
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// delete deletes the Secret.
+func (w *world) delete() {
+	w.t.Helper()
+	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
+		Verb: wire.VerbDelete, Resource: Resource(), Namespace: w.secret.namespace, Name: w.secret.name,
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// config returns the Config of a replica.
+func (w *world) config() Config {
+	return Config{
+		Client: w.replicaClient, Namespace: w.secret.namespace, Secret: w.secret.name, Names: w.names,
+		Log: slog.New(slog.NewTextHandler(w.log, nil)), MachineTime: w.machineTime,
+	}
+}
+
+// all returns the running replicas.
+func (w *world) all() []*replica {
+	w.replicasMu.RLock()
+	defer w.replicasMu.RUnlock()
+	return slices.Clone(w.replicas)
+}
+
+// start starts replicas. They need not be ready.
+func (w *world) start(n int) []*replica {
+	w.t.Helper()
+	w.replicasMu.Lock()
+	defer w.replicasMu.Unlock()
+	var started []*replica
+	for range n {
+		store, err := New(w.config())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: store.GetCertificate, MinVersion: tls.VersionTLS12})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r := &replica{store: store, listener: listener}
+		ctx, cancel := context.WithCancel(context.Background())
+		r.cancel = cancel
+		r.running.Go(func() {
+			if err := store.Run(ctx); err != nil {
+				w.t.Error(err)
+			}
+		})
+		r.running.Go(r.serve)
+		started = append(started, r)
+	}
+	w.replicas = append(w.replicas, started...)
+	return started
+}
+
+// stop stops a replica, after the calls that are under way.
+func (w *world) stop(r *replica) {
+	w.replicasMu.Lock()
+	defer w.replicasMu.Unlock()
+	r.stop()
+	w.replicas = slices.DeleteFunc(w.replicas, func(each *replica) bool { return each == r })
+}
+
+// stopAll stops all replicas.
+func (w *world) stopAll() {
+	for _, r := range w.all() {
+		w.stop(r)
+	}
+}
+
+// call calls all replicas as an API server with a bundle, each on a new connection.
+func (w *world) call(bundle []byte) error {
+	w.replicasMu.RLock()
+	defer w.replicasMu.RUnlock()
+	return w.callLocked(bundle)
+}
+
+func (w *world) callLocked(bundle []byte) error {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return errors.New("the bundle has no CA")
+	}
+	for i, r := range w.replicas {
+		if !r.isReady.Load() && r.store.Ready() != nil {
+			continue // it is no endpoint yet
+		}
+		r.isReady.Store(true)
+		conn, err := tls.Dial("tcp", r.listener.Addr().String(), &tls.Config{RootCAs: roots, ServerName: w.names.String(), Time: w.now})
+		if err != nil {
+			return fmt.Errorf("replica %d: %w", i, err)
+		}
+		conn.Close()
+	}
+	return nil
+}
+
+// mustCall fails the test if an API server with a bundle does not accept all replicas.
+func (w *world) mustCall(bundle []byte) {
+	w.t.Helper()
+	if err := w.call(bundle); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// replica is a Store and its server.
+type replica struct {
+	store    *Store
+	listener net.Listener
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	// isReady is true once the replica has been ready.
+	isReady atomic.Bool
+}
+
+// serve shakes hands with all who connect.
+func (r *replica) serve() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.running.Go(func() {
+			defer conn.Close()
+			_ = conn.(*tls.Conn).Handshake() // the caller has the error
+		})
+	}
+}
+
+func (r *replica) stop() {
+	r.cancel()
+	r.listener.Close()
+	r.running.Wait()
+}
+
+// logBuffer is a log that several goroutines write.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// counter counts calls.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) add()         { c.n.Add(1) }
+func (c *counter) value() int64 { return c.n.Load() }
