@@ -2,6 +2,7 @@ package crd_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/yare-go/yare/crd"
@@ -99,4 +100,44 @@ func ExampleOf_mistake() {
 	fmt.Println(err)
 	// Output:
 	// crd_test.typoSpec.Size: the tag crd:"minimum=small": minimum=small: the value must be a number, as in minimum=3
+}
+
+// A program that changes definitions before it prints them, such as a tool that leaves descriptions out to save space.
+// The types are those of apiextensions.k8s.io/v1, without the module.
+func ExampleFrom() {
+	team, err := kube.TypeOf[Team]()
+	if err != nil {
+		panic(err)
+	}
+	definitions, err := crd.From(team)
+	if err != nil {
+		panic(err)
+	}
+	var trim func(*crd.Schema)
+	trim = func(s *crd.Schema) {
+		s.Description = ""
+		for _, property := range s.Properties {
+			trim(property)
+		}
+	}
+	var definition *crd.CustomResourceDefinition = definitions[0]
+	definition.Metadata = crd.Metadata{Name: definition.Metadata.Name, Labels: map[string]string{"team": "platform"}}
+	var spec *crd.Spec = &definition.Spec
+	spec.Names = crd.Names{
+		Plural: spec.Names.Plural, Singular: spec.Names.Singular, Kind: spec.Names.Kind, ListKind: spec.Names.ListKind, ShortNames: []string{"tm"},
+	}
+	for i := range spec.Versions {
+		var version *crd.Version = &spec.Versions[i]
+		version.Schema = crd.VersionSchema{OpenAPIV3Schema: version.Schema.OpenAPIV3Schema}
+		trim(version.Schema.OpenAPIV3Schema)
+		version.Schema.OpenAPIV3Schema.Validations = []crd.Validation{{Rule: "self.spec.size < 10", Message: "a team has at most 9 people"}}
+		version.Columns = append(version.Columns, crd.Column{Name: "Size", Type: "integer", JSONPath: ".spec.size"})
+		version.SelectableFields = []crd.SelectableField{{JSONPath: ".spec.lead"}}
+		version.Subresources = &crd.Subresources{Status: new(struct{}), Scale: &crd.Scale{SpecReplicasPath: ".spec.size", StatusReplicasPath: ".status.size"}}
+	}
+	fmt.Println(definition.Metadata.Name, len(spec.Versions[0].Columns), spec.Scope)
+	if err := crd.WriteJSON(io.Discard, definitions...); err != nil { // or to a file of a chart
+		panic(err)
+	}
+	// Output: teams.example.com 3 Namespaced
 }

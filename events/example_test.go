@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -66,3 +67,26 @@ func (job) Start(context.Context, *controller.Runtime) error { return nil }
 
 // nothing returns a part that ends at once.
 func nothing() operator.Part { return job{} }
+
+// A program without package operator runs the recorder itself, and looks whether events were lost.
+func ExampleRecorder_Stats() {
+	server := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		return &wire.Response{Code: 201, Body: r.Body}, nil
+	})
+	recorder := events.New("example.com/addresses")
+	needs, err := recorder.Needs() // the permissions to create and patch events
+	fmt.Println(len(needs.Access), err)
+	service := new(corev1.Service)
+	service.Namespace, service.Name, service.UID = "default", "web", "4f6e"
+	recorder.Normal(service, "Allocated", "AllocateAddress", "the address of %s is 10.0.0.7", service.Name)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // the recorder writes what it has, and ends
+	if err := recorder.Start(ctx, &controller.Runtime{Client: kube.NewClientFromHandler(server), Log: slog.New(slog.DiscardHandler)}); err != nil {
+		fmt.Println(err)
+	}
+	var stats events.Stats = recorder.Stats()
+	fmt.Println(stats.Recorded, stats.Writes, stats.Dropped)
+	// Output:
+	// 1 <nil>
+	// 1 1 0
+}

@@ -5,9 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/explore"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
 )
 
 // The test of an operator, in its folder beside main.go and sample.yaml. For five minutes it runs the operator under
@@ -33,4 +37,28 @@ func ExampleRun() {
 		}
 	}
 	_ = test // go test calls it as TestExplored
+}
+
+// A scenario in place of the samples: the user makes a ConfigMap, changes it, and deletes it. The operator runs as parts in
+// the process of the test.
+func ExampleSettings() {
+	test := func(t *testing.T, parts func() []operator.Part) *explore.Coverage {
+		var o explore.Operator = explore.Parts(parts)
+		named := func(color string) []kube.Object {
+			return []kube.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "theme"}, Data: map[string]string{"color": color}}}
+		}
+		steps := []explore.Step{
+			{Name: "make", Apply: named("red")}, {Name: "change", Apply: named("blue")}, {Name: "delete", Delete: named("blue")},
+		}
+		return explore.Run(t, o, explore.Settings{Scenario: steps, Only: []string{"crash", "watch"}})
+	}
+	_ = test
+}
+
+// A company has a command line of its own, which includes the command explore of yare.
+func ExampleCommand() {
+	tool := &cobra.Command{Use: "platform"}
+	tool.AddCommand(explore.Command())
+	fmt.Println(tool.Commands()[0].Name())
+	// Output: explore
 }
