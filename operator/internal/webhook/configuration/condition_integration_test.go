@@ -91,7 +91,7 @@ func TestConditionsNeverFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entries := range [][]configuration.Entry{validating, mutating} {
+	for _, entries := range [][]*configuration.Entry{validating, mutating} {
 		for i := range entries {
 			entries[i].Rules = []configuration.Rule{{Operations: []string{"*"}, APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}, Scope: "Namespaced"}}
 		}
@@ -233,7 +233,7 @@ func crateResource(t *testing.T) wire.Resource {
 }
 
 // configure creates a configuration of webhooks, and deletes it after t. The API server compiles the expressions.
-func configure(t *testing.T, c *kube.Client, name, kind string, entries []configuration.Entry) {
+func configure(t *testing.T, c *kube.Client, name, kind string, entries []*configuration.Entry) {
 	t.Helper()
 	r := gadget.Resource("admissionregistration.k8s.io", "v1", kind+"WebhookConfiguration", strings.ToLower(kind)+"webhookconfigurations")
 	r.ClusterScoped = true

@@ -82,7 +82,7 @@ type Target struct {
 // Entries returns the entries of webhooks, in their order: those of a ValidatingWebhookConfiguration, and those of a
 // MutatingWebhookConfiguration. A validator of a kind with a scale has a second entry, for the writes to the scale.
 // Errors: those of [admission.Check], and a Target without a URL and a Service.
-func Entries(webhooks []*admission.Webhook, t Target) (validating, mutating []Entry, err error) {
+func Entries(webhooks []*admission.Webhook, t Target) (validating, mutating []*Entry, err error) {
 	if t.URL == "" && (t.ServiceNamespace == "" || t.ServiceName == "") {
 		return nil, nil, errors.New("the webhooks have no address: set the URL, or the namespace and the name of a Service")
 	}
@@ -116,9 +116,9 @@ func Entries(webhooks []*admission.Webhook, t Target) (validating, mutating []En
 }
 
 // newEntry returns the entry of w for the creations and changes of objects.
-func newEntry(w *admission.Webhook, t Target) Entry {
+func newEntry(w *admission.Webhook, t Target) *Entry {
 	r := w.Type.Resource
-	e := Entry{
+	e := &Entry{
 		Name: w.Name(),
 		Rules: []Rule{{
 			Operations: []string{"CREATE", "UPDATE"}, APIGroups: []string{r.Group}, APIVersions: []string{r.Version},
