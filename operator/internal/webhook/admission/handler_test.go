@@ -210,7 +210,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler(t, admission.Options{IsStrict: true}, admission.Validator(func(_ context.Context, before, after *widget, _ *kube.Client) error {
 		if before != nil || after == nil {
-			return errors.New("not expected")
+			panic("not expected")
 		}
 		return checkSchedule(t.Context(), nil, after, nil)
 	}, admission.ValidatorOptions{}), admission.Defaulter(func(_ context.Context, w *widget) { w.Spec.Policy = "x" }))
