@@ -7,69 +7,46 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// applyScale makes of r, a write to the scale of an object, the request that it means for the object: the old object is the
-// live one, and the new object has the number of the Scale. It returns nil, or the answer if there is no such request.
-func applyScale(ctx context.Context, e *endpoint, r *request) *answer {
-	definition := e.webhook.Type.Definition
+// scaleObjects returns what r, a write to the scale of an object, means for the object: before is the live object, and
+// after has the number of the Scale. It returns an answer instead if there are no such objects.
+func scaleObjects(ctx context.Context, e *endpoint, r *request) (before, after any, a *answer) {
 	response, err := e.client.Do(ctx, &wire.Request{
 		Verb: wire.VerbGet, Resource: e.webhook.Type.Resource, Namespace: r.namespace, Name: r.name, Live: true,
 	})
-	if err == nil && !jsonscan.ValidMembers(response.Body, func([]byte, []byte) {}) {
-		err = jsonscan.ErrNotJSON
+	if err == nil {
+		before, err = e.decode(response.Body)
+	}
+	if err == nil {
+		after, err = e.decode(response.Body)
 	}
 	switch {
-	case err != nil && isTransient(err):
-		return unavailable(err)
-	case err != nil:
-		return refused(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
+	case err == nil:
+	case isTransient(err):
+		return nil, nil, unavailable(err)
+	default:
+		return nil, nil, refused(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
 	}
-	live, scale := memberOf(response.Body, "metadata"), memberOf(r.object, "metadata")
-	for _, name := range []string{"uid", "resourceVersion"} {
-		if want := textOf(memberOf(scale, name)); want != "" && want != textOf(memberOf(live, name)) {
-			return refused(http.StatusConflict, metav1.StatusReasonConflict, "the object has changed since its scale was read: repeat the request")
-		}
+	live, scale := before.(metav1.Object), memberOf(r.object, "metadata")
+	uid, version := textOf(memberOf(scale, "uid")), textOf(memberOf(scale, "resourceVersion"))
+	if uid != "" && uid != string(live.GetUID()) || version != "" && version != live.GetResourceVersion() {
+		return nil, nil, refused(http.StatusConflict, metav1.StatusReasonConflict, "the object has changed since its scale was read: repeat the request")
 	}
 	path := ".spec.replicas"
-	if definition.Scale != nil && definition.Scale.SpecReplicas != "" {
-		path = definition.Scale.SpecReplicas
+	if s := e.webhook.Type.Definition.Scale; s != nil && s.SpecReplicas != "" {
+		path = s.SpecReplicas
 	}
-	replicas := memberOf(memberOf(r.object, "spec"), "replicas")
-	if replicas == nil {
-		replicas = []byte("0") // a Scale leaves a zero out
+	number := string(memberOf(memberOf(r.object, "spec"), "replicas"))
+	if number == "" {
+		number = "0" // a Scale leaves a zero out
 	}
-	r.oldObject = response.Body
-	if r.object = withValue(response.Body, strings.Split(path, ".")[1:], replicas); r.object == nil {
-		return failed(e.webhook.String() + ": the object has no place for the path of the scale, " + path)
+	// Only the number of {"spec":{"replicas":3}} is decoded into the object. The rest of it stays.
+	text := `{"` + strings.ReplaceAll(path[1:], ".", `":{"`) + `":` + number + strings.Repeat("}", strings.Count(path, "."))
+	if err := kube.Unmarshal([]byte(text), after); err != nil {
+		return nil, nil, failed(e.webhook.String() + ": the number of the scale does not fit the object at " + path + ": " + err.Error())
 	}
-	return nil
-}
-
-// withValue returns a JSON object with value at path. Objects on the path that are not there are added. It returns nil if
-// something else is on the path. Example: {"spec":{"replicas":1}} with 3 at spec, replicas is {"spec":{"replicas":3}}.
-func withValue(object []byte, path []string, value []byte) []byte {
-	if len(path) == 0 {
-		return value
-	}
-	old := memberOf(object, path[0])
-	switch {
-	case object == nil || string(object) == "null":
-		object = []byte("{}")
-	case !isKind(object, '{'):
-		return nil
-	}
-	inner := withValue(old, path[1:], value)
-	if inner == nil {
-		return nil
-	}
-	result := []byte{'{'}
-	eachMember(object, func(name string, old []byte) {
-		if name != path[0] {
-			result = appendMember(result, name, old)
-		}
-	})
-	return append(appendMember(result, path[0], inner), '}')
+	return before, after, nil
 }

@@ -9,28 +9,14 @@ import (
 )
 
 // validate calls the check of e.
-//
-// An old object that does not fit the Go type, such as an object of an older schema, is passed as nil. So its user can
-// repair it: rules on transitions see a new object, and the other rules hold for all of it. Its deletion is allowed.
 func validate(ctx context.Context, e *endpoint, r *request) *answer {
-	if r.Subresource != "" {
-		if a := applyScale(ctx, e, r); a != nil {
-			return a
-		}
-	}
-	before, err := e.decode(r.oldObject)
-	if err != nil {
-		Warn(ctx, fmt.Sprintf("the stored object does not fit its type, so %s takes it for a new one: %v", e.webhook, err))
-		if r.object == nil {
-			return allowed()
-		}
-	}
-	after, err := e.decode(r.object)
-	if err != nil {
-		return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the object does not fit its type: "+err.Error())
+	before, after, a := objectsOf(ctx, e, r)
+	if a != nil {
+		return a
 	}
 	check := e.webhook.check
-	if err = check(ctx, before, after, e.client); err == nil {
+	err := check(ctx, before, after, e.client)
+	if err == nil {
 		return allowed()
 	}
 	f := findingsOf(err)
@@ -65,4 +51,25 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 		return allowed()
 	}
 	return invalid(e.webhook.Type.Resource, r.name, f.fields)
+}
+
+// objectsOf returns the old object and the new object of r. It returns an answer instead if the check has nothing to do.
+//
+// An old object that does not fit the Go type, such as an object of an older schema, becomes nil. So its user can repair
+// it: rules on transitions see a new object, and the other rules hold for all of it. Its deletion is allowed.
+func objectsOf(ctx context.Context, e *endpoint, r *request) (before, after any, a *answer) {
+	if r.Subresource != "" {
+		return scaleObjects(ctx, e, r)
+	}
+	before, err := e.decode(r.oldObject)
+	if err != nil {
+		Warn(ctx, "the stored object does not fit its type, so "+e.webhook.String()+" takes it for a new one: "+err.Error())
+		if r.object == nil {
+			return nil, nil, allowed()
+		}
+	}
+	if after, err = e.decode(r.object); err != nil {
+		return nil, nil, refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the object does not fit its type: "+err.Error())
+	}
+	return before, after, nil
 }

@@ -17,6 +17,8 @@ type Webhook struct {
 	// Options are the options of a validator. Those of a defaulter are zero.
 	Options ValidatorOptions
 
+	// name is empty if the kind is not valid.
+	name string
 	// answer calls the function. It is a field, so that a program without defaulters does not link their code.
 	answer func(ctx context.Context, e *endpoint, r *request) *answer
 	// decode returns a pointer to the Go type with the content of an object.
@@ -55,8 +57,9 @@ type ValidatorOptions struct {
 //   - Any other error refuses the request with 403 and its text. That is also so for other errors beside field errors.
 func Validator[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context, before, after *T, c *kube.Client) error, options ValidatorOptions) *Webhook {
 	// The compiler compiles this function for each T. Therefore functions without T do the work.
-	w := newWebhook[T, P](check == nil)
+	w := newWebhook[T, P]()
 	w.Options, w.answer = options, validate
+	w.init("validate", check == nil)
 	w.check = func(ctx context.Context, before, after any, c *kube.Client) error {
 		b, _ := before.(*T) // nil stays nil
 		a, _ := after.(*T)
@@ -76,14 +79,15 @@ func Validator[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context,
 // setDefaults must change nothing when it is called for its own result. It is never called for an object that is being
 // deleted. It may be called concurrently. An object that does not fit its Go type gets no defaults.
 func Defaulter[T any, P kube.DefinedObjectOf[T]](setDefaults func(ctx context.Context, object *T)) *Webhook {
-	w := newWebhook[T, P](setDefaults == nil)
+	w := newWebhook[T, P]()
 	w.IsDefaulter, w.answer = true, addDefaults
+	w.init("default", setDefaults == nil)
 	w.setDefaults = func(ctx context.Context, object any) { setDefaults(ctx, object.(*T)) }
 	return w
 }
 
 // newWebhook returns a webhook for T, without its function.
-func newWebhook[T any, P kube.DefinedObjectOf[T]](isNil bool) *Webhook {
+func newWebhook[T any, P kube.DefinedObjectOf[T]]() *Webhook {
 	w := &Webhook{}
 	w.Type, w.err = kube.TypeOfObject(P(new(T))) // the error names the type
 	w.decode = func(c *kube.Client, object []byte) (any, error) {
@@ -93,14 +97,16 @@ func newWebhook[T any, P kube.DefinedObjectOf[T]](isNil bool) *Webhook {
 		}
 		return t, nil
 	}
-	w.checkType(isNil)
 	return w
 }
 
-// checkType sets the error of a webhook whose kind cannot have one, or whose function is nil.
-func (w *Webhook) checkType(isNil bool) {
+// init sets the name of w. It sets the error of w if its kind cannot have a webhook, or if its function is nil.
+func (w *Webhook) init(verb string, isNil bool) {
+	if w.err != nil {
+		return
+	}
+	w.name = verb + "." + w.Type.Resource.String()
 	switch {
-	case w.err != nil:
 	case isNil:
 		w.err = errors.New("its function is nil")
 	case w.Type.Definition.Foreign:
@@ -120,24 +126,10 @@ func (w *Webhook) Err() error {
 
 // Name returns the name of the webhook in its configuration, such as validate.webapps.example.com. Users see it in
 // the errors of their requests.
-func (w *Webhook) Name() string { return w.verb() + "." + w.Type.Resource.String() }
+func (w *Webhook) Name() string { return w.name }
 
 // Path returns the path of the URL, such as /validate.webapps.example.com/v1.
-func (w *Webhook) Path() string { return "/" + w.Name() + "/" + w.Type.Resource.Version }
+func (w *Webhook) Path() string { return "/" + w.name + "/" + w.Type.Resource.Version }
 
-// verb returns the first part of the name.
-func (w *Webhook) verb() string {
-	if w.IsDefaulter {
-		return "default"
-	}
-	return "validate"
-}
-
-// String returns the name for errors, such as "the webhook validate.webapps.example.com". A kind that is not valid has no
-// name.
-func (w *Webhook) String() string {
-	if w.Type.Go == nil {
-		return "a webhook that has to " + w.verb()
-	}
-	return "the webhook " + w.Name()
-}
+// String returns the name for errors, such as "the webhook validate.webapps.example.com".
+func (w *Webhook) String() string { return "the webhook " + w.name }

@@ -31,8 +31,7 @@ import (
 // served is a Handler that an API server calls, with the calls that it has answered.
 type served struct {
 	*recorder
-	client    *kube.Client
-	namespace string
+	client *kube.Client
 }
 
 // recorder records calls.
@@ -66,10 +65,26 @@ func (r *recorder) recorded() []string {
 // serve serves webhooks of widgets to the API server, for a namespace of the test.
 func serve(t *testing.T, cluster *yaretest.Cluster, namespace string, isStrict bool, webhooks ...*admission.Webhook) *served {
 	t.Helper()
-	s := &served{recorder: &recorder{}, client: cluster.Client(t), namespace: namespace}
-	h, err := admission.NewHandler(webhooks, admission.Options{
-		Client: s.client, IsStrict: isStrict, Logger: slog.New(slog.DiscardHandler), Observer: s,
+	s := &served{client: cluster.Client(t)}
+	probe := gadget.Object(t, widgets(t), namespace, "probe", `{"spec":{}}`)
+	var isCalled func() error
+	s.recorder, isCalled = serveTo(t, s.client, namespace, isStrict, webhooks...)
+	yaretest.Eventually(t, func() error {
+		if _, err := kube.Dynamic(s.client, widgets(t), namespace).Create(t.Context(), probe, kube.DryRun()); err != nil {
+			return nil //nolint:nilerr // a webhook has refused the probe
+		}
+		return isCalled()
 	})
+	s.recorded()
+	return s
+}
+
+// serveTo serves webhooks to an API server, for a namespace of the test. It returns what was called, and a function that
+// returns an error until each webhook was called.
+func serveTo(t *testing.T, c *kube.Client, namespace string, isStrict bool, webhooks ...*admission.Webhook) (*recorder, func() error) {
+	t.Helper()
+	r := &recorder{}
+	h, err := admission.NewHandler(webhooks, admission.Options{Client: c, IsStrict: isStrict, Logger: slog.New(slog.DiscardHandler), Observer: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,25 +102,19 @@ func serve(t *testing.T, cluster *yaretest.Cluster, namespace string, isStrict b
 	if err != nil {
 		t.Fatal(err)
 	}
-	configure(t, s.client, namespace, "Validating", validating)
-	configure(t, s.client, namespace, "Mutating", mutating)
-	probe := gadget.Object(t, widgets(t), namespace, "probe", `{"spec":{}}`)
-	yaretest.Eventually(t, func() error {
-		if _, err := kube.Dynamic(s.client, widgets(t), namespace).Create(t.Context(), probe, kube.DryRun()); err != nil {
-			return nil //nolint:nilerr // a webhook has refused the probe
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	configure(t, c, namespace, "Validating", validating)
+	configure(t, c, namespace, "Mutating", mutating)
+	return r, func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		for _, each := range webhooks {
 			name := strings.SplitN(each.Name(), ".", 2)[0]
-			if !slices.ContainsFunc(s.calls, func(call string) bool { return strings.HasPrefix(call, name) }) {
+			if !slices.ContainsFunc(r.calls, func(call string) bool { return strings.HasPrefix(call, name) }) {
 				return errors.New("the API server does not call " + each.Name())
 			}
 		}
 		return nil
-	})
-	s.recorded()
-	return s
+	}
 }
 
 // configure creates a configuration of webhooks, and deletes it after t.
@@ -215,15 +224,16 @@ func TestWhatIsCalled(t *testing.T) {
 				}
 			}
 			// The API server tries a patch with the object of its cache first. If that is old, it calls again.
+			changing := "a"
 			waitForCache := func() {
 				t.Helper()
 				yaretest.Eventually(t, func() error {
-					live, err := api.Get(ctx, "a")
+					live, err := api.Get(ctx, changing)
 					if err != nil {
 						return err
 					}
 					cached, err := s.client.Do(ctx, &wire.Request{
-						Verb: wire.VerbGet, Resource: api.Resource(), Namespace: namespace, Name: "a", Query: url.Values{"resourceVersion": {"0"}},
+						Verb: wire.VerbGet, Resource: api.Resource(), Namespace: namespace, Name: changing, Query: url.Values{"resourceVersion": {"0"}},
 					})
 					if err == nil && !strings.Contains(string(cached.Body), `"resourceVersion":"`+live.ResourceVersion+`"`) {
 						return errors.New("the cache of the API server is old")
@@ -260,11 +270,14 @@ func TestWhatIsCalled(t *testing.T) {
 			waitForCache()
 			_, err = api.Status().Patch(ctx, "a", kube.MergePatch(json.RawMessage(`{"status":{"phase":"x"}}`)))
 			step("the status", err)
+			waitForCache()
 			step("delete", api.Delete(ctx, "a"), c.deletion...)
 			patch("a field of an object that is being deleted", `{"spec":{"schedule":"y"}}`, "validate UPDATE allowed")
 			patch("no finalizer", `{"metadata":{"finalizers":null}}`)
 			_, err = api.Create(ctx, newWidget(namespace, "b", widgetSpec{}))
 			step("create", err, created...)
+			changing = "b"
+			waitForCache()
 			step("delete all", api.DeleteAll(ctx, []kube.Selector{kube.Everything()}), c.deletion...)
 		})
 	}
@@ -480,9 +493,27 @@ func TestApplyAfterDefaults(t *testing.T) {
 		`{"limit":3,"policy":"default x","ports":[{"name":"a","protocol":"TCP"},{"name":"b","protocol":"UDP"},{"name":"c","protocol":"TCP"}],"schedule":"x"}`)
 	check(apply("one", `{"schedule":"y","ports":[{"name":"a"},{"name":"b","protocol":"UDP"}]}`),
 		`{"limit":3,"policy":"default x","ports":[{"name":"a","protocol":"TCP"},{"name":"b","protocol":"UDP"},{"name":"c","protocol":"TCP"}],"schedule":"y"}`)
+	// A manager takes over a default, and sets it back.
+	for _, limit := range []string{"7", "8", "3"} {
+		apply("three", `{"limit":`+limit+`}`)
+	}
+	// A user creates and updates an object, and later a manager applies it.
+	if _, err := widgets.Create(t.Context(), gadget.Object(t, widgets.Resource(), namespace, "b", `{"spec":{"schedule":"x"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	live, err := widgets.Patch(t.Context(), "b", kube.MergePatch(json.RawMessage(`{"spec":{"ports":[{"name":"a"}]}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if managed := fmt.Sprint(live.GetManagedFields()); strings.Contains(managed, "policy") || strings.Contains(managed, "limit") {
+		t.Errorf("a default has an owner: %s", managed)
+	}
+	for _, spec := range []string{`{"policy":"mine","limit":4}`, `{"policy":"mine"}`} {
+		if _, err := widgets.Apply(t.Context(), gadget.Object(t, widgets.Resource(), namespace, "b", `{"spec":`+spec+`}`), kube.NoForce()); err != nil {
+			t.Errorf("an apply of %s: %v", spec, err)
+		}
+	}
 	if s.dropped != 0 {
 		t.Errorf("%d fields were dropped", s.dropped)
 	}
-	managed, _ := json.Marshal(first.GetManagedFields())
-	t.Logf("%s", managed)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
@@ -16,15 +18,15 @@ import (
 // An Entry is an element of the webhooks of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 type Entry struct {
 	// Name names the entry within the configurations of a program.
-	Name                    string             `json:"name"`
-	ClientConfig            ClientConfig       `json:"clientConfig"`
-	Rules                   []Rule             `json:"rules"`
-	FailurePolicy           string             `json:"failurePolicy"`
-	MatchPolicy             string             `json:"matchPolicy"`
-	NamespaceSelector       *NamespaceSelector `json:"namespaceSelector,omitempty"`
-	SideEffects             string             `json:"sideEffects"`
-	TimeoutSeconds          int32              `json:"timeoutSeconds"`
-	AdmissionReviewVersions []string           `json:"admissionReviewVersions"`
+	Name                    string                `json:"name"`
+	ClientConfig            ClientConfig          `json:"clientConfig"`
+	Rules                   []Rule                `json:"rules"`
+	FailurePolicy           string                `json:"failurePolicy"`
+	MatchPolicy             string                `json:"matchPolicy"`
+	NamespaceSelector       *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	SideEffects             string                `json:"sideEffects"`
+	TimeoutSeconds          int32                 `json:"timeoutSeconds"`
+	AdmissionReviewVersions []string              `json:"admissionReviewVersions"`
 	// ReinvocationPolicy is empty in a ValidatingWebhookConfiguration.
 	ReinvocationPolicy string           `json:"reinvocationPolicy,omitempty"`
 	MatchConditions    []MatchCondition `json:"matchConditions"`
@@ -54,18 +56,6 @@ type Rule struct {
 	Scope       string   `json:"scope"`
 }
 
-// NamespaceSelector selects namespaces by their labels.
-type NamespaceSelector struct {
-	MatchExpressions []Requirement `json:"matchExpressions"`
-}
-
-// Requirement is a condition on a label.
-type Requirement struct {
-	Key      string   `json:"key"`
-	Operator string   `json:"operator"`
-	Values   []string `json:"values"`
-}
-
 // MatchCondition is an expression in CEL. The API server calls only if all expressions of an entry are true. A request
 // for which an expression fails is refused.
 type MatchCondition struct {
@@ -92,7 +82,7 @@ type Target struct {
 // Entries returns the entries of webhooks, in their order: those of a ValidatingWebhookConfiguration, and those of a
 // MutatingWebhookConfiguration. A validator of a kind with a scale has a second entry, for the writes to the scale.
 // Errors: those of [admission.Check], and a Target without a URL and a Service.
-func Entries(webhooks []*admission.Webhook, t Target) (validating, mutating []Entry, err error) {
+func Entries(webhooks []*admission.Webhook, t Target) (validating, mutating []*Entry, err error) {
 	if t.URL == "" && (t.ServiceNamespace == "" || t.ServiceName == "") {
 		return nil, nil, errors.New("the webhooks have no address: set the URL, or the namespace and the name of a Service")
 	}
@@ -126,9 +116,9 @@ func Entries(webhooks []*admission.Webhook, t Target) (validating, mutating []En
 }
 
 // newEntry returns the entry of w for the creations and changes of objects.
-func newEntry(w *admission.Webhook, t Target) Entry {
+func newEntry(w *admission.Webhook, t Target) *Entry {
 	r := w.Type.Resource
-	e := Entry{
+	e := &Entry{
 		Name: w.Name(),
 		Rules: []Rule{{
 			Operations: []string{"CREATE", "UPDATE"}, APIGroups: []string{r.Group}, APIVersions: []string{r.Version},
@@ -155,7 +145,9 @@ func newEntry(w *admission.Webhook, t Target) Entry {
 		e.ClientConfig.Service = s
 	}
 	if len(t.Namespaces) > 0 && !r.ClusterScoped {
-		e.NamespaceSelector = &NamespaceSelector{[]Requirement{{"kubernetes.io/metadata.name", "In", t.Namespaces}}}
+		e.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: t.Namespaces},
+		}}
 	}
 	return e
 }
