@@ -50,17 +50,16 @@ func (n Names) constrain(template *x509.Certificate) {
 	template.ExcludedIPRanges = []*net.IPNet{{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, allIPv6}
 }
 
-// areConstraintsOf reports whether the name constraints of c are those of n.
-func (n Names) areConstraintsOf(c *x509.Certificate) bool {
+// isAuthority reports whether c is a CA for n alone that has signed itself.
+func (n Names) isAuthority(c *x509.Certificate) bool {
 	wanted := new(x509.Certificate)
 	n.constrain(wanted)
-	return c.PermittedDNSDomainsCritical && constraintsText(c) == constraintsText(wanted)
+	return c.IsCA && c.PermittedDNSDomainsCritical && constraintsText(c) == constraintsText(wanted) && c.CheckSignatureFrom(c) == nil
 }
 
 // constraintsText returns the name constraints of c as a text.
 func constraintsText(c *x509.Certificate) string {
-	return fmt.Sprintf("%q %s %q %q; %q %s %q %q", c.PermittedDNSDomains, c.PermittedIPRanges, c.PermittedEmailAddresses, c.PermittedURIDomains,
-		c.ExcludedDNSDomains, c.ExcludedIPRanges, c.ExcludedEmailAddresses, c.ExcludedURIDomains)
+	return fmt.Sprint(c.PermittedDNSDomains, c.PermittedIPRanges, c.ExcludedDNSDomains, c.ExcludedIPRanges)
 }
 
 // loopback returns the address 127.0.0.1.

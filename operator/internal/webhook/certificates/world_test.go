@@ -127,7 +127,7 @@ func (w *world) waitUntilSettled() {
 			if err := r.store.Ready(); err != nil {
 				return fmt.Errorf("replica %d: %w", i, err)
 			}
-			if now, _ := r.store.clock.now(); w.now().Sub(now).Abs() > time.Hour {
+			if now, _ := r.store.clock.now(); now.IsZero() || w.now().Sub(now).Abs() > time.Hour {
 				return fmt.Errorf("replica %d has the time %s", i, now)
 			}
 			s := r.store.Status()
@@ -143,10 +143,10 @@ func (w *world) waitUntilSettled() {
 }
 
 // read returns the Secret.
-func (w *world) read() secret {
+func (w *world) read() *secret {
 	w.t.Helper()
-	var live secret
-	if err := w.secret.refresh(w.t.Context(), &live); err != nil {
+	live, err := w.secret.read(w.t.Context())
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	if block, _ := pem.Decode(live.Data.Key); block != nil {
