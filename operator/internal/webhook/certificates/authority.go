@@ -62,7 +62,7 @@ func crossSign(c, issuer *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certif
 
 // newServing returns a serving certificate for n, with the chain that a server presents: the certificate itself, and
 // all cross certificates of s that are valid.
-func newServing(n Names, s State, now time.Time) (*tls.Certificate, error) {
+func newServing(n Names, s *State, now time.Time) (*tls.Certificate, error) {
 	if !s.canSign(nil, now) {
 		return nil, fmt.Errorf("no CA can sign a certificate for %s", n)
 	}

@@ -22,8 +22,8 @@ type keeper struct {
 	*Store
 	// live is the Secret as far as known. It is nil if the Secret must be read.
 	live *secret
-	// memory is the state that this replica knows, and data is its data. Both are zero before the Secret was read.
-	memory State
+	// memory is the state that this replica knows, and data is its data. Both are empty before the Secret was read.
+	memory *State
 	data   data
 	// learned are CAs of published bundles.
 	learned []*x509.Certificate
@@ -35,6 +35,8 @@ type keeper struct {
 	failures int
 	problem  string
 }
+
+func newKeeper(s *Store) *keeper { return &keeper{Store: s, memory: new(State)} }
 
 // run does the work of [Store.Run].
 func (k *keeper) run(ctx context.Context) error {
@@ -126,8 +128,7 @@ func (k *keeper) update(ctx context.Context) error {
 		switch {
 		case err == nil:
 			k.isRevoking = false
-			k.log.Info("wrote the webhook CAs", "secret", k.secret.String(), "isNew", !contains(union(stored.Authorities, k.memory.Authorities), wanted.Authorities[0]),
-				"until", wanted.Authorities[0].NotAfter, "number", len(wanted.Authorities), "problem", problem)
+			k.logWrite(stored, wanted, problem)
 		case !isOutdated(err):
 			return fmt.Errorf("%w; if the Secret %s cannot be changed, delete it: this program creates it again", err, k.secret)
 		}
@@ -136,16 +137,30 @@ func (k *keeper) update(ctx context.Context) error {
 	return fmt.Errorf("the Secret %s is changed again and again, or each answer of the API server has another Date: see its managedFields, and the clocks of the servers", k.secret)
 }
 
+// logWrite logs a write. problem is what decodeState has found in the Secret before.
+func (k *keeper) logWrite(stored, written *State, problem error) {
+	newest := written.Authorities[0]
+	attributes := []any{"secret", k.secret.String(), "until", newest.NotAfter, "authorities", len(written.Authorities)}
+	switch {
+	case !contains(stored.Authorities, newest) && !contains(k.memory.Authorities, newest):
+		k.log.Info("made a webhook CA", attributes...)
+	case problem != nil:
+		k.log.Warn("the Secret of the webhook certificates was restored", append(attributes, "problem", problem)...)
+	default:
+		k.log.Warn("the Secret of the webhook certificates lacked CAs that this replica knows, or that are published: they were added", attributes...)
+	}
+}
+
 // wanted returns the state that the Secret should have.
-func (k *keeper) wanted(stored State, now time.Time) (State, error) {
+func (k *keeper) wanted(stored *State, now time.Time) (*State, error) {
 	if k.isRevoking {
-		return rotate(k.names, State{Revoked: union(stored.Revoked, stored.Authorities, k.learned)}, now)
+		return rotate(k.names, &State{Revoked: union(stored.Revoked, stored.Authorities, k.learned)}, now)
 	}
 	return next(k.names, k.memory, stored, k.learned, now)
 }
 
 // serve records a state with its data, and makes the serving certificate that is due.
-func (k *keeper) serve(s State, d data, now time.Time) error {
+func (k *keeper) serve(s *State, d data, now time.Time) error {
 	before := k.present.Load()
 	if before.serving != nil && d.isEqual(k.data) && now.Before(k.renewal) && isValid(before.serving.Leaf, now) {
 		return nil

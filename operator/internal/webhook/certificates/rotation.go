@@ -11,33 +11,23 @@ const MaxAuthorities = 8
 // next returns the state that the Secret should have. memory is what this replica knows, stored is what is usable
 // in the Secret, and learned are CAs that published bundles have. If the result is stored, there is nothing to write.
 // The package documentation has the rules.
-func next(n Names, memory, stored State, learned []*x509.Certificate, now time.Time) (State, error) {
-	var revoked []*x509.Certificate
-	for _, c := range union(stored.Revoked, memory.Revoked) {
-		if !isExpired(c, now) {
-			revoked = append(revoked, c)
-		}
-	}
+func next(n Names, memory, stored *State, learned []*x509.Certificate, now time.Time) (*State, error) {
+	revoked := filter(union(stored.Revoked, memory.Revoked), func(c *x509.Certificate) bool { return !isExpired(c, now) })
 	s, err := join(memory, stored, revoked, now)
 	if err != nil {
-		return State{}, err
+		return nil, err
 	}
-	s.Revoked = revoked
-	s.Authorities = union(s.Authorities, stored.Authorities, memory.Authorities, learned)
-	s.Crosses = union(s.Crosses, stored.Crosses, memory.Crosses)
+	s = &State{
+		Authorities: union(s.Authorities, stored.Authorities, memory.Authorities, learned), Key: s.Key,
+		Crosses: union(s.Crosses, stored.Crosses, memory.Crosses), Revoked: revoked,
+	}
 	if s.Key == nil || !now.Before(s.rotationTime()) {
 		if s, err = rotate(n, s, now); err != nil {
-			return State{}, err
+			return nil, err
 		}
 	}
 	s.Authorities = remaining(s, stored, now)
-	all := s.Crosses
-	s.Crosses = nil
-	for _, c := range all {
-		if isCross(c, s.Authorities) {
-			s.Crosses = append(s.Crosses, c)
-		}
-	}
+	s.Crosses = crossesOf(s.Crosses, s.Authorities)
 	return s, nil
 }
 
@@ -48,11 +38,11 @@ func next(n Names, memory, stored State, learned []*x509.Certificate, now time.T
 //	B, A         A             memory: the Secret was restored, and is older
 //	A            B, A          stored: another replica has rotated
 //	A            C             stored with the cross certificate "C by A": another replica has begun anew
-func join(memory, stored State, revoked []*x509.Certificate, now time.Time) (State, error) {
+func join(memory, stored *State, revoked []*x509.Certificate, now time.Time) (*State, error) {
 	hasMemory, hasStored := memory.canSign(revoked, now), stored.canSign(revoked, now)
 	switch {
 	case !hasMemory && !hasStored:
-		return State{}, nil
+		return new(State), nil
 	case !hasStored:
 		return memory, nil
 	case !hasMemory || contains(stored.Authorities, memory.Authorities[0]):
@@ -61,48 +51,45 @@ func join(memory, stored State, revoked []*x509.Certificate, now time.Time) (Sta
 		return memory, nil
 	}
 	cross, err := crossSign(stored.Authorities[0], memory.Authorities[0], memory.Key)
-	stored.Crosses = append([]*x509.Certificate{cross}, stored.Crosses...)
-	return stored, err
+	return &State{Authorities: stored.Authorities, Key: stored.Key, Crosses: union([]*x509.Certificate{cross}, stored.Crosses)}, err
 }
 
 // rotate returns s with a new CA. If s has a key, it signs the new CA.
-func rotate(n Names, s State, now time.Time) (State, error) {
+func rotate(n Names, s *State, now time.Time) (*State, error) {
 	c, key, err := newAuthority(n, now)
 	if err != nil {
-		return State{}, err
+		return nil, err
 	}
+	made := &State{Authorities: union([]*x509.Certificate{c}, s.Authorities), Key: key, Crosses: s.Crosses, Revoked: s.Revoked}
 	if s.Key != nil {
 		cross, err := crossSign(c, s.Authorities[0], s.Key)
 		if err != nil {
-			return State{}, err
+			return nil, err
 		}
-		s.Crosses = append([]*x509.Certificate{cross}, s.Crosses...)
+		made.Crosses = union([]*x509.Certificate{cross}, s.Crosses)
 	}
-	s.Authorities, s.Key = append([]*x509.Certificate{c}, s.Authorities...), key
-	return s, nil
+	return made, nil
 }
 
 // remaining returns the CAs of s that stay in the bundle: those that are not revoked and have not expired, and at most
 // [MaxAuthorities]. Beyond, the oldest one leaves, and never the first one. Expired CAs in stored stay if no CA is
 // added.
-func remaining(s, stored State, now time.Time) (all []*x509.Certificate) {
+func remaining(s, stored *State, now time.Time) []*x509.Certificate {
 	isAdded := false
 	for _, c := range s.Authorities {
 		isAdded = isAdded || !isExpired(c, now) && !contains(stored.Authorities, c)
 	}
-	for _, c := range s.Authorities {
-		if !contains(s.Revoked, c) && (!isExpired(c, now) || !isAdded && contains(stored.Authorities, c)) {
-			all = append(all, c)
-		}
-	}
+	all := filter(s.Authorities, func(c *x509.Certificate) bool {
+		return !contains(s.Revoked, c) && (!isExpired(c, now) || !isAdded && contains(stored.Authorities, c))
+	})
 	for len(all) > MaxAuthorities {
-		oldest := 1
-		for i := 2; i < len(all); i++ {
-			if all[i].NotAfter.Before(all[oldest].NotAfter) {
-				oldest = i
+		oldest := all[1]
+		for _, c := range all[2:] {
+			if c.NotAfter.Before(oldest.NotAfter) {
+				oldest = c
 			}
 		}
-		all = append(all[:oldest], all[oldest+1:]...)
+		all = filter(all, func(c *x509.Certificate) bool { return c != oldest })
 	}
 	return all
 }

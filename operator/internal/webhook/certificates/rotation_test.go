@@ -83,16 +83,16 @@ func TestRepair(t *testing.T) {
 	b := mustNext(t, a, a, begin().Add(180*day))
 	c := mustNext(t, b, b, begin().Add(360*day))
 	other := mustNext(t, State{}, State{}, begin().Add(200*day))
-	foreign, err := next(ServiceNames("db", "shop"), State{}, State{}, nil, begin().Add(200*day))
+	foreign, err := nextOf(ServiceNames("db", "shop"), State{}, State{}, nil, begin().Add(200*day))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := State{Authorities: other.Authorities}
-	revoked, err := rotate(names(), State{Revoked: b.Authorities}, begin().Add(200*day))
+	revokedState, err := rotate(names(), &State{Revoked: b.Authorities}, begin().Add(200*day))
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked = reread(t, revoked)
+	revoked := reread(t, *revokedState)
 	for _, test := range []struct {
 		what           string
 		memory, stored State
@@ -173,7 +173,7 @@ func TestTooManyAuthorities(t *testing.T) {
 	for i := range 12 {
 		// Each time the Secret is gone, and all replicas have restarted: only the published bundle is left.
 		before = s
-		next, err := next(names(), State{}, State{}, s.Authorities, begin().Add(time.Duration(i)*time.Hour))
+		next, err := nextOf(names(), State{}, State{}, s.Authorities, begin().Add(time.Duration(i)*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}

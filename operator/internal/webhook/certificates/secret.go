@@ -34,17 +34,23 @@ type metadata struct {
 
 // secretClient reads and writes one Secret.
 type secretClient struct {
-	client          *kube.Client
-	namespace, name string
+	client *kube.Client
+	// stream is the stream of the Secret.
+	stream wire.Stream
+	name   string
+}
+
+func newSecretClient(client *kube.Client, namespace, name string) *secretClient {
+	return &secretClient{client, wire.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}, name}
 }
 
 // String returns the name of the Secret.
-func (c secretClient) String() string { return c.namespace + "/" + c.name }
+func (c *secretClient) String() string { return c.stream.Namespace + "/" + c.name }
 
 // read returns the Secret as the server has it. The request is a list, because the answer to a list has a Date also if
 // the Secret does not exist.
-func (c secretClient) read(ctx context.Context) (*secret, error) {
-	r := c.stream().Request(wire.VerbList)
+func (c *secretClient) read(ctx context.Context) (*secret, error) {
+	r := c.stream.Request(wire.VerbList)
 	r.Live = true
 	response, err := c.client.Do(ctx, r)
 	if err != nil {
@@ -62,10 +68,10 @@ func (c secretClient) read(ctx context.Context) (*secret, error) {
 // write replaces the data of the Secret, if the server has the version that live is. It returns the Secret as it is
 // then. It creates the Secret if live does not exist. It is an apply, because the permission for an apply that
 // creates can name the Secret. An apply that names the version and no uid would create a Secret that was deleted.
-func (c secretClient) write(ctx context.Context, live *secret, d data) (*secret, error) {
+func (c *secretClient) write(ctx context.Context, live *secret, d data) (*secret, error) {
 	sent := &secret{APIVersion: "v1", Kind: "Secret", Metadata: live.Metadata, Data: d}
 	m := &sent.Metadata
-	m.Name, m.Namespace = c.name, c.namespace
+	m.Name, m.Namespace = c.name, c.stream.Namespace
 	if m.UID == "" {
 		m.ResourceVersion = neverVersion
 	}
@@ -73,7 +79,8 @@ func (c secretClient) write(ctx context.Context, live *secret, d data) (*secret,
 	if err != nil {
 		return nil, err
 	}
-	r := wire.Stream{Resource: Resource(), Namespace: c.namespace}.Request(wire.VerbPatch, "fieldManager", c.client.FieldManager(), "force", "true")
+	r := c.stream.Request(wire.VerbPatch, "fieldManager", c.client.FieldManager(), "force", "true")
+	r.Query.Del("fieldSelector")
 	r.Name, r.ContentType, r.Body = c.name, wire.ContentApply, body
 	r.Preconditions = wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion}
 	response, err := c.client.Do(ctx, r)
@@ -84,7 +91,7 @@ func (c secretClient) write(ctx context.Context, live *secret, d data) (*secret,
 }
 
 // decode returns the Secret that content encodes. The error does not have the content.
-func (c secretClient) decode(content []byte) (*secret, error) {
+func (c *secretClient) decode(content []byte) (*secret, error) {
 	s := new(secret)
 	if kube.Unmarshal(content, s) != nil {
 		return nil, fmt.Errorf("the Secret %s is not that of a Kubernetes API", c)
@@ -99,9 +106,9 @@ type observation struct {
 }
 
 // watch sends what the watch of the Secret shows, until ctx ends.
-func (c secretClient) watch(ctx context.Context, observed chan<- observation) {
+func (c *secretClient) watch(ctx context.Context, observed chan<- observation) {
 	exists := false
-	for change, err := range follow.Stream(ctx, c.client, c.stream()) {
+	for change, err := range follow.Stream(ctx, c.client, c.stream) {
 		o := observation{new(secret), err}
 		switch {
 		case err != nil:
@@ -119,11 +126,6 @@ func (c secretClient) watch(ctx context.Context, observed chan<- observation) {
 			return
 		}
 	}
-}
-
-// stream returns the stream of the Secret.
-func (c secretClient) stream() wire.Stream {
-	return wire.Stream{Resource: Resource(), Namespace: c.namespace, FieldSelector: "metadata.name=" + c.name}
 }
 
 // isOutdated reports whether a write was refused because the Secret is not the one that the write names.

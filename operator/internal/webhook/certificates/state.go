@@ -24,12 +24,12 @@ type State struct {
 }
 
 // canSign reports whether the newest CA can sign now, and is not revoked.
-func (s State) canSign(revoked []*x509.Certificate, now time.Time) bool {
+func (s *State) canSign(revoked []*x509.Certificate, now time.Time) bool {
 	return s.Key != nil && isValid(s.Authorities[0], now) && !contains(revoked, s.Authorities[0])
 }
 
 // rotationTime returns when the newest CA gets a successor.
-func (s State) rotationTime() time.Time {
+func (s *State) rotationTime() time.Time {
 	return s.Authorities[0].NotAfter.Add(rotationAge - authorityLifetime)
 }
 
@@ -48,7 +48,7 @@ func (d data) isEqual(other data) bool {
 }
 
 // encode returns the data of s. No field is nil, so that an apply has all of them.
-func (s State) encode() (data, error) {
+func (s *State) encode() (data, error) {
 	d := data{encodeCertificates(s.Authorities), []byte{}, encodeCertificates(s.Crosses), encodeCertificates(s.Revoked)}
 	if s.Key == nil {
 		return d, nil
@@ -61,18 +61,9 @@ func (s State) encode() (data, error) {
 // decodeState returns what is usable of the data of a Secret: CAs for n, the key if it is that of the first CA, and
 // cross certificates between these CAs. The error describes what is missing, without the content. Empty data has an
 // error too.
-func decodeState(n Names, d data) (s State, problem error) {
-	for _, c := range decodeCertificates(d.Authorities) {
-		if n.isAuthority(c) {
-			s.Authorities = append(s.Authorities, c)
-		}
-	}
-	for _, c := range decodeCertificates(d.Crosses) {
-		if isCross(c, s.Authorities) {
-			s.Crosses = append(s.Crosses, c)
-		}
-	}
-	s.Revoked = decodeCertificates(d.Revoked)
+func decodeState(n Names, d data) (*State, error) {
+	s := &State{Authorities: filter(decodeCertificates(d.Authorities), n.isAuthority), Revoked: decodeCertificates(d.Revoked)}
+	s.Crosses = crossesOf(decodeCertificates(d.Crosses), s.Authorities)
 	if len(s.Authorities) == 0 {
 		return s, errors.New("ca.crt has no CA for the Service of this program")
 	}
@@ -86,14 +77,17 @@ func decodeState(n Names, d data) (s State, problem error) {
 	return s, errors.New("ca.key is not the key of the first CA in ca.crt")
 }
 
-// isCross reports whether c is a certificate of one of the CAs that another one of them has signed.
-func isCross(c *x509.Certificate, authorities []*x509.Certificate) bool {
-	hasSubject, hasIssuer := false, false
-	for _, a := range authorities {
-		hasSubject = hasSubject || bytes.Equal(a.RawSubject, c.RawSubject)
-		hasIssuer = hasIssuer || bytes.Equal(a.RawSubject, c.RawIssuer) && c.CheckSignatureFrom(a) == nil
-	}
-	return hasSubject && hasIssuer
+// crossesOf returns the certificates that are cross certificates: certificates of one of the CAs that another one of
+// them has signed.
+func crossesOf(all, authorities []*x509.Certificate) []*x509.Certificate {
+	return filter(all, func(c *x509.Certificate) bool {
+		hasSubject, hasIssuer := false, false
+		for _, a := range authorities {
+			hasSubject = hasSubject || bytes.Equal(a.RawSubject, c.RawSubject)
+			hasIssuer = hasIssuer || bytes.Equal(a.RawSubject, c.RawIssuer) && c.CheckSignatureFrom(a) == nil
+		}
+		return hasSubject && hasIssuer
+	})
 }
 
 // decodeCertificates returns the certificates in text that can be read.
@@ -119,12 +113,30 @@ func encodeCertificates(all []*x509.Certificate) []byte {
 	return text
 }
 
+// The functions below are called in many places. Each would be copied to all of them if it was inlined.
+
 // contains reports whether c is in all.
+//
+//go:noinline
 func contains(all []*x509.Certificate, c *x509.Certificate) bool {
 	return slices.ContainsFunc(all, c.Equal)
 }
 
+// filter returns the certificates for which isKept returns true.
+//
+//go:noinline
+func filter(all []*x509.Certificate, isKept func(*x509.Certificate) bool) (kept []*x509.Certificate) {
+	for _, c := range all {
+		if isKept(c) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
 // union returns the certificates of all lists, each once.
+//
+//go:noinline
 func union(lists ...[]*x509.Certificate) (all []*x509.Certificate) {
 	for _, list := range lists {
 		for _, c := range list {

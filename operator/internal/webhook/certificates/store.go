@@ -33,7 +33,7 @@ type Store struct {
 	names  Names
 	log    *slog.Logger
 	clock  *serverClock
-	secret secretClient
+	secret *secretClient
 	// present is what the keeper has published.
 	present atomic.Pointer[present]
 	// learned takes CAs of published bundles that the Secret lacks. If it is full, the keeper changes the bundle soon,
@@ -43,7 +43,7 @@ type Store struct {
 
 // present is what a Store has at present. It is not changed after its creation.
 type present struct {
-	state State
+	state *State
 	// bundle is the bundle in PEM.
 	bundle []byte
 	// serving is the serving certificate with the chain that is presented. It is nil before the Secret was read.
@@ -63,7 +63,7 @@ func New(c Config) (*Store, error) {
 	}
 	clock := newServerClock(c.MachineTime)
 	s := &Store{
-		names: c.Names, log: c.Log, clock: clock, secret: secretClient{c.Client.With(clock.handler), c.Namespace, c.Secret},
+		names: c.Names, log: c.Log, clock: clock, secret: newSecretClient(c.Client.With(clock.handler), c.Namespace, c.Secret),
 		learned: make(chan []*x509.Certificate, 1),
 	}
 	s.present.Store(&present{changed: make(chan struct{})})
@@ -73,7 +73,7 @@ func New(c Config) (*Store, error) {
 // Run keeps the Secret and the certificates as they should be, until ctx ends. Then it returns nil. Problems are
 // logged, each once in a row. Run must be called once.
 func (s *Store) Run(ctx context.Context) error {
-	k := keeper{Store: s}
+	k := newKeeper(s)
 	return k.run(ctx)
 }
 
@@ -98,30 +98,19 @@ func (s *Store) BundleFor(published []byte) []byte {
 	if p.serving == nil {
 		return nil
 	}
-	isRight, learned := true, []*x509.Certificate(nil)
 	all := decodeCertificates(published)
-	for _, c := range all {
-		switch {
-		case !s.names.isAuthority(c), contains(p.state.Revoked, c):
-			isRight = false
-		case !contains(p.state.Authorities, c) && !isExpired(c, now):
-			learned = append(learned, c)
-		}
-	}
+	own := filter(all, func(c *x509.Certificate) bool { return s.names.isAuthority(c) && !contains(p.state.Revoked, c) })
+	learned := filter(own, func(c *x509.Certificate) bool { return !contains(p.state.Authorities, c) && !isExpired(c, now) })
 	if len(learned) > 0 {
 		select {
 		case s.learned <- learned:
 		default:
 		}
 	}
-	for _, c := range p.state.Authorities {
-		isRight = isRight && contains(all, c)
-	}
-	if isRight {
+	if len(own) == len(all) && len(union(own, p.state.Authorities)) == len(own) {
 		return published
 	}
-	wanted := State{Authorities: union(p.state.Authorities, learned)}
-	return encodeCertificates(remaining(wanted, p.state, now))
+	return encodeCertificates(remaining(&State{Authorities: union(p.state.Authorities, learned)}, p.state, now))
 }
 
 // Changed returns a channel that is closed when the bundle changes. Call it before [Store.Bundle].
@@ -164,13 +153,10 @@ func Revoke(ctx context.Context, c Config, published ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	k := keeper{Store: s, isRevoking: true}
+	k := newKeeper(s)
+	k.isRevoking = true
 	for _, bundle := range published {
-		for _, each := range decodeCertificates(bundle) {
-			if s.names.isAuthority(each) {
-				k.learned = append(k.learned, each)
-			}
-		}
+		k.learned = union(k.learned, filter(decodeCertificates(bundle), s.names.isAuthority))
 	}
 	return k.update(ctx)
 }

@@ -131,7 +131,7 @@ func TestServerCallsAWebhook(t *testing.T) {
 	t.Cleanup(func() { server.Close(); serving.Wait() })
 
 	namespaces := kube.Everywhere[corev1.Namespace](w.secret.client)
-	namespace, err := namespaces.Get(t.Context(), w.secret.namespace)
+	namespace, err := namespaces.Get(t.Context(), w.secret.stream.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestServerCallsAWebhook(t *testing.T) {
 		t.Errorf("the server has called %d times", calls.value())
 	}
 	// A CA of somebody else is refused, so the test would notice.
-	other, err := next(LoopbackNames(), State{}, State{}, nil, time.Now())
+	other, err := nextOf(LoopbackNames(), State{}, State{}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,15 +217,14 @@ func TestServerCallsAWebhook(t *testing.T) {
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	w := newServerWorld(t, names())
-	other := w.secret
-	other.client, other.name = w.replicaClient, "other"
+	other := newSecretClient(w.replicaClient, w.secret.stream.Namespace, "other")
 	if _, err := other.write(t.Context(), new(secret), data{}); !kube.IsForbidden(err) {
 		t.Errorf("a write of another Secret: %v", err)
 	}
 	if _, err := other.read(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("a read of another Secret: %v", err)
 	}
-	all := wire.Stream{Resource: Resource(), Namespace: w.secret.namespace}
+	all := wire.Stream{Resource: Resource(), Namespace: w.secret.stream.Namespace}
 	for _, err := range all.Pages(t.Context(), w.replicaClient) {
 		if !kube.IsForbidden(err) {
 			t.Errorf("a list of all Secrets: %v", err)
