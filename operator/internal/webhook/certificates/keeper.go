@@ -53,6 +53,8 @@ func (k *keeper) run(ctx context.Context) error {
 		case o := <-observed:
 			if err = o.err; err == nil {
 				k.live = o.live
+			} else if k.live != nil {
+				continue // the watch goes on, and a write finds out what it has missed
 			}
 		case all := <-k.Store.learned:
 			k.learned = union(k.learned, all)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,11 @@ func newServerWorld(t *testing.T, names Names) *world {
 func TestStartOnAServer(t *testing.T) {
 	t.Parallel()
 	w := newServerWorld(t, names())
-	for i := range 5 {
+	starts := 5
+	if os.Getenv("YARE_ALL_ROTATIONS") != "" {
+		starts = 100
+	}
+	for i := range starts {
 		if i%2 == 0 {
 			w.create()
 		}

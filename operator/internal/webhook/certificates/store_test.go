@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,7 +82,11 @@ func lastEnd(bundle []byte) (end time.Time) {
 // rotations.
 func TestRotationsUnderLoad(t *testing.T) {
 	t.Parallel()
-	const rotations, step = 10, 5 * day
+	const step = 5 * day
+	rotations := 10
+	if os.Getenv("YARE_ALL_ROTATIONS") != "" {
+		rotations = 100
+	}
 	w := newWorld(t)
 	w.start(3)
 	w.waitUntilSettled()
