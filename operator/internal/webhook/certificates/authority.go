@@ -28,7 +28,7 @@ const (
 )
 
 // newAuthority returns the certificate and the key of a new CA that can only sign certificates for n.
-func (n Names) newAuthority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func newAuthority(n Names, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -62,8 +62,8 @@ func crossSign(c, issuer *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certif
 
 // newServing returns a serving certificate for n, with the chain that a server presents: the certificate itself, and
 // all cross certificates of s that are valid.
-func (n Names) newServing(s State, now time.Time) (*tls.Certificate, error) {
-	if !s.canSign(now) {
+func newServing(n Names, s *State, now time.Time) (*tls.Certificate, error) {
+	if !s.canSign(nil, now) {
 		return nil, fmt.Errorf("no CA can sign a certificate for %s", n)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -28,11 +28,20 @@ func begin() time.Time { return time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC) }
 // mustNext returns the state that follows from a memory and a Secret.
 func mustNext(t *testing.T, memory, stored State, now time.Time) State {
 	t.Helper()
-	s, err := names().next(memory, stored, nil, now)
+	s, err := nextOf(names(), memory, stored, nil, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return reread(t, s)
+}
+
+// nextOf is next with values.
+func nextOf(n Names, memory, stored State, learned []*x509.Certificate, now time.Time) (State, error) {
+	s, err := next(n, &memory, &stored, learned, now)
+	if err != nil {
+		return State{}, err
+	}
+	return *s, nil
 }
 
 // reread returns s as a replica reads it from the Secret.
@@ -42,17 +51,17 @@ func reread(t *testing.T, s State) State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := names().decode(d)
+	read, err := decodeState(names(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read
+	return *read
 }
 
 // mustServe returns the serving certificate of a state.
 func mustServe(t *testing.T, s State, now time.Time) *tls.Certificate {
 	t.Helper()
-	c, err := names().newServing(s, now)
+	c, err := newServing(names(), &s, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +133,7 @@ func TestConstraints(t *testing.T) {
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			t.Parallel()
-			s, err := test.names.next(State{}, State{}, nil, begin())
+			s, err := nextOf(test.names, State{}, State{}, nil, begin())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +191,7 @@ func TestAuthority(t *testing.T) {
 		issuer, issuerKey = sub, key
 		chain = append([][]byte{sub.Raw}, chain...)
 		below := State{Authorities: []*x509.Certificate{sub}, Key: key}
-		err = verify(s.bundle(), append([][]byte{mustServe(t, below, begin()).Certificate[0]}, chain...), name, begin())
+		err = verify(encodeCertificates(s.Authorities), append([][]byte{mustServe(t, below, begin()).Certificate[0]}, chain...), name, begin())
 		if (err == nil) != (depth <= 2) {
 			t.Errorf("with %d CAs in between: %v", depth, err)
 		}
@@ -200,14 +209,14 @@ func TestServing(t *testing.T) {
 	if !first.Leaf.NotAfter.Equal(begin().Add(30*day)) || !first.Leaf.NotBefore.Equal(begin().Add(-day)) {
 		t.Errorf("it is valid from %s to %s", first.Leaf.NotBefore, first.Leaf.NotAfter)
 	}
-	if err := verify(s.bundle(), first.Certificate, name, begin()); err != nil {
+	if err := verify(encodeCertificates(s.Authorities), first.Certificate, name, begin()); err != nil {
 		t.Error(err)
 	}
 	// It never outlives its CA.
 	if late := mustServe(t, s, begin().Add(350*day)); !late.Leaf.NotAfter.Equal(s.Authorities[0].NotAfter) {
 		t.Errorf("it ends %s after its CA", late.Leaf.NotAfter.Sub(s.Authorities[0].NotAfter))
 	}
-	if _, err := names().newServing(s, begin().Add(366*day)); err == nil {
+	if _, err := newServing(names(), &s, begin().Add(366*day)); err == nil {
 		t.Error("an expired CA has signed")
 	}
 }

@@ -45,21 +45,15 @@ func newServerClock(machineTime func() time.Time) *serverClock {
 	return &serverClock{machineTime: machineTime, changed: make(chan struct{}, 1)}
 }
 
-// now returns the time of the server. It returns false while no Date is believed.
-func (c *serverClock) now() (time.Time, bool) {
+// now returns the time of the server. It is zero while no Date is believed. now reports whether a second request is
+// wanted.
+func (c *serverClock) now() (now time.Time, isDoubted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.believed.date.IsZero() {
-		return time.Time{}, false
+	if !c.believed.date.IsZero() {
+		now = c.believed.timeAt(time.Now())
 	}
-	return c.believed.timeAt(time.Now()), true
-}
-
-// needsRequest reports whether a second request is wanted.
-func (c *serverClock) needsRequest() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.doubted.date.IsZero()
+	return now, !c.doubted.date.IsZero()
 }
 
 // record records the Date of an answer.
@@ -73,10 +67,9 @@ func (c *serverClock) record(date time.Time) {
 		expected = c.believed.timeAt(r.at)
 	}
 	isExpected := isNear(date, expected)
-	switch {
-	case isExpected, !c.doubted.date.IsZero() && isNear(date, c.doubted.timeAt(r.at)):
+	if isExpected || !c.doubted.date.IsZero() && isNear(date, c.doubted.timeAt(r.at)) {
 		c.believed, c.doubted = r, reading{}
-	default:
+	} else {
 		c.doubted = r
 	}
 	if isFirst || !isExpected {

@@ -39,28 +39,33 @@ func (n Names) addTo(template *x509.Certificate) {
 func (n Names) constrain(template *x509.Certificate) {
 	template.PermittedDNSDomainsCritical = true
 	template.ExcludedEmailAddresses, template.ExcludedURIDomains = []string{""}, []string{""}
-	allIPv6 := &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}
 	if n.dns == "" {
-		template.PermittedIPRanges = []*net.IPNet{{IP: loopback(), Mask: net.CIDRMask(32, 32)}}
-		template.ExcludedIPRanges = []*net.IPNet{allIPv6}
+		template.PermittedIPRanges, template.ExcludedIPRanges = addressRanges("127.0.0.1/32"), addressRanges("::/0")
 		template.ExcludedDNSDomains = []string{""}
 		return
 	}
-	template.PermittedDNSDomains = []string{n.dns}
-	template.ExcludedIPRanges = []*net.IPNet{{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}, allIPv6}
+	template.PermittedDNSDomains, template.ExcludedIPRanges = []string{n.dns}, addressRanges("0.0.0.0/0", "::/0")
 }
 
-// areConstraintsOf reports whether the name constraints of c are those of n.
-func (n Names) areConstraintsOf(c *x509.Certificate) bool {
+// addressRanges returns the ranges of IP addresses in texts.
+func addressRanges(texts ...string) (all []*net.IPNet) {
+	for _, text := range texts {
+		_, parsed, _ := net.ParseCIDR(text) // the texts are constant
+		all = append(all, parsed)
+	}
+	return all
+}
+
+// isAuthority reports whether c is a CA for n alone that has signed itself.
+func (n Names) isAuthority(c *x509.Certificate) bool {
 	wanted := new(x509.Certificate)
 	n.constrain(wanted)
-	return c.PermittedDNSDomainsCritical && constraintsText(c) == constraintsText(wanted)
+	return c.IsCA && c.PermittedDNSDomainsCritical && constraintsText(c) == constraintsText(wanted) && c.CheckSignatureFrom(c) == nil
 }
 
 // constraintsText returns the name constraints of c as a text.
 func constraintsText(c *x509.Certificate) string {
-	return fmt.Sprintf("%q %s %q %q; %q %s %q %q", c.PermittedDNSDomains, c.PermittedIPRanges, c.PermittedEmailAddresses, c.PermittedURIDomains,
-		c.ExcludedDNSDomains, c.ExcludedIPRanges, c.ExcludedEmailAddresses, c.ExcludedURIDomains)
+	return fmt.Sprint(c.PermittedDNSDomains, c.PermittedIPRanges, c.ExcludedDNSDomains, c.ExcludedIPRanges)
 }
 
 // loopback returns the address 127.0.0.1.

@@ -2,53 +2,47 @@ package certificates
 
 import (
 	"crypto/x509"
-	"slices"
 	"time"
 )
 
-// maxAuthorities is the largest number of CAs in the bundle.
-const maxAuthorities = 8
+// MaxAuthorities is the largest number of CAs in a bundle. An alert is due when a [Status] has this number.
+const MaxAuthorities = 8
 
 // next returns the state that the Secret should have. memory is what this replica knows, stored is what is usable
-// in the Secret, and learned are CAs that published bundles have. If the result is stored, there is nothing to write. The package documentation has the rules.
-func (n Names) next(memory, stored State, learned []*x509.Certificate, now time.Time) (State, error) {
-	isOver := func(c *x509.Certificate) bool { return isExpired(c, now) }
-	revoked := union(stored.Revoked, memory.Revoked, isOver)
-	memory, stored = memory.withoutRevoked(revoked), stored.withoutRevoked(revoked)
-	s, err := join(memory, stored, now)
+// in the Secret, and learned are CAs that published bundles have. If the result is stored, there is nothing to write.
+// The package documentation has the rules.
+func next(n Names, memory, stored *State, learned []*x509.Certificate, now time.Time) (*State, error) {
+	revoked := filter(union(stored.Revoked, memory.Revoked), func(c *x509.Certificate) bool { return !isExpired(c, now) })
+	s, err := join(memory, stored, revoked, now)
 	if err != nil {
-		return State{}, err
+		return nil, err
 	}
-	s.Revoked = revoked
-	for _, other := range []State{stored, memory, State{Authorities: learned}.withoutRevoked(revoked)} {
-		s.Authorities = union(s.Authorities, other.Authorities, isOver)
-		s.Crosses = union(s.Crosses, other.Crosses, isOver)
+	s = &State{
+		Authorities: union(s.Authorities, stored.Authorities, memory.Authorities, learned), Key: s.Key,
+		Crosses: union(s.Crosses, stored.Crosses, memory.Crosses), Revoked: revoked,
 	}
-	if !s.canSign(now) || !now.Before(s.rotationTime()) {
-		if s, err = n.rotate(s, now); err != nil {
-			return State{}, err
+	if s.Key == nil || !now.Before(s.rotationTime()) {
+		if s, err = rotate(n, s, now); err != nil {
+			return nil, err
 		}
 	}
-	if len(union(stored.Authorities, s.Authorities, isOver)) > len(stored.Authorities) {
-		s.Authorities = without(s.Authorities, isOver) // a CA is added
-		s.Revoked = without(s.Revoked, isOver)
-	}
-	s.Authorities = bound(s.Authorities)
-	s.Crosses = without(s.Crosses, func(c *x509.Certificate) bool { return !isCross(c, s.Authorities) })
+	s.Authorities = remaining(s, stored, now)
+	s.Crosses = crossesOf(s.Crosses, s.Authorities)
 	return s, nil
 }
 
-// join returns the state whose newest CA signs from now on. Its other CAs may be incomplete. It is the zero value if
-// no CA can sign.
+// join returns the state whose newest CA signs from now on. Its other CAs may be incomplete. It has no key if no CA can
+// sign.
 //
 //	memory       stored        result
 //	B, A         A             memory: the Secret was restored, and is older
 //	A            B, A          stored: another replica has rotated
 //	A            C             stored with the cross certificate "C by A": another replica has begun anew
-func join(memory, stored State, now time.Time) (State, error) {
-	switch hasMemory, hasStored := memory.canSign(now), stored.canSign(now); {
+func join(memory, stored *State, revoked []*x509.Certificate, now time.Time) (*State, error) {
+	hasMemory, hasStored := memory.canSign(revoked, now), stored.canSign(revoked, now)
+	switch {
 	case !hasMemory && !hasStored:
-		return State{}, nil
+		return new(State), nil
 	case !hasStored:
 		return memory, nil
 	case !hasMemory || contains(stored.Authorities, memory.Authorities[0]):
@@ -57,47 +51,45 @@ func join(memory, stored State, now time.Time) (State, error) {
 		return memory, nil
 	}
 	cross, err := crossSign(stored.Authorities[0], memory.Authorities[0], memory.Key)
-	if err != nil {
-		return State{}, err
-	}
-	stored.Crosses = slices.Insert(slices.Clip(stored.Crosses), 0, cross)
-	return stored, nil
+	return &State{Authorities: stored.Authorities, Key: stored.Key, Crosses: union([]*x509.Certificate{cross}, stored.Crosses)}, err
 }
 
-// rotate returns s with a new CA. If the CA before can sign, it signs the new CA.
-func (n Names) rotate(s State, now time.Time) (State, error) {
-	c, key, err := n.newAuthority(now)
+// rotate returns s with a new CA. If s has a key, it signs the new CA.
+func rotate(n Names, s *State, now time.Time) (*State, error) {
+	c, key, err := newAuthority(n, now)
 	if err != nil {
-		return State{}, err
+		return nil, err
 	}
-	if s.canSign(now) {
+	made := &State{Authorities: union([]*x509.Certificate{c}, s.Authorities), Key: key, Crosses: s.Crosses, Revoked: s.Revoked}
+	if s.Key != nil {
 		cross, err := crossSign(c, s.Authorities[0], s.Key)
 		if err != nil {
-			return State{}, err
+			return nil, err
 		}
-		s.Crosses = slices.Insert(slices.Clip(s.Crosses), 0, cross)
+		made.Crosses = union([]*x509.Certificate{cross}, s.Crosses)
 	}
-	s.Authorities, s.Key = slices.Insert(slices.Clip(s.Authorities), 0, c), key
-	return s, nil
+	return made, nil
 }
 
-// revoke returns a state with a new CA alone. All CAs of s are revoked.
-func (n Names) revoke(s State, now time.Time) (State, error) {
-	isOver := func(c *x509.Certificate) bool { return isExpired(c, now) }
-	return n.rotate(State{Revoked: union(without(s.Revoked, isOver), s.Authorities, isOver)}, now)
-}
-
-// bound returns the certificates without the oldest ones, if there are more than [maxAuthorities]. The first stays.
-func bound(all []*x509.Certificate) []*x509.Certificate {
-	all = slices.Clone(all)
-	for len(all) > maxAuthorities {
-		oldest := 1
-		for i, c := range all[1:] {
-			if c.NotAfter.Before(all[oldest].NotAfter) {
-				oldest = i + 1
+// remaining returns the CAs of s that stay in the bundle: those that are not revoked and have not expired, and at most
+// [MaxAuthorities]. Beyond, the oldest one leaves, and never the first one. Expired CAs in stored stay if no CA is
+// added.
+func remaining(s, stored *State, now time.Time) []*x509.Certificate {
+	isAdded := false
+	for _, c := range s.Authorities {
+		isAdded = isAdded || !isExpired(c, now) && !contains(stored.Authorities, c)
+	}
+	all := filter(s.Authorities, func(c *x509.Certificate) bool {
+		return !contains(s.Revoked, c) && (!isExpired(c, now) || !isAdded && contains(stored.Authorities, c))
+	})
+	for len(all) > MaxAuthorities {
+		oldest := all[1]
+		for _, c := range all[2:] {
+			if c.NotAfter.Before(oldest.NotAfter) {
+				oldest = c
 			}
 		}
-		all = slices.Delete(all, oldest, oldest+1)
+		all = filter(all, func(c *x509.Certificate) bool { return c != oldest })
 	}
 	return all
 }

@@ -49,7 +49,7 @@ func TestRotation(t *testing.T) {
 				if r.until < d {
 					continue
 				}
-				if err := verify(bundle.bundle(), r.chain, name, now); err != nil {
+				if err := verify(encodeCertificates(bundle.Authorities), r.chain, name, now); err != nil {
 					t.Fatalf("day %d: an API server with bundle %d refuses a replica: %v", d, i, err)
 				}
 			}
@@ -69,7 +69,7 @@ func TestOldestBundle(t *testing.T) {
 		s = mustNext(t, s, s, begin().Add(d*day))
 	}
 	for d := 360 * day; d < 365*day; d += day {
-		if err := verify(first.bundle(), mustServe(t, s, begin().Add(d)).Certificate, name, begin().Add(d)); err != nil {
+		if err := verify(encodeCertificates(first.Authorities), mustServe(t, s, begin().Add(d)).Certificate, name, begin().Add(d)); err != nil {
 			t.Errorf("day %d: %v", d/day, err)
 		}
 	}
@@ -83,16 +83,16 @@ func TestRepair(t *testing.T) {
 	b := mustNext(t, a, a, begin().Add(180*day))
 	c := mustNext(t, b, b, begin().Add(360*day))
 	other := mustNext(t, State{}, State{}, begin().Add(200*day))
-	foreign, err := ServiceNames("db", "shop").next(State{}, State{}, nil, begin().Add(200*day))
+	foreign, err := nextOf(ServiceNames("db", "shop"), State{}, State{}, nil, begin().Add(200*day))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := State{Authorities: other.Authorities}
-	revoked, err := names().revoke(b, begin().Add(200*day))
+	revokedState, err := rotate(names(), &State{Revoked: b.Authorities}, begin().Add(200*day))
 	if err != nil {
 		t.Fatal(err)
 	}
-	revoked = reread(t, revoked)
+	revoked := reread(t, *revokedState)
 	for _, test := range []struct {
 		what           string
 		memory, stored State
@@ -144,13 +144,13 @@ func TestRepair(t *testing.T) {
 				t.Errorf("a replica presents %d certificates, want %d", len(serving.Certificate), test.chain)
 			}
 			for _, before := range []State{test.memory, test.stored, s} {
-				if !before.withoutRevoked(s.Revoked).canSign(now) {
+				if !before.canSign(s.Revoked, now) {
 					continue
 				}
-				if err := verify(before.bundle(), serving.Certificate, name, now); err != nil {
+				if err := verify(encodeCertificates(before.Authorities), serving.Certificate, name, now); err != nil {
 					t.Errorf("an API server refuses it: %v", err)
 				}
-				if err := verify(s.bundle(), mustServe(t, before, now).Certificate, name, now); err != nil {
+				if err := verify(encodeCertificates(s.Authorities), mustServe(t, before, now).Certificate, name, now); err != nil {
 					t.Errorf("the new bundle refuses a replica: %v", err)
 				}
 			}
@@ -161,7 +161,7 @@ func TestRepair(t *testing.T) {
 			}
 		})
 	}
-	if _, err := names().decode(mustEncode(t, foreign)); err == nil {
+	if _, err := decodeState(names(), mustEncode(t, foreign)); err == nil {
 		t.Error("a foreign CA is accepted")
 	}
 }
@@ -173,16 +173,16 @@ func TestTooManyAuthorities(t *testing.T) {
 	for i := range 12 {
 		// Each time the Secret is gone, and all replicas have restarted: only the published bundle is left.
 		before = s
-		next, err := names().next(State{}, State{}, s.Authorities, begin().Add(time.Duration(i)*time.Hour))
+		next, err := nextOf(names(), State{}, State{}, s.Authorities, begin().Add(time.Duration(i)*time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s = next; len(s.Authorities) != min(i+1, maxAuthorities) {
+		if s = next; len(s.Authorities) != min(i+1, MaxAuthorities) {
 			t.Fatalf("%d CAs after %d starts", len(s.Authorities), i+1)
 		}
 	}
 	oldest := slices.MinFunc(before.Authorities, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-	if contains(s.Authorities, oldest) || !s.canSign(begin().Add(12*time.Hour)) {
+	if contains(s.Authorities, oldest) || !s.canSign(nil, begin().Add(12*time.Hour)) {
 		t.Error("another CA than the oldest one has left")
 	}
 }

@@ -3,7 +3,6 @@ package certificates
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,76 +34,86 @@ type metadata struct {
 
 // secretClient reads and writes one Secret.
 type secretClient struct {
-	client          *kube.Client
-	namespace, name string
+	client *kube.Client
+	// stream is the stream of the Secret.
+	stream wire.Stream
+	name   string
+}
+
+func newSecretClient(client *kube.Client, namespace, name string) *secretClient {
+	return &secretClient{client, wire.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}, name}
 }
 
 // String returns the name of the Secret.
-func (c secretClient) String() string { return c.namespace + "/" + c.name }
+func (c *secretClient) String() string { return c.stream.Namespace + "/" + c.name }
 
-// refresh replaces live by the Secret as the server has it. After an error live stays. The request is a list, because
-// the answer to a list has a Date also if the Secret does not exist.
-func (c secretClient) refresh(ctx context.Context, live *secret) error {
-	var read secret
-	for page, err := range c.stream().Pages(ctx, c.client.Live()) {
-		if err != nil {
-			return err
-		}
-		for _, item := range page.Items {
-			if read, err = c.decode(item); err != nil {
-				return err
-			}
-		}
+// read returns the Secret as the server has it. The request is a list, because the answer to a list has a Date also if
+// the Secret does not exist.
+func (c *secretClient) read(ctx context.Context) (*secret, error) {
+	r := c.stream.Request(wire.VerbList)
+	r.Live = true
+	response, err := c.client.Do(ctx, r)
+	if err != nil {
+		return nil, err
 	}
-	*live = read
-	return nil
+	var list struct {
+		Items []*secret `json:"items"`
+	}
+	if err := kube.Unmarshal(response.Body, &list); err != nil || len(list.Items) > 1 {
+		return nil, fmt.Errorf("the answer to a list of the Secret %s is not that of a Kubernetes API", c)
+	}
+	return append(list.Items, new(secret))[0], nil
 }
 
 // write replaces the data of the Secret, if the server has the version that live is. It returns the Secret as it is
 // then. It creates the Secret if live does not exist. It is an apply, because the permission for an apply that
 // creates can name the Secret. An apply that names the version and no uid would create a Secret that was deleted.
-func (c secretClient) write(ctx context.Context, live secret, d data) (secret, error) {
-	m := metadata{Name: c.name, Namespace: c.namespace, UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion}
+func (c *secretClient) write(ctx context.Context, live *secret, d data) (*secret, error) {
+	sent := &secret{APIVersion: "v1", Kind: "Secret", Metadata: live.Metadata, Data: d}
+	m := &sent.Metadata
+	m.Name, m.Namespace = c.name, c.stream.Namespace
 	if m.UID == "" {
 		m.ResourceVersion = neverVersion
 	}
-	body, err := kube.Marshal(&secret{APIVersion: "v1", Kind: "Secret", Metadata: m, Data: d})
+	body, err := kube.Marshal(sent)
 	if err != nil {
-		return secret{}, fmt.Errorf("encode the Secret %s: %w", c, err)
+		return nil, err
 	}
-	response, err := c.client.Do(ctx, &wire.Request{
-		Verb: wire.VerbPatch, Resource: Resource(), Namespace: c.namespace, Name: c.name, ContentType: wire.ContentApply, Body: body,
-		Query:         url.Values{"fieldManager": {c.client.FieldManager()}, "force": {"true"}},
-		Preconditions: wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
-	})
+	r := c.stream.Request(wire.VerbPatch, "fieldManager", c.client.FieldManager(), "force", "true")
+	r.Query.Del("fieldSelector")
+	r.Name, r.ContentType, r.Body = c.name, wire.ContentApply, body
+	r.Preconditions = wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion}
+	response, err := c.client.Do(ctx, r)
 	if err != nil {
-		return secret{}, err
+		return nil, err
 	}
 	return c.decode(response.Body)
 }
 
 // decode returns the Secret that content encodes. The error does not have the content.
-func (c secretClient) decode(content []byte) (s secret, err error) {
-	if kube.Unmarshal(content, &s) != nil {
-		return secret{}, fmt.Errorf("the Secret %s is not that of a Kubernetes API", c)
+func (c *secretClient) decode(content []byte) (*secret, error) {
+	s := new(secret)
+	if kube.Unmarshal(content, s) != nil {
+		return nil, fmt.Errorf("the Secret %s is not that of a Kubernetes API", c)
 	}
 	return s, nil
 }
 
-// watch sends the states of the Secret to states, and errors to failed, until ctx ends.
-func (c secretClient) watch(ctx context.Context, states chan<- secret, failed func(error)) {
+// observation is a state of the Secret, or an error of the watch.
+type observation struct {
+	live *secret
+	err  error
+}
+
+// watch sends what the watch of the Secret shows, until ctx ends.
+func (c *secretClient) watch(ctx context.Context, observed chan<- observation) {
 	exists := false
-	for change, err := range follow.Stream(ctx, c.client, c.stream()) {
-		var s secret
+	for change, err := range follow.Stream(ctx, c.client, c.stream) {
+		o := observation{new(secret), err}
 		switch {
 		case err != nil:
-			failed(err)
-			continue
 		case change.Type == follow.ChangeAdded, change.Type == follow.ChangeModified:
-			if s, err = c.decode(change.Object); err != nil {
-				failed(err)
-				continue
-			}
+			o.live, o.err = c.decode(change.Object)
 			exists = true
 		case change.Type == follow.ChangeDeleted, change.Type == follow.ChangeListed && !exists:
 			exists = false
@@ -112,16 +121,11 @@ func (c secretClient) watch(ctx context.Context, states chan<- secret, failed fu
 			continue
 		}
 		select {
-		case states <- s:
+		case observed <- o:
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// stream returns the stream of the Secret.
-func (c secretClient) stream() wire.Stream {
-	return wire.Stream{Resource: Resource(), Namespace: c.namespace, FieldSelector: "metadata.name=" + c.name}
 }
 
 // isOutdated reports whether a write was refused because the Secret is not the one that the write names.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -44,14 +45,18 @@ func newServerWorld(t *testing.T, names Names) *world {
 func TestStartOnAServer(t *testing.T) {
 	t.Parallel()
 	w := newServerWorld(t, names())
-	for i := range 5 {
+	starts := 5
+	if os.Getenv("YARE_ALL_ROTATIONS") != "" {
+		starts = 100
+	}
+	for i := range starts {
 		if i%2 == 0 {
 			w.create()
 		}
 		w.start(3)
 		w.waitUntilSettled()
 		live := w.read()
-		if s, err := w.names.decode(live.Data); err != nil || len(s.Authorities) != 1 {
+		if s, err := decodeState(w.names, live.Data); err != nil || len(s.Authorities) != 1 {
 			t.Fatalf("%d CAs: %v", len(s.Authorities), err)
 		}
 		w.mustCall(live.Data.Authorities)
@@ -84,11 +89,10 @@ func TestRepairOnAServer(t *testing.T) {
 	w.stopAll()
 
 	live := w.read()
-	old := live
+	old, gone := *live, *live
 	old.Metadata.ResourceVersion = before.Metadata.ResourceVersion
-	gone := live
 	gone.Metadata.UID = "2c7f3a0e-0000-4000-8000-000000000000"
-	for what, outdated := range map[string]secret{"no Secret": {}, "an old version": old, "another uid": gone} {
+	for what, outdated := range map[string]*secret{"no Secret": {}, "an old version": &old, "another uid": &gone} {
 		if _, err := w.secret.write(t.Context(), outdated, data{}); !isOutdated(err) {
 			t.Errorf("a write for %s: %v", what, err)
 		}
@@ -132,7 +136,7 @@ func TestServerCallsAWebhook(t *testing.T) {
 	t.Cleanup(func() { server.Close(); serving.Wait() })
 
 	namespaces := kube.Everywhere[corev1.Namespace](w.secret.client)
-	namespace, err := namespaces.Get(t.Context(), w.secret.namespace)
+	namespace, err := namespaces.Get(t.Context(), w.secret.stream.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,13 +199,13 @@ func TestServerCallsAWebhook(t *testing.T) {
 		t.Errorf("the server has called %d times", calls.value())
 	}
 	// A CA of somebody else is refused, so the test would notice.
-	other, err := LoopbackNames().next(State{}, State{}, nil, time.Now())
+	other, err := nextOf(LoopbackNames(), State{}, State{}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kube.Everywhere[admissionregistrationv1.ValidatingWebhookConfiguration](w.secret.client).Modify(t.Context(), made.Name,
 		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) error {
-			c.Webhooks[0].ClientConfig.CABundle = other.bundle()
+			c.Webhooks[0].ClientConfig.CABundle = encodeCertificates(other.Authorities)
 			return nil
 		}); err != nil {
 		t.Fatal(err)
@@ -218,15 +222,14 @@ func TestServerCallsAWebhook(t *testing.T) {
 func TestVerbs(t *testing.T) {
 	t.Parallel()
 	w := newServerWorld(t, names())
-	other := w.secret
-	other.client, other.name = w.replicaClient, "other"
-	if _, err := other.write(t.Context(), secret{}, data{}); !kube.IsForbidden(err) {
+	other := newSecretClient(w.replicaClient, w.secret.stream.Namespace, "other")
+	if _, err := other.write(t.Context(), new(secret), data{}); !kube.IsForbidden(err) {
 		t.Errorf("a write of another Secret: %v", err)
 	}
-	if err := other.refresh(t.Context(), new(secret)); !kube.IsForbidden(err) {
+	if _, err := other.read(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("a read of another Secret: %v", err)
 	}
-	all := wire.Stream{Resource: Resource(), Namespace: w.secret.namespace}
+	all := wire.Stream{Resource: Resource(), Namespace: w.secret.stream.Namespace}
 	for _, err := range all.Pages(t.Context(), w.replicaClient) {
 		if !kube.IsForbidden(err) {
 			t.Errorf("a list of all Secrets: %v", err)

@@ -29,7 +29,7 @@ import (
 type world struct {
 	t      *testing.T
 	names  Names
-	secret secretClient
+	secret *secretClient
 	// replicaClient is the client of replicas.
 	replicaClient *kube.Client
 	// machineTime is the clock of the machines of replicas. It may be nil.
@@ -57,7 +57,7 @@ func newWorld(t *testing.T) *world {
 // newWorldAt returns a world with an API server. Replicas have a client of their own.
 func newWorldAt(t *testing.T, client, replicaClient *kube.Client, namespace string, names Names) *world {
 	t.Helper()
-	w := &world{t: t, names: names, secret: secretClient{client, namespace, "web-webhooks"}, log: new(logBuffer)}
+	w := &world{t: t, names: names, secret: newSecretClient(client, namespace, "web-webhooks"), log: new(logBuffer)}
 	w.replicaClient = replicaClient.With(w.setDate)
 	t.Cleanup(func() {
 		w.stopAll()
@@ -127,7 +127,7 @@ func (w *world) waitUntilSettled() {
 			if err := r.store.Ready(); err != nil {
 				return fmt.Errorf("replica %d: %w", i, err)
 			}
-			if now, _ := r.store.clock.now(); w.now().Sub(now).Abs() > time.Hour {
+			if now, _ := r.store.clock.now(); now.IsZero() || w.now().Sub(now).Abs() > time.Hour {
 				return fmt.Errorf("replica %d has the time %s", i, now)
 			}
 			s := r.store.Status()
@@ -143,10 +143,10 @@ func (w *world) waitUntilSettled() {
 }
 
 // read returns the Secret.
-func (w *world) read() secret {
+func (w *world) read() *secret {
 	w.t.Helper()
-	var live secret
-	if err := w.secret.refresh(w.t.Context(), &live); err != nil {
+	live, err := w.secret.read(w.t.Context())
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	if block, _ := pem.Decode(live.Data.Key); block != nil {
@@ -165,7 +165,7 @@ func (w *world) replace(d data) {
 		w.t.Fatal(err)
 	}
 	if _, err := w.secret.client.WithFieldManager("somebody").Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.namespace, Name: w.secret.name,
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.stream.Namespace, Name: w.secret.name,
 		ContentType: wire.ContentMergePatch, Body: body,
 	}); err != nil {
 		w.t.Fatal(err)
@@ -176,7 +176,7 @@ func (w *world) replace(d data) {
 func (w *world) empty() {
 	w.t.Helper()
 	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.namespace, Name: w.secret.name,
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.stream.Namespace, Name: w.secret.name,
 		ContentType: wire.ContentMergePatch, Body: []byte(`{"data":null}`),
 	}); err != nil {
 		w.t.Fatal(err)
@@ -187,7 +187,7 @@ func (w *world) empty() {
 func (w *world) create() {
 	w.t.Helper()
 	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbCreate, Resource: Resource(), Namespace: w.secret.namespace,
+		Verb: wire.VerbCreate, Resource: Resource(), Namespace: w.secret.stream.Namespace,
 		Body: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"` + w.secret.name + `"}}`),
 	}); err != nil {
 		w.t.Fatal(err)
@@ -198,7 +198,7 @@ func (w *world) create() {
 func (w *world) delete() {
 	w.t.Helper()
 	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbDelete, Resource: Resource(), Namespace: w.secret.namespace, Name: w.secret.name,
+		Verb: wire.VerbDelete, Resource: Resource(), Namespace: w.secret.stream.Namespace, Name: w.secret.name,
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func (w *world) delete() {
 // config returns the Config of a replica.
 func (w *world) config() Config {
 	return Config{
-		Client: w.replicaClient, Namespace: w.secret.namespace, Secret: w.secret.name, Names: w.names,
+		Client: w.replicaClient, Namespace: w.secret.stream.Namespace, Secret: w.secret.name, Names: w.names,
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), MachineTime: w.machineTime,
 	}
 }

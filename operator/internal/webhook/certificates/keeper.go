@@ -1,0 +1,184 @@
+package certificates
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	minRetry = time.Second
+	maxRetry = 30 * time.Second
+	// maxAttempts is how often the Secret is written in a row while others write it.
+	maxAttempts = 5
+)
+
+// keeper keeps the Secret and the certificates of a Store as they should be. It is used by one goroutine.
+type keeper struct {
+	*Store
+	// live is the Secret as far as known. It is nil if the Secret must be read.
+	live *secret
+	// memory is the state that this replica knows, and data is its data. Both are empty before the Secret was read.
+	memory *State
+	data   data
+	// learned are CAs of published bundles.
+	learned []*x509.Certificate
+	// renewal is when the serving certificate gets a successor.
+	renewal time.Time
+	// isRevoking is true if all CAs are to be replaced by a new one.
+	isRevoking bool
+	// failures is the number of attempts in a row that have failed, and problem is the reason.
+	failures int
+	problem  string
+}
+
+func newKeeper(s *Store) *keeper { return &keeper{Store: s, memory: new(State)} }
+
+// run does the work of [Store.Run].
+func (k *keeper) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	observed := make(chan observation)
+	var watching sync.WaitGroup
+	watching.Go(func() { k.secret.watch(ctx, observed) })
+	defer watching.Wait()
+	defer cancel()
+	var due <-chan time.Time
+	for {
+		var err error
+		select {
+		case o := <-observed:
+			if err = o.err; err == nil {
+				k.live = o.live
+			} else if k.live != nil {
+				continue // the watch goes on, and a write finds out what it has missed
+			}
+		case all := <-k.Store.learned:
+			k.learned = union(k.learned, all)
+		case <-k.clock.changed:
+		case <-due:
+		case <-ctx.Done():
+			return nil
+		}
+		if err == nil && (k.live != nil || k.failures > 0) { // the watch reads first
+			err = k.update(ctx)
+		}
+		if ctx.Err() == nil {
+			due = time.After(k.recordAttempt(err))
+		}
+	}
+}
+
+// recordAttempt records and logs how the last attempt has ended. It returns the time until the next one.
+func (k *keeper) recordAttempt(err error) time.Duration {
+	if err == nil {
+		if k.failures > 0 {
+			k.log.Info("the webhook certificates are right again", "secret", k.secret.String())
+		}
+		k.failures, k.problem = 0, ""
+		now, _ := k.clock.now()
+		if k.renewal.IsZero() {
+			return maxRetry // the watch has not shown the Secret
+		}
+		return max(minRetry, min(k.renewal.Sub(now), k.memory.rotationTime().Sub(now)))
+	}
+	if text := err.Error(); text != k.problem {
+		k.problem = text
+		k.log.Error("the webhook certificates cannot be kept; will try again", "secret", k.secret.String(), "error", err)
+	}
+	wait := min(minRetry<<min(k.failures, 10), maxRetry)
+	k.failures++
+	return wait/2 + rand.N(wait/2) // replicas do not act at the same moment
+}
+
+// update brings the Secret and the certificates of this replica to the state that is due.
+func (k *keeper) update(ctx context.Context) error {
+	for range maxAttempts {
+		now, isDoubted := k.clock.now()
+		if k.memory.canSign(nil, now) { // also while the Secret cannot be read or written
+			if err := k.serve(k.memory, k.data, now); err != nil {
+				return err
+			}
+		}
+		if k.live == nil || isDoubted {
+			live, err := k.secret.read(ctx)
+			if err != nil {
+				return err
+			}
+			k.live = live
+			now, _ = k.clock.now()
+		}
+		if now.IsZero() {
+			continue // the next answer may confirm the Date of this one
+		}
+		stored, problem := decodeState(k.names, k.live.Data)
+		wanted, err := k.wanted(stored, now)
+		if err != nil {
+			return err
+		}
+		d, err := wanted.encode()
+		if err != nil {
+			return err
+		}
+		if d.isEqual(k.live.Data) {
+			return k.serve(wanted, d, now)
+		}
+		written, err := k.secret.write(ctx, k.live, d)
+		switch {
+		case err == nil:
+			k.isRevoking = false
+			k.logWrite(stored, wanted, problem)
+		case !isOutdated(err):
+			return fmt.Errorf("%w; if the Secret %s cannot be changed, delete it: this program creates it again", err, k.secret)
+		}
+		k.live = written // nil if the write was refused
+	}
+	return fmt.Errorf("the Secret %s is changed again and again, or each answer of the API server has another Date: see its managedFields, and the clocks of the servers", k.secret)
+}
+
+// logWrite logs a write. problem is what decodeState has found in the Secret before.
+func (k *keeper) logWrite(stored, written *State, problem error) {
+	newest := written.Authorities[0]
+	attributes := []any{"secret", k.secret.String(), "until", newest.NotAfter, "authorities", len(written.Authorities)}
+	switch {
+	case !contains(stored.Authorities, newest) && !contains(k.memory.Authorities, newest):
+		k.log.Info("made a webhook CA", attributes...)
+	case problem != nil:
+		k.log.Warn("the Secret of the webhook certificates was restored", append(attributes, "problem", problem)...)
+	default:
+		k.log.Warn("the Secret of the webhook certificates lacked CAs that this replica knows, or that are published: they were added", attributes...)
+	}
+}
+
+// wanted returns the state that the Secret should have.
+func (k *keeper) wanted(stored *State, now time.Time) (*State, error) {
+	if k.isRevoking {
+		return rotate(k.names, &State{Revoked: union(stored.Revoked, stored.Authorities, k.learned)}, now)
+	}
+	return next(k.names, k.memory, stored, k.learned, now)
+}
+
+// serve records a state with its data, and makes the serving certificate that is due.
+func (k *keeper) serve(s *State, d data, now time.Time) error {
+	before := k.present.Load()
+	if before.serving != nil && d.isEqual(k.data) && now.Before(k.renewal) && isValid(before.serving.Leaf, now) {
+		return nil
+	}
+	serving, err := newServing(k.names, s, now)
+	if err != nil {
+		return err
+	}
+	k.memory, k.data, k.renewal = s, d, now.Add(servingAge)
+	made := &present{state: s, bundle: d.Authorities, serving: serving, changed: before.changed}
+	if bytes.Equal(d.Authorities, before.bundle) {
+		k.present.Store(made)
+		return nil
+	}
+	made.changed = make(chan struct{})
+	k.present.Store(made)
+	close(before.changed)
+	return nil
+}
