@@ -33,11 +33,11 @@ type (
 )
 
 func (oldDiskSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "webhook.example.com", Version: "v1beta1", Kind: "Disk", Scale: &kube.Scale{}}
+	return kube.Definition{Group: "webhook.example.com", Version: "v1beta1", Kind: "Disk", Scale: &kube.ScalePaths{}}
 }
 
 func (diskSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "webhook.example.com", Version: "v1", Kind: "Disk", Scale: &kube.Scale{}}
+	return kube.Definition{Group: "webhook.example.com", Version: "v1", Kind: "Disk", Scale: &kube.ScalePaths{}}
 }
 
 // Requests in another version of a kind reach the validator too, in its version.

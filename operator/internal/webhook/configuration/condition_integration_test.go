@@ -37,7 +37,7 @@ type (
 )
 
 func (crateSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "condition.example.com", Version: "v1", Kind: "Crate", Scale: &kube.Scale{}, Tags: map[string]string{
+	return kube.Definition{Group: "condition.example.com", Version: "v1", Kind: "Crate", Scale: &kube.ScalePaths{}, Tags: map[string]string{
 		".spec": "preserveUnknownFields", ".status": "preserveUnknownFields",
 	}}
 }
