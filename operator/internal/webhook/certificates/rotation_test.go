@@ -65,8 +65,8 @@ func TestOldestBundle(t *testing.T) {
 	t.Parallel()
 	first := mustNext(t, State{}, State{}, begin())
 	s := first
-	for _, d := range []time.Duration{180, 360} {
-		s = mustNext(t, s, s, begin().Add(d*day))
+	for _, d := range []time.Duration{180 * day, 360 * day} {
+		s = mustNext(t, s, s, begin().Add(d))
 	}
 	for d := 360 * day; d < 365*day; d += day {
 		if err := verify(encodeCertificates(first.Authorities), mustServe(t, s, begin().Add(d)).Certificate, name, begin().Add(d)); err != nil {

@@ -146,7 +146,7 @@ func TestRestoredSecret(t *testing.T) {
 		w.replace(backup)
 		w.start(1) // it may see the backup, or what the others make of it
 		for range 20 {
-			_ = w.call(published.Authorities)
+			w.mustCall(published.Authorities)
 		}
 		w.waitUntilSettled()
 		w.mustCall(published.Authorities)
