@@ -34,7 +34,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		if !c.shouldReadAgain(n, err) {
 			return n, err
 		}
-		if err := c.Conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			return 0, err
 		}
 	}
@@ -73,7 +73,7 @@ func (c *conn) expire() {
 		return
 	}
 	c.isExpired = true
-	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // a connection that is closed is expired too
+	_ = c.SetReadDeadline(time.Unix(1, 0)) // a connection that is closed is expired too
 }
 
 // hasBytes reports whether the kernel has received bytes that nobody has read.
