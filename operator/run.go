@@ -60,7 +60,7 @@ type environment struct {
 	isChecked bool
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
-	// webhooks are what the program serves for API servers.
+	// webhooks are what the program serves for API servers. It may be nil.
 	webhooks webhookService
 	// replica is a client that does not pass the fence of the election. It is nil in a program without webhooks.
 	replica *kube.Client
@@ -89,6 +89,9 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	needs, err := needsOf(parts)
 	if err != nil {
 		return err
+	}
+	if env.webhooks == nil {
+		env.webhooks = noWebhooks{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
