@@ -155,7 +155,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		if m != nil {
 			w.registry = m.registry
 		}
-		if err := env.webhooks.start(ctx, w); err != nil {
+		if err := env.webhooks.start(ctx, w); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}

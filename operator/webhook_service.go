@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -24,8 +25,6 @@ const (
 	drainTime = 15 * time.Second
 	// callsEndTime is how long the calls may take that were accepted last: the timeout of a webhook, and a margin.
 	callsEndTime = 12 * time.Second
-	// firstCallTime is how long an API server may take in a test until it calls webhooks that were published.
-	firstCallTime = 30 * time.Second
 	// removalTime is how long the removal of the configurations may take at the end of a program in development.
 	removalTime = 5 * time.Second
 )
@@ -56,6 +55,7 @@ type servedWebhooks struct {
 	// start sets the fields below. They are nil before.
 	publisher *publishing.Publisher
 	handler   *admission.Handler
+	prober    *admission.Prober // in tests only
 	server    *serving.Server
 	stop      context.CancelFunc
 	running   sync.WaitGroup
@@ -162,11 +162,16 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		}
 		registerConfigurationMetrics(rt.registry, w.publisher.Status)
 	}
+	var handler http.Handler = w.handler
+	if w.isInTest {
+		w.prober = admission.NewProber(handler)
+		handler = w.prober
+	}
 	options := serving.Options{GetCertificate: w.certificate, Log: w.log, Fail: rt.fail}
 	if w.pod != "" {
 		options.DrainTime = drainTime
 	}
-	w.server = serving.Serve(w.listener, w.handler, options)
+	w.server = serving.Serve(w.listener, handler, options)
 	context.AfterFunc(ctx, w.server.Drain)
 	w.log.Info("serving webhooks", "address", w.listener.Addr().String())
 	// The certificates and the bundles are kept until the end of the last call.
@@ -179,7 +184,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		w.running.Go(func() { w.run(running, w.publisher.Run, rt.fail) })
 	}
 	if w.isInTest {
-		return w.waitForCalls(ctx)
+		return waitForCalls(ctx, rt.replica, w.publisher, w.prober, w.namespace, w.probe())
 	}
 	return nil
 }
@@ -189,7 +194,7 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime) (*publishing.Publisher,
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
 	c := publishing.Config{
 		Name: w.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.target,
-		Leader: rt.leader, Replica: rt.replica, Leads: rt.isLeading, Elected: rt.elected, Log: w.log,
+		Probe: w.probe(), Leader: rt.leader, Replica: rt.replica, Leads: rt.isLeading, Elected: rt.elected, Log: w.log,
 		BundleFor: func([]byte) []byte { return w.bundle },
 		Changed:   func() <-chan struct{} { return nil },
 	}
@@ -197,6 +202,14 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime) (*publishing.Publisher,
 		c.BundleFor, c.Changed = w.store.BundleFor, w.store.Changed
 	}
 	return publishing.New(c)
+}
+
+// probe returns the name of the objects that probes are about. It is empty outside of tests.
+func (w *servedWebhooks) probe() string {
+	if !w.isInTest {
+		return ""
+	}
+	return w.name
 }
 
 // run runs a function that must not fail.
@@ -252,6 +265,3 @@ func (w *servedWebhooks) closeListener() {
 		_ = w.listener.Close() // it has no calls yet
 	}
 }
-
-// waitForCalls waits until the API server calls the webhooks.
-func (w *servedWebhooks) waitForCalls(context.Context) error { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace and Elected are required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Probe and Elected are required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
@@ -25,6 +25,9 @@ type Config struct {
 	Webhooks  []*admission.Webhook
 	// Target is where the webhooks are served, without a CABundle.
 	Target configuration.Target
+	// Probe is the name of the objects that probes are about: see [configuration.Probe]. If it is not empty, each
+	// configuration has an entry for probes.
+	Probe string
 	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
 	// while there is nothing to publish. It is called concurrently.
 	BundleFor func(published []byte) []byte
@@ -78,7 +81,11 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for i, entries := range [][]*configuration.Entry{validating, mutating} {
-		p.kinds[i] = &configurationKind{objectClient: newObjectClient(configurations()[i], c.Name), entries: entries}
+		resource := configurations()[i]
+		if c.Probe != "" && len(entries) > 0 {
+			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
+		}
+		p.kinds[i] = &configurationKind{objectClient: newObjectClient(resource, c.Name), entries: entries}
 	}
 	return p, nil
 }
