@@ -33,7 +33,7 @@ func newPlan(live *object) *plan {
 func withoutEntries(live *object) *plan {
 	p := newPlan(live)
 	if n := len(live.Webhooks); n > 0 {
-		p.addDifference("removed all %d entries, because the Namespace of the program ends", n)
+		p.addDifference("removed all entries (%d), because the Namespace of the program ends", n)
 	}
 	return p
 }

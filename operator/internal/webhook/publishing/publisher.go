@@ -86,7 +86,7 @@ func New(c Config) (*Publisher, error) {
 // Run keeps the configurations as they should be, until ctx ends. Then it returns nil. Problems are logged, each once in a
 // row. Run must be called once.
 func (p *Publisher) Run(ctx context.Context) error {
-	newKeeper(p).run(ctx)
+	newKeeper(p.config, p.kinds).run(ctx)
 	return nil
 }
 
