@@ -264,9 +264,9 @@ func (f *followed) recordAttempt(log *slog.Logger, err error) {
 	switch {
 	case text == f.problem:
 	case err == nil:
-		log.Info("what the webhooks need of the object is right again")
+		log.Info("an object that the webhooks need can be followed and changed again")
 	default:
-		log.Error("cannot keep what the webhooks need of the object; will try again", "error", err)
+		log.Error("cannot follow or change an object that the webhooks need; will try again", "error", err)
 	}
 	f.problem = text
 }

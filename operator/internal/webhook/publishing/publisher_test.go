@@ -351,7 +351,7 @@ func TestNamespaceEndsUnseen(t *testing.T) {
 		w.server.Stream(fakeserver.StreamID{Plural: "namespaces", FieldSelector: "metadata.name=shop"}).Freeze()
 		w.deleteNamespace()
 		w.edit(func(v *validating) { v.Webhooks = nil }) // as another replica
-		w.after(0, "|") // it has removed the entries of the other configuration
+		w.after(0, "|")                                  // it has removed the entries of the other configuration
 		leader.wrote(t, 3)
 		if err := kube.Everywhere[validating](w.client).Delete(t.Context(), w.name); err != nil {
 			t.Fatal(err)
@@ -422,7 +422,7 @@ func TestRefusedWrites(t *testing.T) {
 		isRefusing = false
 		w.after(5*time.Second, all("A"))
 		log := r.log.String()
-		if strings.Count(log, "level=ERROR") != 2 || strings.Count(log, "right again") != 2 {
+		if strings.Count(log, "level=ERROR") != 2 || strings.Count(log, "changed again") != 2 {
 			t.Errorf("the log is %s", log)
 		}
 	})

@@ -20,11 +20,15 @@ import (
 )
 
 type (
-	crateSpec   struct{}
-	crateStatus struct{}
-	crate       = kube.CustomResource[crateSpec, crateStatus]
-	boxSpec     struct{}
-	box         = kube.CustomResource[boxSpec, kube.None]
+	crateSpec struct {
+		Replicas int32 `json:"replicas,omitempty"`
+	}
+	crateStatus struct {
+		Replicas int32 `json:"replicas,omitempty"`
+	}
+	crate   = kube.CustomResource[crateSpec, crateStatus]
+	boxSpec struct{}
+	box     = kube.CustomResource[boxSpec, kube.None]
 
 	validating = admissionv1.ValidatingWebhookConfiguration
 	mutating   = admissionv1.MutatingWebhookConfiguration
