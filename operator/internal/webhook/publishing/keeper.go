@@ -18,8 +18,9 @@ const (
 	minRetry = time.Second
 	// maxRetry is below the 10 s within which a configuration must be right again.
 	maxRetry = 5 * time.Second
-	// maxAttempts is how often a configuration is written in a row while others write it.
-	maxAttempts = 5
+	// maxWrites is how often a configuration is written within writeWindow. Another program may undo each write at once.
+	maxWrites   = 10
+	writeWindow = 10 * time.Second
 )
 
 // keeper does the work of [Publisher.Run]. It is used by one goroutine.
@@ -45,6 +46,9 @@ type followed struct {
 	needsRead bool
 	// watchError is the error of the watch since the last attempt, if the watch has shown nothing yet.
 	watchError error
+	// writesSince is the begin of the present writeWindow, and writes is the number of writes in it.
+	writesSince time.Time
+	writes      int
 	// problem is why the last attempt has failed. It is empty if the attempt has succeeded.
 	problem string
 }
@@ -144,14 +148,13 @@ func (k *keeper) correct(ctx context.Context, f *followed, kind *configurationKi
 	return err
 }
 
-// write writes a configuration until there are no differences from its plan.
+// write writes a configuration until the configuration has no differences from its plan.
 func (k *keeper) write(ctx context.Context, f *followed, kind *configurationKind, isLeader bool) error {
 	client, hasRead := k.config.Replica, false
 	if isLeader {
 		client = k.config.Leader
 	}
-	var differences string
-	for range maxAttempts {
+	for {
 		if err := f.refreshIfNeeded(ctx, k.config.Replica); err != nil {
 			return err
 		}
@@ -171,7 +174,10 @@ func (k *keeper) write(ctx context.Context, f *followed, kind *configurationKind
 			hasRead = true
 			continue
 		}
-		differences = strings.Join(wanted.differences, ", ")
+		differences := strings.Join(wanted.differences, ", ")
+		if f.recordWrite(time.Now()) > maxWrites {
+			return fmt.Errorf("the %s is changed again and again, or the API server stores something else than was written: see its managedFields (%s)", f, differences)
+		}
 		var o observation
 		if f.live.exists() {
 			o, err = f.change(ctx, client, f.live, wanted)
@@ -188,7 +194,6 @@ func (k *keeper) write(ctx context.Context, f *followed, kind *configurationKind
 			return err
 		}
 	}
-	return fmt.Errorf("the %s is changed again and again, or the API server stores something else than was written: see its managedFields (%s)", f, differences)
 }
 
 // plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know the
@@ -232,6 +237,15 @@ func (f *followed) recordWatch(o observation, err error) {
 	default:
 		f.record(o)
 	}
+}
+
+// recordWrite records a write. It returns the number of writes in the present writeWindow.
+func (f *followed) recordWrite(now time.Time) int {
+	if now.Sub(f.writesSince) >= writeWindow {
+		f.writesSince, f.writes = now, 0
+	}
+	f.writes++
+	return f.writes
 }
 
 // record records a state of the object.

@@ -158,6 +158,9 @@ func (p *Publisher) Status() []Status {
 	return all
 }
 
+// maxDeletions is how often Remove tries to delete a configuration while others write it.
+const maxDeletions = 5
+
 // Remove deletes the configurations if their entries are for this program. It is for development and tests, where the
 // webhooks end with the process: it needs the verb delete, which [Access] does not have. Call it after the end of Run.
 func (p *Publisher) Remove(ctx context.Context) error {
@@ -169,7 +172,7 @@ func (p *Publisher) Remove(ctx context.Context) error {
 }
 
 func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
-	for range maxAttempts {
+	for range maxDeletions {
 		o, err := k.read(ctx, p.config.Replica)
 		if err != nil {
 			return err

@@ -252,7 +252,7 @@ func TestReplicasOnAServer(t *testing.T) {
 	w.soon("start", state("A"))
 	replicas = append(replicas, leader)
 	bundle := "A"
-	for i := range 10 {
+	for i := range 5 {
 		generation := w.get().Generation
 		bundle = fmt.Sprint("B", i, bundle)
 		for _, r := range replicas {
@@ -271,8 +271,8 @@ func TestReplicasOnAServer(t *testing.T) {
 			t.Errorf("the log is %s", log)
 		}
 	}
-	t.Logf("5 replicas have sent %d writes for 22 changes", writes)
-	if writes > 2+10*2*5 {
+	t.Logf("5 replicas have sent %d writes for 12 changes", writes)
+	if writes > 2+5*2*5 {
 		t.Errorf("there were %d writes", writes)
 	}
 }

@@ -464,12 +464,62 @@ func TestServerThatDropsFields(t *testing.T) {
 		r.elect()
 		r.run(t)
 		w.after(time.Minute, crateEntry+"=A "+scaleEntry+"=A |")
-		if n := r.writes.Load(); n > 200 {
+		if n := r.writes.Load(); n > 70 {
 			t.Errorf("there were %d writes in a minute", n)
 		}
 		if log := r.log.String(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "stores something else") {
 			t.Errorf("the log is %s", log)
 		}
+	})
+}
+
+// While the server is away, somebody else changes a configuration. It is right 10 s after the server is back, although the
+// watch waits longer by then.
+func TestServerIsAway(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		r := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		isAway := true
+		w.server.Before(func(_ context.Context, r *wire.Request) error {
+			if isAway && r.Query.Get("fieldSelector") != "" {
+				return fakeserver.Refusal(r, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+			}
+			return nil
+		})
+		for _, s := range w.server.Streams() {
+			s.Cut()
+		}
+		w.edit(func(v *validating) { v.Webhooks = nil })
+		w.after(5*time.Minute, "| "+defaultEntry+"=A")
+		isAway = false
+		w.after(6*time.Second, all("A"))
+		if log := r.log.String(); strings.Count(log, "level=ERROR") != 3 { // of both configurations, and of the Namespace
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// A program that undoes each write at once gets a bounded number of writes, and the log names it.
+func TestProgramThatUndoesWrites(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create(serviceEntry("old.example.com", "web", "old"))
+		w.server.After(func(_ context.Context, r *wire.Request) error {
+			if r.Verb.IsWrite() && r.Query.Get("fieldManager") == "web" {
+				w.edit(func(v *validating) { v.Webhooks[0].ClientConfig.CABundle = []byte("old") })
+			}
+			return nil
+		})
+		r := w.start("A", crateValidator(), boxDefaulter())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := r.writes.Load(); n < 10 || n > 70 {
+			t.Errorf("there were %d writes in a minute", n)
+		}
+		if log := r.log.String(); strings.Count(log, "level=ERROR") > 6 || !strings.Contains(log, "again and again") {
+			t.Errorf("the log is %s", log)
+		}
+		w.server.After(nil)
+		w.after(10*time.Second, "old.example.com=A |")
 	})
 }
 
@@ -485,6 +535,13 @@ func TestOldObservations(t *testing.T) {
 		r.bundles.set("BA") // under a version that is not the present one
 		w.after(10*time.Second, all("BA"))
 		r.wrote(t, 5) // one of them was a conflict
+		w.server.Restore(backup)
+		w.after(time.Minute, all("BA"))
+
+		// The watch does not notice the restoration: its version has expired, and a list follows.
+		for _, s := range w.server.Streams() {
+			s.Expire()
+		}
 		w.server.Restore(backup)
 		w.after(time.Minute, all("BA"))
 	})
@@ -503,6 +560,7 @@ func TestReady(t *testing.T) {
 		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), "entry old.example.com") {
 			t.Errorf("without a bundle: %v", err)
 		}
+		w.after(time.Minute, "old.example.com=old other.example.com=other |")
 		r.bundles.set("A")
 		synctest.Wait()
 		if err := r.Ready(); err != nil {
