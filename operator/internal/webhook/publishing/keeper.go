@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -17,19 +18,21 @@ const (
 	minRetry = time.Second
 	// maxRetry is below the 10 s within which a configuration must be right again.
 	maxRetry = 5 * time.Second
-	// maxAttempts is how often a configuration is written in a row while others write it.
-	maxAttempts = 5
+	// maxWrites is how often a configuration is written within writeWindow. Another program may undo each write at once.
+	maxWrites   = 10
+	writeWindow = 10 * time.Second
 )
 
 // keeper does the work of [Publisher.Run]. It is used by one goroutine.
 type keeper struct {
-	*Publisher
+	config Config
+	kinds  [2]*configurationKind
+	// configurations are the configurations of kinds.
 	configurations [2]*followed
 	// namespace is the Namespace of the installation. It is nil if there is none.
 	namespace *followed
-	// failures is the number of attempts in a row that have failed, and problem is the reason.
+	// failures is the number of attempts in a row that have failed.
 	failures int
-	problem  string
 }
 
 // followed is an object that the keeper follows.
@@ -41,28 +44,24 @@ type followed struct {
 	version string
 	// needsRead is true if the object may have changed unseen.
 	needsRead bool
-	// watchError is the error of the watch, if the watch has shown nothing yet.
+	// watchError is the error of the watch since the last attempt, if the watch has shown nothing yet.
 	watchError error
+	// writesSince is the begin of the present writeWindow, and writes is the number of writes in it.
+	writesSince time.Time
+	writes      int
+	// problem is why the last attempt has failed. It is empty if the attempt has succeeded.
+	problem string
 }
 
-func newKeeper(p *Publisher) *keeper {
-	k := &keeper{Publisher: p}
-	for i, kind := range p.kinds {
+func newKeeper(c Config, kinds [2]*configurationKind) *keeper {
+	k := &keeper{config: c, kinds: kinds}
+	for i, kind := range kinds {
 		k.configurations[i] = &followed{objectClient: kind.objectClient}
 	}
-	if name := p.config.Namespace; name != "" {
-		k.namespace = &followed{objectClient: newObjectClient(namespaces(), name)}
+	if c.Namespace != "" {
+		k.namespace = &followed{objectClient: newObjectClient(namespaces(), c.Namespace)}
 	}
 	return k
-}
-
-// all returns what the keeper follows.
-func (k *keeper) all() []*followed {
-	all := k.configurations[:]
-	if k.namespace != nil {
-		all = append([]*followed{k.namespace}, all...)
-	}
-	return all
 }
 
 // run keeps the configurations until ctx ends.
@@ -72,7 +71,11 @@ func (k *keeper) run(ctx context.Context) {
 	defer watching.Wait()
 	defer cancel()
 	records := make(chan func()) // each records what a watch has shown
-	for _, f := range k.all() {
+	all := k.configurations[:]
+	if k.namespace != nil {
+		all = append([]*followed{k.namespace}, all...)
+	}
+	for _, f := range all {
 		watching.Go(func() {
 			f.watch(ctx, k.config.Replica, func(o observation, err error) {
 				select {
@@ -86,9 +89,7 @@ func (k *keeper) run(ctx context.Context) {
 	var due <-chan time.Time
 	for {
 		changed := k.config.Changed()
-		if err := k.update(ctx); ctx.Err() == nil {
-			due = k.recordAttempt(err)
-		}
+		due = k.nextAttempt(k.update(ctx))
 		select {
 		case record := <-records:
 			record()
@@ -102,40 +103,36 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// recordAttempt records and logs how the last attempt has ended. It returns a channel that fires when the next attempt is
-// due, or nil if none is due.
-func (k *keeper) recordAttempt(err error) <-chan time.Time {
-	if err == nil {
-		if k.failures > 0 {
-			k.config.Log.Info("the webhook configurations are right again", "name", k.config.Name)
-		}
-		k.failures, k.problem = 0, ""
+// nextAttempt returns a channel that fires when the next attempt is due, or nil if none is due.
+func (k *keeper) nextAttempt(isRight bool) <-chan time.Time {
+	if isRight {
+		k.failures = 0
 		return nil
-	}
-	if text := err.Error(); text != k.problem {
-		k.problem = text
-		k.config.Log.Error("the webhook configurations cannot be kept; will try again", "name", k.config.Name, "error", err)
 	}
 	wait := min(minRetry<<min(k.failures, 10), maxRetry)
 	k.failures++
 	return time.After(wait/2 + rand.N(wait/2)) // replicas do not act at the same moment
 }
 
-// update brings the configurations to the state that is due.
-func (k *keeper) update(ctx context.Context) error {
-	var problems []error
-	for _, f := range k.all() {
-		problems = append(problems, f.watchError)
+// update brings the configurations to the state that is due. It reports whether all are right.
+func (k *keeper) update(ctx context.Context) bool {
+	isRight := true
+	attempt := func(f *followed, do func() error) {
+		err := errors.Join(f.watchError, do())
 		f.watchError = nil
+		if ctx.Err() == nil {
+			f.recordAttempt(k.config.Log, err)
+		}
+		isRight = isRight && err == nil
 	}
-	if n := k.namespace; n != nil && n.needsRead {
-		problems = append(problems, n.refresh(ctx, k.config.Replica))
+	if n := k.namespace; n != nil {
+		attempt(n, func() error { return n.refreshIfNeeded(ctx, k.config.Replica) })
 	}
 	for i, f := range k.configurations {
-		problems = append(problems, k.correct(ctx, f, k.kinds[i]))
+		attempt(f, func() error { return k.correct(ctx, f, k.kinds[i]) })
 		k.kinds[i].live.Store(f.live)
 	}
-	return errors.Join(problems...)
+	return isRight
 }
 
 // correct brings a configuration to the state that is due. If the leader cannot do all that it should do, it does what each
@@ -151,18 +148,15 @@ func (k *keeper) correct(ctx context.Context, f *followed, kind *configurationKi
 	return err
 }
 
-// write writes a configuration until there are no differences from its plan.
+// write writes a configuration until the configuration has no differences from its plan.
 func (k *keeper) write(ctx context.Context, f *followed, kind *configurationKind, isLeader bool) error {
 	client, hasRead := k.config.Replica, false
 	if isLeader {
 		client = k.config.Leader
 	}
-	var differences string
-	for range maxAttempts {
-		if f.needsRead {
-			if err := f.refresh(ctx, k.config.Replica); err != nil {
-				return err
-			}
+	for {
+		if err := f.refreshIfNeeded(ctx, k.config.Replica); err != nil {
+			return err
 		}
 		if f.live == nil {
 			return nil // the watch reads first
@@ -180,7 +174,10 @@ func (k *keeper) write(ctx context.Context, f *followed, kind *configurationKind
 			hasRead = true
 			continue
 		}
-		differences = strings.Join(wanted.differences, ", ")
+		differences := strings.Join(wanted.differences, ", ")
+		if f.recordWrite(time.Now()) > maxWrites {
+			return fmt.Errorf("the %s is changed again and again, or the API server stores something else than was written: see its managedFields (%s)", f, differences)
+		}
 		var o observation
 		if f.live.exists() {
 			o, err = f.change(ctx, client, f.live, wanted)
@@ -197,7 +194,6 @@ func (k *keeper) write(ctx context.Context, f *followed, kind *configurationKind
 			return err
 		}
 	}
-	return fmt.Errorf("the %s is changed again and again, or the API server stores something else than was written: see its managedFields (%s)", f, differences)
 }
 
 // plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know the
@@ -243,6 +239,15 @@ func (f *followed) recordWatch(o observation, err error) {
 	}
 }
 
+// recordWrite records a write. It returns the number of writes in the present writeWindow.
+func (f *followed) recordWrite(now time.Time) int {
+	if now.Sub(f.writesSince) >= writeWindow {
+		f.writesSince, f.writes = now, 0
+	}
+	f.writes++
+	return f.writes
+}
+
 // record records a state of the object.
 func (f *followed) record(o observation) { f.live, f.version, f.needsRead = o.live, o.version, false }
 
@@ -253,4 +258,29 @@ func (f *followed) refresh(ctx context.Context, client *kube.Client) error {
 		f.record(o)
 	}
 	return err
+}
+
+// refreshIfNeeded reads the object if it may have changed unseen.
+func (f *followed) refreshIfNeeded(ctx context.Context, client *kube.Client) error {
+	if !f.needsRead {
+		return nil
+	}
+	return f.refresh(ctx, client)
+}
+
+// recordAttempt records how an attempt has ended. It logs a problem once in a row, and the end of a problem.
+func (f *followed) recordAttempt(log *slog.Logger, err error) {
+	log = log.With("kind", f.stream.Resource.Kind, "name", f.name)
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	switch {
+	case text == f.problem:
+	case err == nil:
+		log.Info("an object that the webhooks need can be followed and changed again")
+	default:
+		log.Error("cannot follow or change an object that the webhooks need; will try again", "error", err)
+	}
+	f.problem = text
 }

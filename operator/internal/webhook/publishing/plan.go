@@ -33,7 +33,7 @@ func newPlan(live *object) *plan {
 func withoutEntries(live *object) *plan {
 	p := newPlan(live)
 	if n := len(live.Webhooks); n > 0 {
-		p.addDifference("removed all %d entries, because the Namespace of the program ends", n)
+		p.addDifference("removed all entries (%d), because the Namespace of the program ends", n)
 	}
 	return p
 }
@@ -43,13 +43,15 @@ func withoutEntries(live *object) *plan {
 func withBundles(live *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {
 	p := newPlan(live)
 	for _, e := range live.Webhooks {
-		if bundle := bundleFor(e.bundle()); e.isFor(target) && len(bundle) > 0 && !bytes.Equal(bundle, e.bundle()) {
-			changed, err := e.withBundle(bundle)
-			if err != nil {
-				return nil, err
+		if e.isFor(target) {
+			if bundle := bundleFor(e.bundle()); len(bundle) > 0 && !bytes.Equal(bundle, e.bundle()) {
+				changed, err := e.withBundle(bundle)
+				if err != nil {
+					return nil, err
+				}
+				e = changed
+				p.addDifference("published the bundle in %s", e.fields.Name)
 			}
-			e = changed
-			p.addDifference("published the bundle in %s", e.fields.Name)
 		}
 		p.entries = append(p.entries, e)
 	}

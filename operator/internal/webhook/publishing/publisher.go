@@ -93,7 +93,7 @@ func New(c Config) (*Publisher, error) {
 // Run keeps the configurations as they should be, until ctx ends. Then it returns nil. Problems are logged, each once in a
 // row. Run must be called once.
 func (p *Publisher) Run(ctx context.Context) error {
-	newKeeper(p).run(ctx)
+	newKeeper(p.config, p.kinds).run(ctx)
 	return nil
 }
 
@@ -165,6 +165,9 @@ func (p *Publisher) Status() []Status {
 	return all
 }
 
+// maxDeletions is how often Remove tries to delete a configuration while others write it.
+const maxDeletions = 5
+
 // Remove deletes the configurations if their entries are for this program. It is for development and tests, where the
 // webhooks end with the process: it needs the verb delete, which [Access] does not have. Call it after the end of Run.
 func (p *Publisher) Remove(ctx context.Context) error {
@@ -176,7 +179,7 @@ func (p *Publisher) Remove(ctx context.Context) error {
 }
 
 func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
-	for range maxAttempts {
+	for range maxDeletions {
 		o, err := k.read(ctx, p.config.Replica)
 		if err != nil {
 			return err
