@@ -24,6 +24,7 @@ type options struct {
 	namespaces []string
 	listen     listenFlags
 	election   electionFlags
+	webhooks   webhookFlags
 	verbose    bool
 	isVersion  bool // --version
 
@@ -60,6 +61,8 @@ const (
 	runCommands       = "run permissions manifests uninstall"
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
+	// revokeCommand takes those flags of uninstall that other commands have too. Only programs with webhooks have it.
+	revokeCommand = "revoke-webhook-authority"
 )
 
 // flags returns all built-in flags of a program of that name. The command line, the help and the check of the
@@ -86,6 +89,12 @@ func (o *options) flags(program string) []flagSpec {
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
 		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
 		{"lease-namespace", "NAME", setLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
+		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
+			"serve the webhooks there, behind a Service, and publish them; such as :9443. An empty ADDRESS serves and publishes nothing. Default: nowhere"},
+		{"webhook-service", "NAME", o.webhooks.setService, runCommands, "the Service by which the API server calls the webhooks. Default: the name of the program"},
+		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
+			"the certificate for --webhooks, which is read again when it changes. The program then issues no certificate and publishes nothing"},
+		{"webhook-key", "FILE", &o.webhooks.key, runCommands, "the key of --webhook-cert"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
 		{"namespace", "NAME", setLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
@@ -102,6 +111,9 @@ func (o *options) flags(program string) []flagSpec {
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
 		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
 		{"tls-secret", "NAME", setLabel(&m.TLSSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
+		{"webhook-entries", "", &m.webhookEntries, "manifests", "print the webhook configurations with their entries. Default: the program writes the entries"},
+		{"webhook-annotation", "KEY=VALUE", m.addWebhookAnnotation, "manifests", "an annotation of the webhook configurations, such as cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE; may be repeated"},
+		{"webhook-secret", "NAME", setLabel(&m.webhookSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate and publishes nothing, and the configurations are printed with their entries"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
@@ -128,11 +140,14 @@ func (o *options) check(command string) error {
 	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
-	return nil
+	return o.webhooks.check(command)
 }
 
 // isFor reports whether a command accepts the flag.
 func (s flagSpec) isFor(command string) bool {
+	if command == revokeCommand {
+		return s.commands != "uninstall" && s.isFor("uninstall")
+	}
 	return slices.Contains(strings.Fields(s.commands), command)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
 // role is a Role or a ClusterRole.
@@ -61,9 +62,13 @@ func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
 // chooses another.
 func installNamespaceOf(name string) string { return name + "-system" }
 
-// printPermissions prints the permissions that a program of this name needs.
-func printPermissions(w io.Writer, program string, o options, needs kube.Needs) error {
-	roles := rolesOf(access.For(needs, o.namespaces), program, cmp.Or(o.install.namespace, installNamespaceOf(program)))
+// printPermissions prints the permissions that a program of this name and with these webhooks needs.
+func printPermissions(w io.Writer, program string, o options, needs kube.Needs, webhooks []*admission.Webhook) error {
+	namespace := cmp.Or(o.install.namespace, installNamespaceOf(program))
+	if len(webhooks) > 0 && o.webhooks.isIssuing() {
+		needs.Access = append(slices.Clone(needs.Access), webhookAccess(cmp.Or(o.webhooks.service, program), namespace, webhooks)...)
+	}
+	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)
 	if len(roles) == 0 {
 		_, err := fmt.Fprintf(w, "# %s needs no permissions.\n", program)
 		return err

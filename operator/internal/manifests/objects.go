@@ -43,7 +43,8 @@ type Options struct {
 	GraceSeconds int
 	Definitions  []*crd.CustomResourceDefinition
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
-	Roles []any
+	Roles    []any
+	Webhooks Webhooks
 }
 
 // Choices are the options that the user chooses.
@@ -107,7 +108,7 @@ func Objects(o *Options) ([]Object, error) {
 		r.add(bindingText)
 		bindTo(bound, r.last())
 	}
-	if o.Port > 0 {
+	if o.Port > 0 || o.Webhooks.Port > 0 {
 		r.add(serviceText)
 	}
 	if o.IsSecure {
@@ -127,12 +128,17 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		r.add(serviceMonitorText)
 	}
+	o.Webhooks.add(r)
 	r.add(deploymentText)
 	if o.PriorityClass != "" {
 		podSpec(r.last())["priorityClassName"] = o.PriorityClass
 	}
-	if o.TLSSecret != "" {
-		podSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
+	if secrets := o.mountedSecrets(); len(secrets) > 0 {
+		var volumes []any
+		for _, s := range secrets {
+			volumes = append(volumes, Object{"name": s.volume, "secret": Object{"secretName": s.name}})
+		}
+		podSpec(r.last())["volumes"] = volumes
 	}
 	if len(o.PullSecrets) > 0 {
 		var secrets []any
@@ -142,6 +148,20 @@ func Objects(o *Options) ([]Object, error) {
 		podSpec(r.last())["imagePullSecrets"] = secrets
 	}
 	return r.objects, errors.Join(r.errs...)
+}
+
+// mountedSecret is a Secret whose files the container has.
+type mountedSecret struct{ volume, name, folder string }
+
+// mountedSecrets returns the Secrets with certificates.
+func (o *Options) mountedSecrets() (all []mountedSecret) {
+	if o.TLSSecret != "" {
+		all = append(all, mountedSecret{"tls", o.TLSSecret, TLSFolder})
+	}
+	if o.Webhooks.MountedSecret != "" {
+		all = append(all, mountedSecret{"webhooks", o.Webhooks.MountedSecret, WebhookFolder})
+	}
+	return all
 }
 
 // bindTo completes the binding of a role. Both have the same name and namespace.
@@ -179,8 +199,9 @@ func (o *Options) values() []string {
 			"serverName": o.Name + "." + o.Namespace + ".svc",
 		}
 	}
-	ports, ingress := []Object{{"name": "probes", "containerPort": o.ProbesPort, "protocol": "TCP"}}, []Object{}
+	ports, servicePorts, ingress := []Object{{"name": "probes", "containerPort": o.ProbesPort, "protocol": "TCP"}}, []Object{}, []Object{}
 	if o.Port > 0 {
+		servicePorts = append(servicePorts, Object{"name": "metrics", "port": o.Port, "protocol": "TCP", "targetPort": "metrics"})
 		ports = append(ports, Object{"name": "metrics", "containerPort": o.Port, "protocol": "TCP"})
 		selector := Object{}
 		if len(o.PolicyLabels) > 0 {
@@ -190,12 +211,20 @@ func (o *Options) values() []string {
 			"from": []Object{{"namespaceSelector": selector}}, "ports": []Object{{"port": "metrics", "protocol": "TCP"}},
 		})
 	}
+	if o.Webhooks.Port > 0 {
+		ports = append(ports, Object{"name": "webhooks", "containerPort": o.Webhooks.Port, "protocol": "TCP"})
+		// By a number, Pods of a release without webhooks would be endpoints too.
+		servicePorts = append(servicePorts, Object{"name": "webhooks", "port": WebhookPort, "protocol": "TCP", "targetPort": "webhooks"})
+		// Nobody knows the addresses of the API servers here.
+		ingress = append(ingress, Object{"ports": []Object{{"port": "webhooks", "protocol": "TCP"}}})
+	}
 	mounts := []Object{}
-	if o.TLSSecret != "" {
-		mounts = append(mounts, Object{"name": "tls", "mountPath": TLSFolder, "readOnly": true})
+	for _, s := range o.mountedSecrets() {
+		mounts = append(mounts, Object{"name": s.volume, "mountPath": s.folder, "readOnly": true})
 	}
 	values := []any{
-		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "ports", ports, "ingress", ingress, "mounts", mounts, "endpoint", endpoint,
+		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "ports", ports, "service ports", servicePorts, "ingress", ingress, "mounts", mounts, "endpoint", endpoint,
+		"cluster name", ClusterName(o.Name, o.Namespace), "webhook secret", o.Webhooks.Secret,
 		"reader", reader, "reader role", reader + "." + o.Namespace,
 		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
 		"resources", resources,
@@ -252,6 +281,18 @@ func (r *renderer) last() Object { return r.objects[len(r.objects)-1] }
 func (r *renderer) add(text string) {
 	content, err := yaml.YAMLToJSON([]byte(r.replacer.Replace(text)))
 	r.addJSON(content, err)
+}
+
+// decoded returns a value as decoded JSON.
+func (r *renderer) decoded(value any) (decoded any) {
+	content, err := kube.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(content, &decoded) // integers stay integers
+	}
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("render a part of the %s %s: %w", Kind(r.last()), Name(r.last()), err))
+	}
+	return decoded
 }
 
 // addValue adds what encodes as an object.
