@@ -83,18 +83,19 @@ func (o *options) flags(program string) []flagSpec {
 		{"tls-cert", "FILE", &o.listen.tlsCert, runCommands,
 			"the certificate for --listen-secure, which is read again when it changes. Default: a self-signed one, which is renewed"},
 		{"tls-key", "FILE", &o.listen.tlsKey, runCommands, "the key of --tls-cert"},
+		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
+			"serve the webhooks of the program there, such as :9443. Default: nowhere. The empty text is for a program that neither serves nor publishes them"},
+		{"webhook-service", "NAME", setLabel(&o.webhooks.service, "the name of the Service"), runCommands,
+			"the Service by which API servers call the webhooks. Default: that with the name of the program"},
+		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
+			"the certificate for --webhooks, which is read again when it changes. Then the program publishes nothing. Default: the program makes and publishes its certificates"},
+		{"webhook-key", "FILE", &o.webhooks.key, runCommands, "the key of --webhook-cert"},
 		{"leader-elect", "", &o.election.isOn, runCommands,
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
 		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
 		{"lease-namespace", "NAME", setLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
-		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
-			"serve the webhooks there, behind a Service, and publish them; such as :9443. An empty ADDRESS serves and publishes nothing. Default: nowhere"},
-		{"webhook-service", "NAME", o.webhooks.setService, runCommands, "the Service by which the API server calls the webhooks. Default: the name of the program"},
-		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
-			"the certificate for --webhooks, which is read again when it changes. The program then issues no certificate and publishes nothing"},
-		{"webhook-key", "FILE", &o.webhooks.key, runCommands, "the key of --webhook-cert"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
 		{"namespace", "NAME", setLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
@@ -140,7 +141,7 @@ func (o *options) check(command string) error {
 	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
-	return o.webhooks.check(command)
+	return o.webhooks.check()
 }
 
 // isFor reports whether a command accepts the flag.

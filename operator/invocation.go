@@ -92,14 +92,15 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
-	if _, err := webhookCommanderIn(parts); err != nil && !line.webhooks.isEmpty() {
-		return fmt.Errorf("%w, or leave out --webhooks and the flags of webhooks", err)
+	commander, noWebhooks := webhookCommanderIn(parts)
+	if noWebhooks != nil && (line.command == revokeCommand || line.manifests.isAboutWebhooks()) {
+		return noWebhooks
 	}
 	switch line.command {
 	case "crd":
 		return printDefinitions(i.stdout, i.Name, needs)
 	case "permissions":
-		return printPermissions(i.stdout, i.Name, line.options, needs, webhooksOf(parts))
+		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
 		_, notSecure := secureOpenerIn(parts)
 		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil, parts: parts}
@@ -112,10 +113,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, hasWebhooks: len(webhooksOf(parts)) > 0}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, hasWebhooks: noWebhooks == nil}
 		return u.uninstall(ctx, line.options, needs)
 	case revokeCommand:
-		return i.revokeWebhookAuthority(ctx, line, parts)
+		return commander.revokeAuthority(ctx, i, line)
 	default:
 		return i.runProgram(ctx, line, parts, needs)
 	}
@@ -157,27 +158,6 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 	config.OnWarning = func(context.Context, *wire.Request, string) {} // the user cannot change what the commands read
 	client, err = kube.NewClient(config)
 	return client, server, err
-}
-
-// revokeWebhookAuthority runs the command revoke-webhook-authority.
-func (i invocation) revokeWebhookAuthority(ctx context.Context, line *commandLine, parts []Part) error {
-	commander, err := webhookCommanderIn(parts)
-	if err != nil {
-		return err
-	}
-	name, namespace, err := line.install.names(i.Name)
-	if err != nil {
-		return err
-	}
-	client, server, err := i.newAdminClient(line)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(i.stdout, "revokes the webhook authorities of %s in the namespace %s of the cluster %s\n", name, namespace, server)
-	return commander.revokeAuthority(ctx, authorityRevocation{
-		name: name, namespace: namespace, out: i.stdout, log: slog.New(newLogHandler(i.stderr, line.verbose)),
-		client: client.WithFieldManager(i.Name), // the program owns the fields that it finds
-	})
 }
 
 // runProgram runs the parts by the options of the command line.

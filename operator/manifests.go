@@ -56,6 +56,11 @@ func (f *manifestFlags) addAccountAnnotation(text string) error {
 	return addAnnotation(&f.AccountAnnotations, text, "example.com/role=operator")
 }
 
+// isAboutWebhooks reports whether a flag is only for programs with webhooks.
+func (f *manifestFlags) isAboutWebhooks() bool {
+	return f.webhookEntries || f.webhookSecret != "" || len(f.webhookAnnotations) > 0
+}
+
 // addWebhookAnnotation adds an annotation of the webhook configurations.
 func (f *manifestFlags) addWebhookAnnotation(text string) error {
 	return addAnnotation(&f.webhookAnnotations, text, "cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE")
@@ -154,10 +159,15 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if client != nil {
 		c := manifests.Conflicts{
 			Installation: options.Installation, Client: client, Definitions: options.Definitions, Finalizers: needs.Finalizers,
-			WebhookNames: webhookNames(p.parts, o), Watched: o.namespaces,
 			Note: func(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) },
 		}
-		if err := c.Check(ctx, objects); err != nil {
+		err := c.Check(ctx, objects)
+		if commander, noWebhooks := webhookCommanderIn(p.parts); err == nil && noWebhooks == nil && !o.webhooks.isOff() {
+			err = commander.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
+				Name: options.Name, Namespace: options.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
+			}, webhooksOf(p.parts))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -252,10 +262,21 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	}
 	probesPort, err := podPort("--listen-probes", o.listen.probesAddress)
 	errs = append(errs, err)
-	webhooks, err := p.planWebhooks(o, name, namespace, port, probesPort)
-	errs = append(errs, err)
-	args = append(args, webhooks.args...)
-	needs.Access = append(slices.Clone(needs.Access), webhooks.access...)
+	plan := new(webhookPlan)
+	switch commander, err := webhookCommanderIn(p.parts); {
+	case err == nil && o.webhooks.isOff() && flags.isAboutWebhooks():
+		errs = append(errs, errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`))
+	case err == nil && !o.webhooks.isOff():
+		planned, err := commander.planWebhooks(webhookPlanner{
+			program: p.program, name: name, namespace: namespace, webhooks: webhooksOf(p.parts), given: o.webhooks, manifest: flags, watched: o.namespaces,
+			port: port, probesPort: probesPort, shutdownTime: needs.ShutdownTime,
+		})
+		if errs = append(errs, err); err == nil {
+			plan = planned
+		}
+	}
+	args = append(args, plan.args...)
+	needs.Access = append(slices.Clone(needs.Access), plan.access...)
 	if flags.TLSSecret != "" {
 		args = append(args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
 	}
@@ -282,8 +303,8 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		Installation: manifests.Installation{Program: p.program, Name: name, Namespace: namespace, ManagedBy: manifests.ManagedBy},
 		Choices:      flags.Choices, Version: programVersion(), OwnNamespace: o.install.namespace == "",
 		Args: args, Port: port, IsSecure: isSecure, ProbesPort: probesPort,
-		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin, webhooks.endTime(needs.ShutdownTime)).Round(time.Second) / time.Second),
-		Definitions:  definitions, Roles: roles, Webhooks: webhooks.Webhooks,
+		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin, plan.endTime).Round(time.Second) / time.Second),
+		Definitions:  definitions, Roles: roles, Webhooks: plan.webhooks,
 	}, errors.Join(errs...)
 }
 

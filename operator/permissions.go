@@ -12,7 +12,6 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
 // role is a Role or a ClusterRole.
@@ -62,11 +61,11 @@ func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
 // chooses another.
 func installNamespaceOf(name string) string { return name + "-system" }
 
-// printPermissions prints the permissions that a program of this name and with these webhooks needs.
-func printPermissions(w io.Writer, program string, o options, needs kube.Needs, webhooks []*admission.Webhook) error {
+// printPermissions prints the permissions that a program of this name with these parts needs.
+func printPermissions(w io.Writer, program string, o options, needs kube.Needs, parts []Part) error {
 	namespace := cmp.Or(o.install.namespace, installNamespaceOf(program))
-	if len(webhooks) > 0 && o.webhooks.isIssuing() {
-		needs.Access = append(slices.Clone(needs.Access), webhookAccess(cmp.Or(o.webhooks.service, program), namespace, webhooks)...)
+	if c, err := webhookCommanderIn(parts); err == nil && !o.webhooks.isOff() && o.webhooks.cert == "" {
+		needs.Access = append(slices.Clone(needs.Access), c.webhookPermissions(cmp.Or(o.webhooks.service, program), namespace, webhooksOf(parts))...)
 	}
 	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)
 	if len(roles) == 0 {

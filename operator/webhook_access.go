@@ -19,18 +19,27 @@ func webhookAccess(name, namespace string, webhooks []*admission.Webhook) []kube
 	})
 }
 
-// publishingAccess returns the permissions that keep the webhook configurations of a name, which belong to an
-// installation in a namespace.
-func publishingAccess(name, namespace string, hasValidators, hasDefaulters bool) []kube.Access {
-	read := []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch}
-	write := []wire.Verb{wire.VerbCreate, wire.VerbPatch} // an apply, whose permission to create can name the object
-	var all []kube.Access
-	if hasValidators {
-		all = append(all, kube.Access{Resource: manifests.ValidatingConfigurations(), Verbs: append(write, read...), Names: []string{name}})
+// webhookRoles reports which kinds of webhooks there are.
+func webhookRoles(webhooks []*admission.Webhook) (hasValidators, hasDefaulters bool) {
+	for _, w := range webhooks {
+		hasDefaulters = hasDefaulters || w.IsDefaulter
+		hasValidators = hasValidators || !w.IsDefaulter
 	}
-	if hasDefaulters {
-		all = append(all, kube.Access{Resource: manifests.MutatingConfigurations(), Verbs: append(write, read...), Names: []string{name}})
+	return hasValidators, hasDefaulters
+}
+
+// publishingAccess returns the permissions that keep the webhook configurations of a name, which belong to an
+// installation in a namespace. A configuration that the program does not need is followed too, because an earlier
+// release may have left entries in it.
+func publishingAccess(name, namespace string, hasValidators, hasDefaulters bool) []kube.Access {
+	var all []kube.Access
+	for i, isNeeded := range []bool{hasValidators, hasDefaulters} {
+		verbs := []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}
+		if isNeeded {
+			verbs = append(verbs, wire.VerbCreate) // by an apply, whose permission to create can name the object
+		}
+		all = append(all, kube.Access{Resource: manifests.WebhookConfigurations()[i], Verbs: verbs, Names: []string{name}})
 	}
 	namespaces := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
-	return append(all, kube.Access{Resource: namespaces, Verbs: read, Names: []string{namespace}})
+	return append(all, kube.Access{Resource: namespaces, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}, Names: []string{namespace}})
 }

@@ -9,16 +9,20 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
 // webhookPlan is what an installation of a program with webhooks has more. The zero value is that of a program without
 // webhooks.
 type webhookPlan struct {
-	manifests.Webhooks
+	webhooks manifests.Webhooks
 	// args are the arguments of the Deployment that are not given.
 	args []string
 	// access are the permissions that the program needs for its webhooks.
 	access []kube.Access
+	// endTime is how long a Pod may take to end at most.
+	endTime time.Duration
 }
 
 const (
@@ -26,97 +30,110 @@ const (
 	webhookDrainTime = 15 * time.Second
 	// webhookCallTime is how long an API server waits for the answer to its last call.
 	webhookCallTime = 10 * time.Second
-	// minWebhookGrace is the least time that a Pod with webhooks has to end.
-	minWebhookGrace = 45 * time.Second
+	// minWebhookEndTime is the least time that a Pod with webhooks has to end.
+	minWebhookEndTime = 45 * time.Second
 )
 
-// endTime returns how long a Pod may take to end at most, if its slowest part takes shutdownTime. It returns 0 without
-// webhooks.
-func (w webhookPlan) endTime(shutdownTime time.Duration) time.Duration {
-	if w.Port == 0 {
-		return 0
-	}
-	return max(minWebhookGrace, max(webhookDrainTime, shutdownTime)+webhookCallTime+endMargin)
+// webhookPlanner makes the [webhookPlan] of an installation.
+type webhookPlanner struct {
+	// program is the name of the program, and name is that of the objects of the installation.
+	program, name, namespace string
+	webhooks                 []*admission.Webhook
+	// given are the flags about webhooks, and manifest those of the command manifests.
+	given    webhookFlags
+	manifest manifestFlags
+	// watched are the namespaces that the program watches. None means all.
+	watched []string
+	// port is where the program serves its metrics, or 0, and probesPort is where it serves its health.
+	port, probesPort int
+	// shutdownTime is how long the slowest part takes to end.
+	shutdownTime time.Duration
 }
 
-// planWebhooks returns what the installation needs for its webhooks. name is that of the objects of the installation, and
-// usedPorts are the other ports of the Pod.
-func (p manifestPrinter) planWebhooks(o options, name, namespace string, usedPorts ...int) (plan webhookPlan, err error) {
-	webhooks, flags := webhooksOf(p.parts), p.flags
-	hasFlags := flags.webhookEntries || flags.webhookSecret != "" || len(flags.webhookAnnotations) > 0
-	switch {
-	case hasFlags && len(webhooks) == 0:
-		_, err := webhookCommanderIn(p.parts)
-		return plan, fmt.Errorf("%w, or leave out --webhook-entries, --webhook-secret and --webhook-annotation", err)
-	case hasFlags && o.webhooks.isOff:
-		return plan, errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
-	case len(webhooks) == 0 || o.webhooks.isOff:
-		return plan, nil
-	case flags.webhookSecret != "" && o.webhooks.cert != "":
-		return plan, errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
-	case o.webhooks.service != "" && o.webhooks.service != name:
-		return plan, fmt.Errorf("--webhook-service is %q, and the manifests have a Service with the name of all objects: leave out --webhook-service, or give that name with --name-prefix", o.webhooks.service)
+// plan returns the plan, or an error if the flags do not fit.
+func (p webhookPlanner) plan() (*webhookPlan, error) {
+	if err := p.check(); err != nil {
+		return nil, err
 	}
-	if plan.Port, err = podPort("--webhooks", o.webhooks.address); err != nil {
-		return plan, err
+	port, err := podPort("--webhooks", p.given.address)
+	if err != nil {
+		return nil, err
 	}
-	if plan.Port == 0 {
-		for plan.Port = 9443; slices.Contains(usedPorts, plan.Port); plan.Port++ {
+	plan := &webhookPlan{endTime: max(minWebhookEndTime, max(webhookDrainTime, p.shutdownTime)+webhookCallTime+endMargin)}
+	used := []int{p.port, p.probesPort}
+	if port == 0 {
+		for port = 9443; slices.Contains(used, port); port++ {
 		}
-		plan.args = append(plan.args, "--webhooks=:"+strconv.Itoa(plan.Port))
+		plan.args = append(plan.args, "--webhooks=:"+strconv.Itoa(port))
 	}
-	if slices.Contains(usedPorts, plan.Port) {
-		return plan, fmt.Errorf("--webhooks has the port %d, which the program uses otherwise: give --webhooks another port", plan.Port)
+	if slices.Contains(used, port) {
+		return nil, fmt.Errorf("--webhooks has the port %d, which the program uses otherwise: give --webhooks another port", port)
 	}
-	if usedPorts[0] == manifests.WebhookPort {
-		return plan, fmt.Errorf("the Service has the port %d for webhooks, so that the metrics need another one: give --listen, or --listen-secure, another port", usedPorts[0])
+	if p.given.service == "" && p.name != p.program {
+		plan.args = append(plan.args, "--webhook-service="+p.name)
 	}
-	if o.webhooks.service == "" && name != p.program {
-		plan.args = append(plan.args, "--webhook-service="+name)
-	}
-	isIssuing := o.webhooks.isIssuing() && flags.webhookSecret == ""
-	if isIssuing {
-		plan.Secret = manifests.WebhookSecretName(name)
-		plan.access = webhookAccess(name, namespace, webhooks)
-	} else if flags.webhookSecret != "" {
-		plan.MountedSecret = flags.webhookSecret
+	if p.manifest.webhookSecret != "" {
 		plan.args = append(plan.args, "--webhook-cert="+manifests.WebhookFolder+"/tls.crt", "--webhook-key="+manifests.WebhookFolder+"/tls.key")
 	}
-	plan.Annotations = flags.webhookAnnotations
-	plan.Configurations, err = p.webhookConfigurations(webhookTarget{name, namespace, o.namespaces}, flags.webhookEntries || !isIssuing)
-	return plan, err
+	if p.isIssuing() {
+		plan.access = webhookAccess(p.name, p.namespace, p.webhooks)
+	}
+	all, err := p.configurations()
+	if err != nil {
+		return nil, err
+	}
+	o := manifests.WebhookOptions{
+		Name: p.name, Namespace: p.namespace, Port: port, MountedSecret: p.manifest.webhookSecret, IsIssuing: p.isIssuing(),
+		Configurations: all, Annotations: p.manifest.webhookAnnotations,
+	}
+	w, err := o.Webhooks()
+	if err != nil {
+		return nil, err
+	}
+	plan.webhooks = *w
+	return plan, nil
 }
 
-// webhookConfigurations returns the webhook configurations, with their entries if hasEntries.
-func (p manifestPrinter) webhookConfigurations(t webhookTarget, hasEntries bool) (all []manifests.WebhookConfiguration, err error) {
-	webhooks := webhooksOf(p.parts)
-	var validating, mutating []any
-	if hasEntries {
-		commander, err := webhookCommanderIn(p.parts)
-		if err == nil {
-			validating, mutating, err = commander.configurationEntries(webhooks, t)
-		}
+// check returns an error if the flags do not fit.
+func (p webhookPlanner) check() error {
+	switch {
+	case p.manifest.webhookSecret != "" && p.given.cert != "":
+		return errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
+	case p.given.service != "" && p.given.service != p.name:
+		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", p.given.service)
+	case p.port == manifests.WebhookPort:
+		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give --listen, or --listen-secure, another port", p.port)
+	}
+	return nil
+}
+
+// isIssuing reports whether the program issues its own certificates and publishes its webhooks.
+func (p webhookPlanner) isIssuing() bool {
+	return p.given.cert == "" && p.manifest.webhookSecret == ""
+}
+
+// configurations returns the webhook configurations. They have entries if the program does not publish its webhooks, or
+// if the user wants that.
+func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, err error) {
+	var entries [2][]any
+	if p.manifest.webhookEntries || !p.isIssuing() {
+		validating, mutating, err := configuration.Entries(p.webhooks, configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.watched})
 		if err != nil {
 			return nil, err
 		}
+		for _, e := range validating {
+			entries[0] = append(entries[0], e)
+		}
+		for _, e := range mutating {
+			entries[1] = append(entries[1], e)
+		}
 	}
-	hasValidators, hasDefaulters := webhookRoles(webhooks)
-	if hasValidators {
-		all = append(all, manifests.WebhookConfiguration{Resource: manifests.ValidatingConfigurations(), Entries: validating})
-	}
-	if hasDefaulters {
-		all = append(all, manifests.WebhookConfiguration{Resource: manifests.MutatingConfigurations(), Entries: mutating})
+	hasValidators, hasDefaulters := webhookRoles(p.webhooks)
+	resources := manifests.WebhookConfigurations()
+	for i, exists := range []bool{hasValidators, hasDefaulters} {
+		if exists {
+			all = append(all, manifests.WebhookConfiguration{Resource: resources[i], Entries: entries[i]})
+		}
 	}
 	return all, nil
-}
-
-// webhookNames returns the names of the webhooks that an installation has.
-func webhookNames(parts []Part, o options) (names []string) {
-	if o.webhooks.isOff {
-		return nil
-	}
-	for _, w := range webhooksOf(parts) {
-		names = append(names, w.Name())
-	}
-	return names
 }

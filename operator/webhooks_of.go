@@ -2,27 +2,35 @@ package operator
 
 import "github.com/yare-go/yare/operator/internal/webhook/admission"
 
-// A webhookPart is a part that brings a webhook. A program finds its webhooks by this interface alone. So the linker
-// leaves the code that serves webhooks out of a program without such a part.
-type webhookPart interface {
+// A webhookSource is a part with a webhook. A program finds such a part by this interface alone. So the linker leaves
+// the code of webhooks out of a program without one.
+type webhookSource interface {
 	webhook() *admission.Webhook
+	webhookCommander
 }
 
-// webhooksOf returns the webhooks of parts, in the order of the parts.
-func webhooksOf(parts []Part) (all []*admission.Webhook) {
+// webhookSourcesOf returns the parts with a webhook, also those inside of other parts.
+func webhookSourcesOf(parts []Part) (all []webhookSource) {
 	for _, part := range parts {
-		if p, ok := part.(webhookPart); ok {
-			all = append(all, p.webhook())
+		for part != nil {
+			if source, ok := part.(webhookSource); ok {
+				all = append(all, source)
+				break
+			}
+			wrapper, ok := part.(interface{ Unwrap() Part })
+			if !ok {
+				break
+			}
+			part = wrapper.Unwrap()
 		}
 	}
 	return all
 }
 
-// webhookRoles reports which kinds of webhooks there are.
-func webhookRoles(webhooks []*admission.Webhook) (hasValidators, hasDefaulters bool) {
-	for _, w := range webhooks {
-		hasDefaulters = hasDefaulters || w.IsDefaulter
-		hasValidators = hasValidators || !w.IsDefaulter
+// webhooksOf returns the webhooks of parts.
+func webhooksOf(parts []Part) (all []*admission.Webhook) {
+	for _, source := range webhookSourcesOf(parts) {
+		all = append(all, source.webhook())
 	}
-	return hasValidators, hasDefaulters
+	return all
 }

@@ -67,8 +67,8 @@ type Spec struct {
 type Webhook struct {
 	Name         string `json:"name"`
 	ClientConfig struct {
-		// Service is nil for a webhook that is called by a URL.
-		Service *struct {
+		// Service is zero for a webhook that is called by a URL.
+		Service struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
 		} `json:"service"`

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -22,10 +20,6 @@ type Conflicts struct {
 	// Definitions and Finalizers are those of the program.
 	Definitions []*crd.CustomResourceDefinition
 	Finalizers  []string
-	// WebhookNames are the names of the webhooks of the program.
-	WebhookNames []string
-	// Watched are the namespaces that the program watches. None means all.
-	Watched []string
 	// Note gets a line for each thing that the user should know: objects of the installation under an older name,
 	// finalizers that the program does not know, and what cannot be checked.
 	Note func(string)
@@ -55,49 +49,7 @@ func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if err := c.searchWebhooks(ctx); err != nil {
-		return err
-	}
 	return c.search(ctx, printed)
-}
-
-// searchWebhooks notes the webhook configurations of others that have a webhook of the program for the same namespaces.
-func (c *Conflicts) searchWebhooks(ctx context.Context) error {
-	if len(c.WebhookNames) == 0 {
-		return nil
-	}
-	for _, r := range WebhookConfigurations() {
-		all, err := live.List(ctx, c.Client, wire.Stream{Resource: r}, func(o *live.Object) bool {
-			return o.Metadata.Name != ClusterName(c.Name, c.Namespace)
-		})
-		if err != nil {
-			return err
-		}
-		for _, o := range all {
-			for _, w := range o.Webhooks {
-				if !slices.Contains(c.WebhookNames, w.Name) || !c.sharesNamespaces(w) {
-					continue
-				}
-				owner := "somebody else"
-				if labels := o.Metadata.Labels; labels[LabelNamespace] != "" {
-					owner = fmt.Sprintf("the installation %s in the namespace %s", labels[LabelInstance], labels[LabelNamespace])
-				}
-				c.Note(fmt.Sprintf("%s of %s has the webhook %s too, so the API server calls both: give each installation namespaces of its own with --watch-namespace, or remove the other one",
-					o, owner, w.Name))
-			}
-		}
-	}
-	return nil
-}
-
-// sharesNamespaces reports whether a webhook is called for a namespace that the program watches.
-func (c *Conflicts) sharesNamespaces(w live.Webhook) bool {
-	for _, e := range w.NamespaceSelector.MatchExpressions {
-		if e.Key == "kubernetes.io/metadata.name" && e.Operator == metav1.LabelSelectorOpIn && len(c.Watched) > 0 {
-			return slices.ContainsFunc(c.Watched, func(name string) bool { return slices.Contains(e.Values, name) })
-		}
-	}
-	return true
 }
 
 // find returns an object as the cluster has it. It reports false if the object does not exist in the cluster.

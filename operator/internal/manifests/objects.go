@@ -108,7 +108,7 @@ func Objects(o *Options) ([]Object, error) {
 		r.add(bindingText)
 		bindTo(bound, r.last())
 	}
-	if o.Port > 0 || o.Webhooks.Port > 0 {
+	if o.Port > 0 || len(o.Webhooks.ServicePorts) > 0 {
 		r.add(serviceText)
 	}
 	if o.IsSecure {
@@ -128,7 +128,7 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		r.add(serviceMonitorText)
 	}
-	o.Webhooks.add(r)
+	r.objects = append(r.objects, o.Webhooks.Objects...)
 	r.add(deploymentText)
 	if o.PriorityClass != "" {
 		podSpec(r.last())["priorityClassName"] = o.PriorityClass
@@ -211,20 +211,12 @@ func (o *Options) values() []string {
 			"from": []Object{{"namespaceSelector": selector}}, "ports": []Object{{"port": "metrics", "protocol": "TCP"}},
 		})
 	}
-	if o.Webhooks.Port > 0 {
-		ports = append(ports, Object{"name": "webhooks", "containerPort": o.Webhooks.Port, "protocol": "TCP"})
-		// By a number, Pods of a release without webhooks would be endpoints too.
-		servicePorts = append(servicePorts, Object{"name": "webhooks", "port": WebhookPort, "protocol": "TCP", "targetPort": "webhooks"})
-		// Nobody knows the addresses of the API servers here.
-		ingress = append(ingress, Object{"ports": []Object{{"port": "webhooks", "protocol": "TCP"}}})
-	}
 	mounts := []Object{}
 	for _, s := range o.mountedSecrets() {
 		mounts = append(mounts, Object{"name": s.volume, "mountPath": s.folder, "readOnly": true})
 	}
 	values := []any{
-		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "ports", ports, "service ports", servicePorts, "ingress", ingress, "mounts", mounts, "endpoint", endpoint,
-		"cluster name", ClusterName(o.Name, o.Namespace), "webhook secret", o.Webhooks.Secret,
+		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "ports", append(ports, o.Webhooks.ContainerPorts...), "service ports", append(servicePorts, o.Webhooks.ServicePorts...), "ingress", append(ingress, o.Webhooks.Ingress...), "mounts", mounts, "endpoint", endpoint,
 		"reader", reader, "reader role", reader + "." + o.Namespace,
 		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
 		"resources", resources,
@@ -281,18 +273,6 @@ func (r *renderer) last() Object { return r.objects[len(r.objects)-1] }
 func (r *renderer) add(text string) {
 	content, err := yaml.YAMLToJSON([]byte(r.replacer.Replace(text)))
 	r.addJSON(content, err)
-}
-
-// decoded returns a value as decoded JSON.
-func (r *renderer) decoded(value any) (decoded any) {
-	content, err := kube.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(content, &decoded) // integers stay integers
-	}
-	if err != nil {
-		r.errs = append(r.errs, fmt.Errorf("render a part of the %s %s: %w", Kind(r.last()), Name(r.last()), err))
-	}
-	return decoded
 }
 
 // addValue adds what encodes as an object.

@@ -27,16 +27,7 @@ spec:
   selector: @selector@
   ports: @service ports@
 `
-	// Without data and type, no apply changes what the program writes.
-	webhookSecretText = `
-apiVersion: v1
-kind: Secret
-metadata: {name: @webhook secret@, namespace: @namespace@}
-`
-	webhookConfigurationText = `
-apiVersion: admissionregistration.k8s.io/v1
-metadata: {name: @cluster name@}
-`
+
 	budgetText = `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
