@@ -262,18 +262,10 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	}
 	probesPort, err := podPort("--listen-probes", o.listen.probesAddress)
 	errs = append(errs, err)
-	plan := new(webhookPlan)
-	switch commander, err := webhookCommanderIn(p.parts); {
-	case err == nil && o.webhooks.isOff() && flags.isAboutWebhooks():
-		errs = append(errs, errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`))
-	case err == nil && !o.webhooks.isOff():
-		planned, err := commander.planWebhooks(webhookPlanner{
-			program: p.program, name: name, namespace: namespace, webhooks: webhooksOf(p.parts), given: o.webhooks, manifest: flags, watched: o.namespaces,
-			port: port, probesPort: probesPort, shutdownTime: needs.ShutdownTime,
-		})
-		if errs = append(errs, err); err == nil {
-			plan = planned
-		}
+	var plan webhookPlan
+	if commander, err := webhookCommanderIn(p.parts); err == nil {
+		plan, err = commander.planWebhooks(webhookPlanner{p.program, name, namespace, p.parts, &o, port, probesPort, needs.ShutdownTime})
+		errs = append(errs, err)
 	}
 	args = append(args, plan.args...)
 	needs.Access = append(slices.Clone(needs.Access), plan.access...)
@@ -304,7 +296,7 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		Choices:      flags.Choices, Version: programVersion(), OwnNamespace: o.install.namespace == "",
 		Args: args, Port: port, IsSecure: isSecure, ProbesPort: probesPort,
 		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin, plan.endTime).Round(time.Second) / time.Second),
-		Definitions:  definitions, Roles: roles, Webhooks: plan.webhooks,
+		Definitions:  definitions, Roles: roles, AddWebhooks: plan.addTo,
 	}, errors.Join(errs...)
 }
 

@@ -17,7 +17,7 @@ import (
 // A webhookCommander has the code of the commands for programs with webhooks. Each [webhookSource] is one. The linker
 // leaves the code out of a program without such a part.
 type webhookCommander interface {
-	planWebhooks(p webhookPlanner) (*webhookPlan, error)
+	planWebhooks(p webhookPlanner) (webhookPlan, error)
 	webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access
 	searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error
 	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
@@ -35,7 +35,7 @@ func webhookCommanderIn(parts []Part) (webhookCommander, error) {
 type webhookCommands struct{}
 
 // planWebhooks returns what an installation has for its webhooks.
-func (webhookCommands) planWebhooks(p webhookPlanner) (*webhookPlan, error) { return p.plan() }
+func (webhookCommands) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
 // webhookPermissions returns what [webhookAccess] returns.
 func (webhookCommands) webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access {

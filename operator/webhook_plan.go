@@ -9,14 +9,14 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
 // webhookPlan is what an installation of a program with webhooks has more. The zero value is that of a program without
 // webhooks.
 type webhookPlan struct {
-	webhooks manifests.Webhooks
+	// addTo adds the webhooks to the objects of the installation. It is nil without webhooks.
+	addTo func(objects []manifests.Object) ([]manifests.Object, error)
 	// args are the arguments of the Deployment that are not given.
 	args []string
 	// access are the permissions that the program needs for its webhooks.
@@ -38,12 +38,8 @@ const (
 type webhookPlanner struct {
 	// program is the name of the program, and name is that of the objects of the installation.
 	program, name, namespace string
-	webhooks                 []*admission.Webhook
-	// given are the flags about webhooks, and manifest those of the command manifests.
-	given    webhookFlags
-	manifest manifestFlags
-	// watched are the namespaces that the program watches. None means all.
-	watched []string
+	parts                    []Part
+	options                  *options
 	// port is where the program serves its metrics, or 0, and probesPort is where it serves its health.
 	port, probesPort int
 	// shutdownTime is how long the slowest part takes to end.
@@ -51,15 +47,15 @@ type webhookPlanner struct {
 }
 
 // plan returns the plan, or an error if the flags do not fit.
-func (p webhookPlanner) plan() (*webhookPlan, error) {
-	if err := p.check(); err != nil {
-		return nil, err
+func (p webhookPlanner) plan() (plan webhookPlan, err error) {
+	if err := p.check(); err != nil || p.options.webhooks.isOff() {
+		return plan, err
 	}
-	port, err := podPort("--webhooks", p.given.address)
+	port, err := podPort("--webhooks", p.options.webhooks.address)
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
-	plan := &webhookPlan{endTime: max(minWebhookEndTime, max(webhookDrainTime, p.shutdownTime)+webhookCallTime+endMargin)}
+	plan.endTime = max(minWebhookEndTime, max(webhookDrainTime, p.shutdownTime)+webhookCallTime+endMargin)
 	used := []int{p.port, p.probesPort}
 	if port == 0 {
 		for port = 9443; slices.Contains(used, port); port++ {
@@ -67,40 +63,39 @@ func (p webhookPlanner) plan() (*webhookPlan, error) {
 		plan.args = append(plan.args, "--webhooks=:"+strconv.Itoa(port))
 	}
 	if slices.Contains(used, port) {
-		return nil, fmt.Errorf("--webhooks has the port %d, which the program uses otherwise: give --webhooks another port", port)
+		return plan, fmt.Errorf("--webhooks has the port %d, which the program uses otherwise: give --webhooks another port", port)
 	}
-	if p.given.service == "" && p.name != p.program {
+	if p.options.webhooks.service == "" && p.name != p.program {
 		plan.args = append(plan.args, "--webhook-service="+p.name)
 	}
-	if p.manifest.webhookSecret != "" {
+	if p.options.manifests.webhookSecret != "" {
 		plan.args = append(plan.args, "--webhook-cert="+manifests.WebhookFolder+"/tls.crt", "--webhook-key="+manifests.WebhookFolder+"/tls.key")
 	}
 	if p.isIssuing() {
-		plan.access = webhookAccess(p.name, p.namespace, p.webhooks)
+		plan.access = webhookAccess(p.name, p.namespace, webhooksOf(p.parts))
 	}
 	all, err := p.configurations()
 	if err != nil {
-		return nil, err
+		return plan, err
 	}
-	o := manifests.WebhookOptions{
-		Name: p.name, Namespace: p.namespace, Port: port, MountedSecret: p.manifest.webhookSecret, IsIssuing: p.isIssuing(),
-		Configurations: all, Annotations: p.manifest.webhookAnnotations,
+	w := &manifests.Webhooks{
+		Name: p.name, Namespace: p.namespace, Port: port, Secret: p.options.manifests.webhookSecret, IsIssuing: p.isIssuing(),
+		Configurations: all, Annotations: p.options.manifests.webhookAnnotations,
 	}
-	w, err := o.Webhooks()
-	if err != nil {
-		return nil, err
-	}
-	plan.webhooks = *w
+	plan.addTo = w.AddTo
 	return plan, nil
 }
 
 // check returns an error if the flags do not fit.
 func (p webhookPlanner) check() error {
+	given, flags := p.options.webhooks, p.options.manifests
 	switch {
-	case p.manifest.webhookSecret != "" && p.given.cert != "":
+	case given.isOff() && flags.isAboutWebhooks():
+		return errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
+	case flags.webhookSecret != "" && given.cert != "":
 		return errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
-	case p.given.service != "" && p.given.service != p.name:
-		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", p.given.service)
+	case given.service != "" && given.service != p.name:
+		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", given.service)
 	case p.port == manifests.WebhookPort:
 		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give --listen, or --listen-secure, another port", p.port)
 	}
@@ -109,15 +104,15 @@ func (p webhookPlanner) check() error {
 
 // isIssuing reports whether the program issues its own certificates and publishes its webhooks.
 func (p webhookPlanner) isIssuing() bool {
-	return p.given.cert == "" && p.manifest.webhookSecret == ""
+	return p.options.webhooks.cert == "" && p.options.manifests.webhookSecret == ""
 }
 
 // configurations returns the webhook configurations. They have entries if the program does not publish its webhooks, or
 // if the user wants that.
 func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, err error) {
 	var entries [2][]any
-	if p.manifest.webhookEntries || !p.isIssuing() {
-		validating, mutating, err := configuration.Entries(p.webhooks, configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.watched})
+	if p.options.manifests.webhookEntries || !p.isIssuing() {
+		validating, mutating, err := configuration.Entries(webhooksOf(p.parts), configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.options.namespaces})
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +123,7 @@ func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, 
 			entries[1] = append(entries[1], e)
 		}
 	}
-	hasValidators, hasDefaulters := webhookRoles(p.webhooks)
+	hasValidators, hasDefaulters := webhookRoles(webhooksOf(p.parts))
 	resources := manifests.WebhookConfigurations()
 	for i, exists := range []bool{hasValidators, hasDefaulters} {
 		if exists {

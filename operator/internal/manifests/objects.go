@@ -43,8 +43,10 @@ type Options struct {
 	GraceSeconds int
 	Definitions  []*crd.CustomResourceDefinition
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
-	Roles    []any
-	Webhooks Webhooks
+	Roles []any
+	// AddWebhooks adds the webhooks of the program to the objects, which have a Service: see [Webhooks.AddTo]. It is nil
+	// without webhooks, so that the linker leaves its code out.
+	AddWebhooks func(objects []Object) ([]Object, error)
 }
 
 // Choices are the options that the user chooses.
@@ -108,7 +110,7 @@ func Objects(o *Options) ([]Object, error) {
 		r.add(bindingText)
 		bindTo(bound, r.last())
 	}
-	if o.Port > 0 || len(o.Webhooks.ServicePorts) > 0 {
+	if o.Port > 0 || o.AddWebhooks != nil {
 		r.add(serviceText)
 	}
 	if o.IsSecure {
@@ -128,17 +130,12 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		r.add(serviceMonitorText)
 	}
-	r.objects = append(r.objects, o.Webhooks.Objects...)
 	r.add(deploymentText)
 	if o.PriorityClass != "" {
 		podSpec(r.last())["priorityClassName"] = o.PriorityClass
 	}
-	if secrets := o.mountedSecrets(); len(secrets) > 0 {
-		var volumes []any
-		for _, s := range secrets {
-			volumes = append(volumes, Object{"name": s.volume, "secret": Object{"secretName": s.name}})
-		}
-		podSpec(r.last())["volumes"] = volumes
+	if o.TLSSecret != "" {
+		podSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
 	}
 	if len(o.PullSecrets) > 0 {
 		var secrets []any
@@ -147,21 +144,11 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		podSpec(r.last())["imagePullSecrets"] = secrets
 	}
-	return r.objects, errors.Join(r.errs...)
-}
-
-// mountedSecret is a Secret whose files the container has.
-type mountedSecret struct{ volume, name, folder string }
-
-// mountedSecrets returns the Secrets with certificates.
-func (o *Options) mountedSecrets() (all []mountedSecret) {
-	if o.TLSSecret != "" {
-		all = append(all, mountedSecret{"tls", o.TLSSecret, TLSFolder})
+	objects := r.objects
+	if err := errors.Join(r.errs...); err != nil || o.AddWebhooks == nil {
+		return objects, err
 	}
-	if o.Webhooks.MountedSecret != "" {
-		all = append(all, mountedSecret{"webhooks", o.Webhooks.MountedSecret, WebhookFolder})
-	}
-	return all
+	return o.AddWebhooks(objects)
 }
 
 // bindTo completes the binding of a role. Both have the same name and namespace.
@@ -199,9 +186,8 @@ func (o *Options) values() []string {
 			"serverName": o.Name + "." + o.Namespace + ".svc",
 		}
 	}
-	ports, servicePorts, ingress := []Object{{"name": "probes", "containerPort": o.ProbesPort, "protocol": "TCP"}}, []Object{}, []Object{}
+	ports, ingress := []Object{{"name": "probes", "containerPort": o.ProbesPort, "protocol": "TCP"}}, []Object{}
 	if o.Port > 0 {
-		servicePorts = append(servicePorts, Object{"name": "metrics", "port": o.Port, "protocol": "TCP", "targetPort": "metrics"})
 		ports = append(ports, Object{"name": "metrics", "containerPort": o.Port, "protocol": "TCP"})
 		selector := Object{}
 		if len(o.PolicyLabels) > 0 {
@@ -212,11 +198,11 @@ func (o *Options) values() []string {
 		})
 	}
 	mounts := []Object{}
-	for _, s := range o.mountedSecrets() {
-		mounts = append(mounts, Object{"name": s.volume, "mountPath": s.folder, "readOnly": true})
+	if o.TLSSecret != "" {
+		mounts = append(mounts, Object{"name": "tls", "mountPath": TLSFolder, "readOnly": true})
 	}
 	values := []any{
-		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "ports", append(ports, o.Webhooks.ContainerPorts...), "service ports", append(servicePorts, o.Webhooks.ServicePorts...), "ingress", append(ingress, o.Webhooks.Ingress...), "mounts", mounts, "endpoint", endpoint,
+		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "ports", ports, "ingress", ingress, "mounts", mounts, "endpoint", endpoint,
 		"reader", reader, "reader role", reader + "." + o.Namespace,
 		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
 		"resources", resources,

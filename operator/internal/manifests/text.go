@@ -25,9 +25,9 @@ kind: Service
 metadata: {name: @name@, namespace: @namespace@}
 spec:
   selector: @selector@
-  ports: @service ports@
+  ports:
+  - {name: metrics, port: @port@, protocol: TCP, targetPort: metrics}
 `
-
 	budgetText = `
 apiVersion: policy/v1
 kind: PodDisruptionBudget

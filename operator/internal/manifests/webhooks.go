@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -10,26 +11,14 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Webhooks are what the objects of a program with webhooks have more: see [WebhookOptions.Webhooks]. The zero value is that
-// of a program without webhooks.
+// Webhooks describe the webhooks of an installation.
 type Webhooks struct {
-	ContainerPorts, ServicePorts []Object
-	// Ingress are rules of the NetworkPolicy.
-	Ingress []Object
-	// Objects are further objects of the installation.
-	Objects []Object
-	// MountedSecret is the Secret with the certificate of the program. It is empty if no Secret is mounted for that purpose.
-	MountedSecret string
-}
-
-// WebhookOptions describe the webhooks of an installation.
-type WebhookOptions struct {
 	// Name is that of the objects, and Namespace is where the program is installed.
 	Name, Namespace string
 	// Port is where the program serves its webhooks.
 	Port int
-	// MountedSecret is the field of [Webhooks].
-	MountedSecret string
+	// Secret is the Secret with the certificate of the program. It is empty if no Secret is mounted for that purpose.
+	Secret string
 	// IsIssuing is true if the program issues its certificates.
 	IsIssuing bool
 	// Configurations are the webhook configurations, and Annotations are their annotations.
@@ -51,30 +40,60 @@ const WebhookPort = 443
 // WebhookFolder is where the container of the program has the files of the Secret of [Webhooks].
 const WebhookFolder = "/etc/yare/webhooks"
 
-// Webhooks returns what the objects of the installation have more.
-func (o *WebhookOptions) Webhooks() (*Webhooks, error) {
-	w := &Webhooks{
-		ContainerPorts: []Object{{"name": "webhooks", "containerPort": o.Port, "protocol": "TCP"}},
-		// By a number as its target, Pods of a release without webhooks would be endpoints too.
-		ServicePorts: []Object{{"name": "webhooks", "port": WebhookPort, "protocol": "TCP", "targetPort": "webhooks"}},
-		// Nobody knows the addresses of the API servers here.
-		Ingress:       []Object{{"ports": []Object{{"port": "webhooks", "protocol": "TCP"}}}},
-		MountedSecret: o.MountedSecret,
+// AddTo adds what the installation has more to its objects: ports, a Secret, the configurations. The last object is the
+// Deployment.
+func (w *Webhooks) AddTo(objects []Object) ([]Object, error) {
+	for _, object := range objects {
+		switch Kind(object) {
+		case "Service":
+			spec := at(object, "spec")
+			ports, _ := spec["ports"].([]any)
+			if metrics, ok := ports[0].(Object); ok && metrics["port"] == int64(0) {
+				ports = nil // the program serves no metrics
+			}
+			// By a number as the target, Pods of a release without webhooks would be endpoints too.
+			spec["ports"] = append(ports, Object{"name": "webhooks", "port": int64(WebhookPort), "protocol": "TCP", "targetPort": "webhooks"})
+		case "NetworkPolicy":
+			spec := at(object, "spec")
+			ingress, _ := spec["ingress"].([]any)
+			// Nobody knows the addresses of the API servers here.
+			spec["ingress"] = append(ingress, Object{"ports": []any{Object{"port": "webhooks", "protocol": "TCP"}}})
+		}
 	}
-	if o.IsIssuing {
+	last := len(objects) - 1
+	w.addToPods(podSpec(objects[last]))
+	further, err := w.objects()
+	return slices.Insert(objects, last, further...), err
+}
+
+// addToPods adds the port and the mounted Secret to the spec of the Pods.
+func (w *Webhooks) addToPods(spec Object) {
+	containers, _ := spec["containers"].([]any)
+	container, _ := containers[0].(Object)
+	ports, _ := container["ports"].([]any)
+	container["ports"] = append(ports, Object{"name": "webhooks", "containerPort": int64(w.Port), "protocol": "TCP"})
+	if w.Secret == "" {
+		return
+	}
+	mounts, _ := container["volumeMounts"].([]any)
+	container["volumeMounts"] = append(mounts, Object{"name": "webhooks", "mountPath": WebhookFolder, "readOnly": true})
+	volumes, _ := spec["volumes"].([]any)
+	spec["volumes"] = append(volumes, Object{"name": "webhooks", "secret": Object{"secretName": w.Secret}})
+}
+
+// objects returns the Secret and the configurations.
+func (w *Webhooks) objects() (all []Object, err error) {
+	if w.IsIssuing {
 		// Without data and type, no apply changes what the program writes.
-		w.Objects = append(w.Objects, Object{"apiVersion": "v1", "kind": "Secret", "metadata": Object{"name": WebhookSecretName(o.Name), "namespace": o.Namespace}})
+		all = append(all, Object{"apiVersion": "v1", "kind": "Secret", "metadata": Object{"name": WebhookSecretName(w.Name), "namespace": w.Namespace}})
 	}
-	for _, c := range o.Configurations {
+	for _, c := range w.Configurations {
 		object := Object{
 			"apiVersion": c.Resource.GroupVersion().String(), "kind": c.Resource.Kind,
-			"metadata": Object{"name": ClusterName(o.Name, o.Namespace)},
+			"metadata": Object{"name": ClusterName(w.Name, w.Namespace)},
 		}
-		if len(o.Annotations) > 0 {
-			annotations := at(object, "metadata", "annotations")
-			for key, value := range o.Annotations {
-				annotations[key] = value
-			}
+		for key, value := range w.Annotations {
+			at(object, "metadata", "annotations")[key] = value
 		}
 		if len(c.Entries) > 0 {
 			var entries any
@@ -87,9 +106,9 @@ func (o *WebhookOptions) Webhooks() (*Webhooks, error) {
 			}
 			object["webhooks"] = entries
 		}
-		w.Objects = append(w.Objects, object)
+		all = append(all, object)
 	}
-	return w, nil
+	return all, nil
 }
 
 // WebhookConfigurations returns the resources of ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
