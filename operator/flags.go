@@ -61,6 +61,8 @@ const (
 	runCommands       = "run permissions manifests uninstall"
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
+	// revokeCommand takes those flags of uninstall that other commands have too. Only programs with webhooks have it.
+	revokeCommand = "revoke-webhook-authority"
 )
 
 // flags returns all built-in flags of a program of that name. The command line, the help and the check of the
@@ -110,6 +112,9 @@ func (o *options) flags(program string) []flagSpec {
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
 		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
 		{"tls-secret", "NAME", setLabel(&m.TLSSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
+		{"webhook-entries", "", &m.webhookEntries, "manifests", "print the webhook configurations with their entries. Default: the program writes the entries"},
+		{"webhook-annotation", "KEY=VALUE", m.addWebhookAnnotation, "manifests", "an annotation of the webhook configurations, such as cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE; may be repeated"},
+		{"webhook-secret", "NAME", setLabel(&m.webhookSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate and publishes nothing, and the configurations are printed with their entries"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
@@ -149,6 +154,9 @@ func (o *options) check(command string) error {
 
 // isFor reports whether a command accepts the flag.
 func (s flagSpec) isFor(command string) bool {
+	if command == revokeCommand {
+		return s.commands != "uninstall" && s.isFor("uninstall")
+	}
 	return slices.Contains(strings.Fields(s.commands), command)
 }
 

@@ -92,14 +92,18 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
+	commander, noWebhooks := webhookCommanderIn(parts)
+	if noWebhooks != nil && (line.command == revokeCommand || line.manifests.isAboutWebhooks()) {
+		return noWebhooks
+	}
 	switch line.command {
 	case "crd":
 		return printDefinitions(i.stdout, i.Name, needs)
 	case "permissions":
-		return printPermissions(i.stdout, i.Name, line.options, needs)
+		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
 		_, notSecure := secureOpenerIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil}
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil, parts: parts}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -109,8 +113,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, hasWebhooks: noWebhooks == nil}
 		return u.uninstall(ctx, line.options, needs)
+	case revokeCommand:
+		return commander.revokeAuthority(ctx, i, line)
 	default:
 		return i.runProgram(ctx, line, parts, needs)
 	}

@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// drainTime is how long a replica goes on accepting calls at its end. A load balancer finds out within a few seconds
-	// that a Pod ends.
-	drainTime = 15 * time.Second
 	// callsEndTime is how long the calls may take that were accepted last: the timeout of a webhook, and a margin.
 	callsEndTime = 12 * time.Second
 	// removalTime is how long the removal of the configurations may take at the end of a program in development.
@@ -169,7 +166,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	}
 	options := serving.Options{GetCertificate: w.certificate, Log: w.log, Fail: rt.fail}
 	if w.pod != "" {
-		options.DrainTime = drainTime
+		options.DrainTime = webhookDrainTime
 	}
 	w.server = serving.Serve(w.listener, handler, options)
 	context.AfterFunc(ctx, w.server.Drain)
@@ -242,7 +239,7 @@ func (w *servedWebhooks) end() {
 		w.closeListener()
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime+callsEndTime)
+	ctx, cancel := context.WithTimeout(context.Background(), webhookDrainTime+callsEndTime)
 	defer cancel()
 	w.server.Close(ctx)
 	if err := w.handler.Wait(ctx); err != nil {

@@ -28,17 +28,19 @@ func TestWebhooksThatCannotBeServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	for name, each := range map[string]struct {
 		args  []string
 		parts []Part
 		want  string
 	}{
-		"no function":     {nil, []Part{Validate[gadget](nil)}, "validate.gadgets.example.com: its function is nil"},
-		"no defaults":     {nil, []Part{Default[gadget](nil)}, "default.gadgets.example.com: its function is nil"},
-		"twice":           {nil, []Part{Validate(allowGadget), Validate(allowGadget)}, "the webhook validate.gadgets.example.com is there twice: make one function of the two"},
-		"twice, inside":   {nil, []Part{OnEveryReplica(Default(leaveGadget)), Default(leaveGadget)}, "the webhook default.gadgets.example.com is there twice"},
-		"foreign":         {nil, []Part{Validate(func(context.Context, *kube.CustomResource[foreignSpec, kube.None], *kube.CustomResource[foreignSpec, kube.None], *kube.Client) error { return nil })}, "the Definition is Foreign"},
+		"no function":   {nil, []Part{Validate[gadget](nil)}, "validate.gadgets.example.com: its function is nil"},
+		"no defaults":   {nil, []Part{Default[gadget](nil)}, "default.gadgets.example.com: its function is nil"},
+		"twice":         {nil, []Part{Validate(allowGadget), Validate(allowGadget)}, "the webhook validate.gadgets.example.com is there twice: make one function of the two"},
+		"twice, inside": {nil, []Part{OnEveryReplica(Default(leaveGadget)), Default(leaveGadget)}, "the webhook default.gadgets.example.com is there twice"},
+		"foreign": {nil, []Part{Validate(func(context.Context, *kube.CustomResource[foreignSpec, kube.None], *kube.CustomResource[foreignSpec, kube.None], *kube.Client) error {
+			return nil
+		})}, "the Definition is Foreign"},
 		"permission":      {nil, []Part{Validate(allowGadget, controller.Permission{})}, "a controller.Permission is empty"},
 		"address":         {[]string{"--webhooks", "9443"}, []Part{Validate(allowGadget)}, "the address is not valid: write it as :8080"},
 		"taken port":      {[]string{"--webhooks", taken.Addr().String()}, []Part{Validate(allowGadget)}, "listen on the address that --webhooks gives"},
@@ -78,4 +80,6 @@ func TestWebhooksThatAreNotServed(t *testing.T) {
 }
 
 // failingPart returns a part that ends the program.
-func failingPart() Part { return part(func(context.Context) error { return errors.New("the part has failed") }) }
+func failingPart() Part {
+	return part(func(context.Context) error { return errors.New("the part has failed") })
+}

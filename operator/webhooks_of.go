@@ -11,6 +11,7 @@ import (
 type webhookSource interface {
 	webhook() *admission.Webhook
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
+	webhookCommander
 }
 
 // A webhookService serves all webhooks of a program.

@@ -102,7 +102,8 @@ func (i Installation) SetRevision(objects []Object) (prune string, err error) {
 	}
 	digest := sha256.Sum256(text)
 	revision := hex.EncodeToString(digest[:5])
-	kinds := []string{"networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
+	// The configurations come first, so that nobody calls a program that is deleted after them.
+	kinds := []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
 	for _, object := range objects {
 		if _, ok := at(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue
