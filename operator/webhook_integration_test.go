@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,10 +130,11 @@ type groupOfClientSideApplies struct{}
 func (groupOfClientSideApplies) Group() string { return "client-side.example.com" }
 
 // Each kind of apply leaves alone the entries, the bundles and the data that the operator has written: with the kind of
-// the first apply and with the other one, and also when the manifests have entries.
+// the first apply and with the others, and also when the manifests have entries.
 func TestAppliesKeepWhatTheOperatorWrote(t *testing.T) {
 	t.Parallel()
 	serverSide, clientSide := []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, []string{"apply", "-f", "-"}
+	helm := []string{"apply", "--server-side", "--force-conflicts", "--field-manager=helm", "-f", "-"} // as Helm since version 4
 	for name, test := range map[string]struct {
 		install func(*testing.T) *installation
 		applies [][]string
@@ -140,7 +142,7 @@ func TestAppliesKeepWhatTheOperatorWrote(t *testing.T) {
 		"server-side first": {func(t *testing.T) *installation {
 			t.Helper()
 			return withWebhooks[groupOfServerSideApplies](newInstallation[groupOfServerSideApplies](t))
-		}, [][]string{serverSide, clientSide}},
+		}, [][]string{serverSide, clientSide, helm}},
 		"client-side first": {func(t *testing.T) *installation {
 			t.Helper()
 			return withWebhooks[groupOfClientSideApplies](newInstallation[groupOfClientSideApplies](t))
@@ -251,20 +253,26 @@ func TestRevokeWebhookAuthority(t *testing.T) {
 		t.Errorf("without an installation: status %d, %s", status, stderr)
 	}
 	i.cluster.Kubectl(t, i.stream(), "apply", "--server-side", "-f", "-")
-	store, err := certificates.New(certificates.Config{
-		Client: i.client.WithFieldManager(i.name), Namespace: i.in, Secret: i.secret()[2], Names: certificates.ServiceNames(i.name, i.in), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = store.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
-	yaretest.Eventually(t, store.Ready)
-	before := store.Bundle()
+	// The second store stands for an authority that is published, and that the Secret has lost.
+	var stores [2]*certificates.Store
+	for n, name := range []string{i.secret()[2], "lost"} {
+		store, err := certificates.New(certificates.Config{
+			Client: i.client.WithFieldManager(i.name), Namespace: i.in, Secret: name, Names: certificates.ServiceNames(i.name, i.in), Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		running.Go(func() { _ = store.Run(ctx) })
+		yaretest.Eventually(t, store.Ready)
+		stores[n] = store
+	}
+	published := slices.Concat(stores[0].Bundle(), stores[1].Bundle())
+	former := [][]byte{bytes.TrimSpace(stores[0].Bundle()), bytes.TrimSpace(stores[1].Bundle())}
 	i.cluster.Kubectl(t, "", "patch", "validatingwebhookconfiguration", i.validating()[2], "--type=merge", "--patch",
-		fmt.Sprintf(`{"webhooks":[{"name":"a.example.com","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1","caBundle":%q}}]}`, base64.StdEncoding.EncodeToString(before)))
+		fmt.Sprintf(`{"webhooks":[{"name":"a.example.com","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:1","caBundle":%q}}]}`, base64.StdEncoding.EncodeToString(published)))
 	status, stdout, stderr := i.call("revoke-webhook-authority")
 	for _, want := range []string{i.in + "/" + i.secret()[2], "https://127.0.0.1:", "read the bundles of validatingwebhookconfigurations", "1 published bundles"} {
 		if status != 0 || !strings.Contains(stdout, want) {
@@ -275,8 +283,9 @@ func TestRevokeWebhookAuthority(t *testing.T) {
 		t.Error("the output has a key or a certificate")
 	}
 	yaretest.Eventually(t, func() error {
-		if bundle := store.BundleFor(before); len(bundle) == 0 || bytes.Contains(bundle, bytes.TrimSpace(before)) {
-			return errors.New("the replica publishes the revoked authority")
+		bundle := stores[0].BundleFor(published)
+		if len(bundle) == 0 || bytes.Contains(bundle, former[0]) || bytes.Contains(bundle, former[1]) {
+			return errors.New("the replica publishes a revoked authority")
 		}
 		return nil
 	})
