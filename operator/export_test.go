@@ -1,6 +1,10 @@
 package operator
 
-import "context"
+import (
+	"context"
+
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+)
 
 // Package yaretest imports this package. The tests that use yaretest are in package
 // operator_test. They share these names with the tests in this package.
@@ -26,3 +30,6 @@ const (
 	LeaderAgent   = leaderAgent
 	LeaderObjects = leaderObjects
 )
+
+// NewWebhookPart returns a part with a webhook that is never served.
+func NewWebhookPart(w *admission.Webhook) Part { return webhookTestPart{function: w} }

@@ -278,9 +278,9 @@ func TestWebhookFlagsThatAreWrong(t *testing.T) {
 		status int
 		want   []string
 	}{
-		"--webhooks 9443":                 {2, []string{"-webhooks", "such", ":8080"}},
+		"--webhooks 9443":                 {2, []string{"-webhooks", "write it as :8080"}},
 		"--webhooks 127.0.0.1:9443":       {1, []string{"--webhooks", "127.0.0.1:9443"}},
-		"--webhooks :8081":                {0, nil}, // the health takes another port
+		"--webhooks :8081":                {1, []string{"the port 8081", "another port"}}, // the health has it
 		"--webhooks :8080 --listen :8080": {1, []string{"the port 8080"}},
 		"--listen :443":                   {1, []string{"the port 443", "--listen"}},
 		"--webhook-service other":         {1, []string{`"other"`, "--name-prefix"}},
