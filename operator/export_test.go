@@ -1,10 +1,6 @@
 package operator
 
-import (
-	"context"
-
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
-)
+import "context"
 
 // Package yaretest imports this package. The tests that use yaretest are in package
 // operator_test. They share these names with the tests in this package.
@@ -30,6 +26,3 @@ const (
 	LeaderAgent   = leaderAgent
 	LeaderObjects = leaderObjects
 )
-
-// NewWebhookPart returns a part with a webhook that is never served.
-func NewWebhookPart(w *admission.Webhook) Part { return webhookTestPart{function: w} }

@@ -24,7 +24,6 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -36,8 +35,8 @@ func withWebhooks[G interface{ Group() string }](i *installation) *installation 
 	i.program.Parts = func() ([]operator.Part, error) {
 		all, err := parts()
 		return append(all,
-			operator.NewWebhookPart(admission.Validator(func(context.Context, *robot, *robot, *kube.Client) error { return nil }, admission.ValidatorOptions{})),
-			operator.NewWebhookPart(admission.Defaulter(func(context.Context, *robot) {})),
+			operator.Validate(func(context.Context, *robot, *robot, *kube.Client) error { return nil }),
+			operator.Default(func(context.Context, *robot) {}),
 		), err
 	}
 	i.t.Cleanup(func() {
