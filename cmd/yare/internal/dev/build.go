@@ -42,13 +42,13 @@ func (b *builder) build(ctx context.Context) error {
 		})
 		defer stop()
 	}
-	binary := filepath.Join(b.folder, fmt.Sprintf("operator-%d", b.buildCount))
+	binary := filepath.Join(b.folder, fmt.Sprintf("build-%d", b.buildCount), b.target.programName())
 	b.buildCount++
 	if err := b.target.build(ctx, binary); err != nil {
 		return err
 	}
 	if b.binary != "" && isSame(b.binary, binary) {
-		_ = os.Remove(binary) // an error does not matter: the folder is removed at the end
+		removeBuild(binary)
 		return errUnchanged
 	}
 	definitions, err := printedCRDs(ctx, binary, b.target.shown)
@@ -71,6 +71,11 @@ func (b *builder) build(ctx context.Context) error {
 
 // errUnchanged means that a build gave the same program as before.
 var errUnchanged = errors.New("the same program")
+
+// removeBuild removes a binary with its folder.
+func removeBuild(binary string) {
+	_ = os.RemoveAll(filepath.Dir(binary)) // an error does not matter: everything is removed at the end
+}
 
 func isSame(a, b string) bool {
 	x, err1 := os.ReadFile(a)

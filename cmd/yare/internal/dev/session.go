@@ -36,6 +36,8 @@ type session struct {
 	plane   *plane.Plane
 	kubectl kubectl
 	runner  runner
+	// front is nil if it cannot be started.
+	front *front
 
 	// applied is the text of the CRDs that the server has, and sample the text of the sample.
 	applied, sample string
@@ -50,12 +52,18 @@ type session struct {
 func newSession(o Options, p target, folder string) *session {
 	s := &session{Options: o, files: newFiles(p), account: account{path: filepath.Join(folder, "kubeconfig")}}
 	s.builder = builder{target: p, files: s.files, args: o.Args, folder: folder, console: o.Console}
+	var err error
+	if s.front, err = newFront(folder); err != nil {
+		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
+	}
+	s.runner.front = s.front
 	return s
 }
 
-// close ends the operator and the control plane.
+// close ends the operator, the front and the control plane.
 func (s *session) close() {
 	s.runner.stop()
+	s.front.close()
 	if s.plane != nil {
 		s.plane.Close()
 	}
@@ -303,7 +311,7 @@ func (s *session) run() {
 	}
 	s.Console.Printf("running %s (process %d)", s.Dir, s.runner.current.Pid())
 	if old != "" && old != s.builder.binary {
-		_ = os.Remove(old) // an error does not matter: the folder is removed at the end
+		removeBuild(old)
 	}
 }
 
