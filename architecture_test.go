@@ -83,6 +83,7 @@ var layers = map[string][]string{
 	"events":                {"kube", "kube/wire", "controller"},
 	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan"},
 	"internal/plane":        {"internal/access"},
+	"internal/plane/policy": {"kube", "kube/wire"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
