@@ -37,6 +37,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "unknown command \"permissions\"")
 		os.Exit(2)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "manifests" {
+		fmt.Fprintln(os.Stderr, "unknown command \"manifests\"")
+		os.Exit(2)
+	}
 	fmt.Println("version one", os.Getenv("KUBECONFIG"))
 	for {
 		time.Sleep(time.Hour)

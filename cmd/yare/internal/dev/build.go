@@ -24,9 +24,10 @@ type builder struct {
 	buildCount int
 	// binary is the newest binary that was built. It is empty before the first build.
 	binary string
-	// crds and permissions are what the newest binary prints.
+	// crds, permissions and policies are what the newest binary prints.
 	crds        crds
 	permissions permissions
+	policies    policies
 }
 
 // build builds the operator, and reads the CRDs and permissions that it prints.
@@ -64,7 +65,17 @@ func (b *builder) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.binary, b.crds, b.permissions = binary, definitions, granted
+	var added policies
+	if !granted.isUnknown { // operator.Main brings permissions and manifests
+		if added, err = printedPolicies(ctx, binary, b.target.shown, b.args); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			b.console.Printf("the admission policies of the program are not applied: %v", err)
+			added = b.policies
+		}
+	}
+	b.binary, b.crds, b.permissions, b.policies = binary, definitions, granted, added
 	b.console.Printf("built %s (%s)", b.target.shown, console.Duration(time.Since(started)))
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/policy"
 )
 
 const (
@@ -41,6 +42,10 @@ type session struct {
 
 	// applied is the text of the CRDs that the server has, and sample the text of the sample.
 	applied, sample string
+	// policies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
+	// again, because a definition has changed.
+	policies           policies
+	arePoliciesChecked bool
 	// restart receives a value when an operator that ended is to be started again.
 	restart <-chan time.Time
 	// waiting is why the samples are not ready. ready is since when they are ready, without a break.
@@ -270,15 +275,18 @@ func (s *session) grant(ctx context.Context) error {
 	return err
 }
 
-// deploy applies the CRDs of the newest build, grants its permissions, starts the build, and applies the
+// deploy applies the CRDs and the admission policies of the newest build, grants its permissions, starts the build, and applies the
 // sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.builder.crds.text != s.applied && len(s.builder.crds.items) > 0 { // other projects may define its kinds
 		if err := s.builder.crds.apply(ctx, s.kubectl); err != nil {
 			return s.reportUnlessFinal(ctx, err)
 		}
-		s.applied = s.builder.crds.text
+		s.applied, s.arePoliciesChecked = s.builder.crds.text, false
 		s.Console.Printf("applied %s", strings.Join(s.builder.crds.names(), ", "))
+	}
+	if err := s.applyPolicies(ctx); err != nil {
+		return s.reportUnlessFinal(ctx, err)
 	}
 	if err := s.grant(ctx); err != nil {
 		return s.reportUnlessFinal(ctx, err)
@@ -286,6 +294,23 @@ func (s *session) deploy(ctx context.Context) error {
 	s.restart, s.runner.pause = nil, 0
 	s.run()
 	return s.applySample(ctx)
+}
+
+// applyPolicies applies the admission policies of the newest build, after the definitions that they are about.
+func (s *session) applyPolicies(ctx context.Context) error {
+	wanted := s.builder.policies
+	if wanted.text == s.policies.text && (wanted.text == "" || s.arePoliciesChecked) {
+		return nil
+	}
+	note := func(text string) { s.Console.Printf("%s", text) }
+	if err := wanted.apply(ctx, s.plane.Kubeconfig(), s.policies, note); err != nil {
+		return err
+	}
+	s.policies, s.arePoliciesChecked = wanted, true
+	if len(wanted.items) > 0 {
+		s.Console.Printf("applied %s", strings.Join(policy.Names(wanted.items), ", "))
+	}
+	return nil
 }
 
 // reportUnlessFinal prints an error that the next save may repair. With UntilReady nobody saves, so
