@@ -24,6 +24,7 @@ type options struct {
 	namespaces []string
 	listen     listenFlags
 	election   electionFlags
+	webhooks   webhookFlags
 	verbose    bool
 	isVersion  bool // --version
 
@@ -80,6 +81,13 @@ func (o *options) flags(program string) []flagSpec {
 		{"tls-cert", "FILE", &o.listen.tlsCert, runCommands,
 			"the certificate for --listen-secure, which is read again when it changes. Default: a self-signed one, which is renewed"},
 		{"tls-key", "FILE", &o.listen.tlsKey, runCommands, "the key of --tls-cert"},
+		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
+			"serve the webhooks of the program there, such as :9443. Default: nowhere. The empty text is for a program that neither serves nor publishes them"},
+		{"webhook-service", "NAME", setLabel(&o.webhooks.service, "the name of the Service"), runCommands,
+			"the Service by which API servers call the webhooks. Default: that with the name of the program"},
+		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
+			"the certificate for --webhooks, which is read again when it changes. Then the program publishes nothing. Default: the program makes and publishes its certificates"},
+		{"webhook-key", "FILE", &o.webhooks.key, runCommands, "the key of --webhook-cert"},
 		{"leader-elect", "", &o.election.isOn, runCommands,
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
@@ -116,6 +124,14 @@ func (o *options) flags(program string) []flagSpec {
 	}
 }
 
+// addScope returns a client for the namespaces that the program watches.
+func (o *options) addScope(c *kube.Client) *kube.Client {
+	if len(o.namespaces) == 0 {
+		return c
+	}
+	return c.InNamespaces(o.namespaces...)
+}
+
 // check returns what is wrong with flags of a command that are valid each by itself.
 func (o *options) check(command string) error {
 	switch l := o.listen; {
@@ -128,7 +144,7 @@ func (o *options) check(command string) error {
 	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
-	return nil
+	return o.webhooks.check()
 }
 
 // isFor reports whether a command accepts the flag.

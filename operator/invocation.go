@@ -173,6 +173,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
+	unfenced := config.Clone()
 	var fence *lease.Fence
 	if line.election.isOn {
 		fence = newFence(line.election.timing, config)
@@ -181,10 +182,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
-	client = client.WithFieldManager(i.Name)
-	if len(line.namespaces) > 0 {
-		client = client.InNamespaces(line.namespaces...)
-	}
+	client = line.addScope(client.WithFieldManager(i.Name))
 	namespace, pod := ownPod(namespace)
 	problems := newProblemReporter(log, config.Host, ownCommand(i.file)+" crd", needs, access.NewChecker(needs, line.namespaces, namespace))
 	open, err := line.listen.open(ctx, parts, config, problems, log)
@@ -194,6 +192,21 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	env := environment{
 		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
+	}
+	if env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
+		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), isStrict: env.isChecked, log: log,
+	}); err != nil {
+		open.close()
+		return err
+	}
+	// The webhooks answer until the lease is released and the API servers have found other replicas.
+	defer env.webhooks.end()
+	if len(webhookSourcesOf(parts)) > 0 {
+		if env.replica, err = kube.NewClient(unfenced); err != nil {
+			open.close()
+			return err
+		}
+		env.replica = line.addScope(env.replica.WithFieldManager(i.Name))
 	}
 	if fence == nil {
 		return runParts(ctx, client, env, parts)

@@ -63,6 +63,14 @@ func (i *Installation) CheckOwner(o *live.Object) error {
 	return fmt.Errorf("%s belongs to the installation %s in the namespace %s: remove that installation first, or give this one another --name-prefix or --namespace", o, name, namespace)
 }
 
+// WebhookSecretName returns the name of the Secret with the CAs of the webhooks of an installation of this name.
+func WebhookSecretName(name string) string { return name + "-webhooks" }
+
+// Labels returns the labels of an object outside of the namespace of the installation.
+func (i Installation) Labels() map[string]string {
+	return map[string]string{LabelName: i.Program, LabelManagedBy: i.ManagedBy, LabelInstance: i.Name, LabelNamespace: i.Namespace}
+}
+
 // Label adds the labels of the installation to objects. It changes no label that an object has.
 func (i Installation) Label(objects []Object) {
 	for _, object := range objects {
