@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
-	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
+	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
 	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
