@@ -185,6 +185,19 @@ func TestDevRunsAsServiceAccount(t *testing.T) {
 			t.Errorf("kubectl was not called with %s:\n%s", want, s.kubectlCalls())
 		}
 	}
+	// The operator of before had webhooks.
+	const webhooks = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: op}\nrules: [" +
+		"{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], resourceNames: [op.default], verbs: [patch]}]\n"
+	s.write("op/main.go", printing("three", webhooks))
+	c.says(1, "version three")
+	s.write("op/main.go", printing("four", webhooks+inOne))
+	c.says(1, "version four")
+	if calls := s.kubectlCalls(); strings.Contains(calls, "delete validatingwebhookconfigurations") {
+		t.Errorf("the configurations of an operator with webhooks are deleted:\n%s", calls)
+	}
+	s.write("op/main.go", printing("five", inOne))
+	c.says(1, "version five")
+	c.eventually("delete validatingwebhookconfigurations op.default --ignore-not-found", s.kubectlCalls)
 	c.signal(syscall.SIGINT)
 	if status := c.wait(); status != 0 {
 		t.Errorf("status %d:\n%s", status, c.out.String())

@@ -235,7 +235,7 @@ func expressionAt(spec policySpec, ref string) string {
 //	 | object.spec.siz > 1
 //	 | ...........^
 //
-// becomes "example.com/v1, Kind=Gizmo: column 12: undefined field 'siz'".
+// becomes "example.com/v1, Kind=Gizmo: 1:12: undefined field 'siz'".
 func plainText(warning string) string {
 	var lines []string
 	for line := range strings.SplitSeq(warning, "\n") {

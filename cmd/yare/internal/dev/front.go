@@ -34,6 +34,9 @@ const (
 	maxSocketPath = 100
 	// pauseTimeout is how long pause waits for calls. The operator answers what is left at its end.
 	pauseTimeout = 2 * time.Second
+	// maxCallWait is how long a call waits for an operator that ended by itself. It is less than the timeout of a webhook,
+	// which is 10 s.
+	maxCallWait = 8 * time.Second
 	// frontLifetime is how long the certificates are valid.
 	frontLifetime = tokenDuration
 )
@@ -58,6 +61,9 @@ type front struct {
 	mu sync.Mutex
 	// isPaused is true while the front forwards nothing.
 	isPaused bool
+	// absence is why no operator runs, until absenceEnd at least. It is empty if the operator runs, or is being started.
+	absence    string
+	absenceEnd time.Time
 	// callCount is the number of calls that are being forwarded. changed is closed and made anew when it becomes 0.
 	callCount int
 	changed   chan struct{}
@@ -94,7 +100,7 @@ func newFront(folder string) (*front, error) {
 				r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host
 			},
 			Transport:    transport,
-			ErrorHandler: reportFailure,
+			ErrorHandler: f.reportFailure,
 			ErrorLog:     silent,
 		}),
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}},
@@ -138,7 +144,7 @@ func (f *front) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 func (f *front) gate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !f.beginCall() {
-			reportFailure(w, r, errNotListening)
+			f.reportFailure(w, r, errNotListening)
 			return
 		}
 		defer f.endCall()
@@ -194,19 +200,44 @@ func (f *front) resume() {
 	_ = os.Remove(f.socket) // the operator reports a socket that cannot be made
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.isPaused = false
+	f.isPaused, f.absence = false, ""
+}
+
+// recordAbsence records that the operator has ended by itself, and is started again after d at the earliest. A call that
+// would wait for too long gets reason as its answer. f may be nil.
+func (f *front) recordAbsence(d time.Duration, reason string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.absence, f.absenceEnd = reason, time.Now().Add(d)
+}
+
+// longAbsence returns why a call need not wait for the operator, or an empty text.
+func (f *front) longAbsence() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Until(f.absenceEnd) < maxCallWait {
+		return ""
+	}
+	return f.absence
 }
 
 // reportFailure answers a call that the operator has not answered. The API server repeats a call only if the operator has
 // not taken the call.
-func reportFailure(w http.ResponseWriter, _ *http.Request, err error) {
-	if errors.Is(err, errNotListening) {
-		w.Header().Set("Retry-After", "1")
-		w.Header().Set("Connection", "close")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+func (f *front) reportFailure(w http.ResponseWriter, _ *http.Request, err error) {
+	if !errors.Is(err, errNotListening) {
+		http.Error(w, "the operator ended before it answered: "+err.Error(), http.StatusBadGateway)
 		return
 	}
-	http.Error(w, "the operator ended before it answered: "+err.Error(), http.StatusBadGateway)
+	w.Header().Set("Connection", "close")
+	if reason := f.longAbsence(); reason != "" {
+		http.Error(w, reason, http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
 // loopbackCertificates returns a new CA in PEM that can only sign certificates for 127.0.0.1, and a serving certificate

@@ -136,6 +136,21 @@ func TestFrontWithASocketThatIsLeft(t *testing.T) {
 	}
 }
 
+// An operator that crashes again and again is away for longer than an API server waits. Its user sees why.
+func TestFrontWithAnOperatorThatIsAwayForLong(t *testing.T) {
+	t.Parallel()
+	f, client := startFront(t)
+	f.recordAbsence(time.Second, "the operator ended")
+	checkUnavailable(t, f, client)
+	f.recordAbsence(time.Minute, "the operator ended by itself (exit status 3)")
+	answer, body := callFront(t, f, client)
+	if answer.StatusCode != http.StatusBadGateway || answer.Header.Get("Retry-After") != "" || !strings.Contains(body, "exit status 3") {
+		t.Errorf("%d %v %q, want 502 with the reason", answer.StatusCode, answer.Header, body)
+	}
+	f.resume()
+	checkUnavailable(t, f, client)
+}
+
 // A call that an operator took, and did not answer, must not be repeated: the operator may have ended because of it.
 func TestFrontWithAnOperatorThatEndsDuringACall(t *testing.T) {
 	t.Parallel()
@@ -289,6 +304,7 @@ func TestNoFront(t *testing.T) {
 	var f *front
 	f.pause()
 	f.resume()
+	f.recordAbsence(time.Hour, "the operator ended")
 	f.close()
 	if f.environment() != nil {
 		t.Error("there are variables without a front")

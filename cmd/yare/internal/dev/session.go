@@ -25,6 +25,8 @@ const (
 	// readyDuration is how long the samples must stay ready, and the operator alive: an operator that
 	// crashes at its start does not work.
 	readyDuration = 2 * time.Second
+	// untilSave stands for a time that nobody knows.
+	untilSave = 365 * 24 * time.Hour
 )
 
 // session is one run of the loop. After begin, one goroutine uses it.
@@ -46,6 +48,8 @@ type session struct {
 	// again, because a definition has changed.
 	policies           policies
 	arePoliciesChecked bool
+	// served are the permissions of the operator that was started last. They name the configurations of its webhooks.
+	served permissions
 	// restart receives a value when an operator that ended is to be started again.
 	restart <-chan time.Time
 	// waiting is why the samples are not ready. ready is since when they are ready, without a break.
@@ -293,6 +297,11 @@ func (s *session) deploy(ctx context.Context) error {
 	}
 	s.restart, s.runner.pause = nil, 0
 	s.run()
+	// The operator of before has ended, so nobody makes its configurations again.
+	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.served); err != nil {
+		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
+	}
+	s.served = s.builder.permissions
 	return s.applySample(ctx)
 }
 
@@ -348,10 +357,14 @@ func (s *session) operatorEnded() {
 		s.waiting = fmt.Sprintf("the operator ended by itself (%s)", status(how))
 	}
 	if how == nil {
-		s.Console.Printf("the operator ended by itself with status 0; the next save starts it again")
+		text := "the operator ended by itself with status 0; the next save starts it again"
+		s.front.recordAbsence(untilSave, text)
+		s.Console.Printf("%s", text)
 		return
 	}
-	s.Console.Printf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	s.front.recordAbsence(pause, text)
+	s.Console.Printf("%s", text)
 	s.restart = time.After(pause)
 }
 
