@@ -17,7 +17,7 @@ import (
 )
 
 // maxEnforcementTime is how long an API server may take to observe policies.
-const maxEnforcementTime = 30 * time.Second
+const maxEnforcementTime = time.Minute
 
 // waitUntilEnforced returns when the API server enforces policies that were applied. An API server observes the policies
 // of a kind in the order of their writes, and so their bindings. So it makes a last policy of each kind, and waits until

@@ -18,7 +18,7 @@ import (
 
 const (
 	// maxCheckTime is how long a cluster may take to check the types of a policy.
-	maxCheckTime = 45 * time.Second
+	maxCheckTime = 90 * time.Second
 	// confirmationTime is how long a result must stay the same. OpenAPI documents follow the definitions within a second.
 	confirmationTime = time.Second
 	// maxCheckedKinds is how many kinds of a policy a cluster checks (k8s.io/apiserver, maxTypesToCheck).
