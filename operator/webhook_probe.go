@@ -53,6 +53,29 @@ func waitForCalls(ctx context.Context, client *kube.Client, p *publishing.Publis
 	}
 }
 
+// waitForNoCalls waits until a dry run as those of [waitForCalls] reaches the prober no more, or ctx ends.
+func waitForNoCalls(ctx context.Context, client *kube.Client, prober *admission.Prober, namespace, name string) {
+	for isCalled := true; isCalled && ctx.Err() == nil; {
+		for isSeen := true; isSeen; { // the calls of before
+			select {
+			case <-prober.Seen():
+			default:
+				isSeen = false
+			}
+		}
+		_ = tryConfigMap(ctx, client, namespace, name) // the API server has called when it answers
+		select {
+		case <-prober.Seen():
+			select {
+			case <-time.After(probeInterval):
+			case <-ctx.Done():
+			}
+		default:
+			isCalled = false
+		}
+	}
+}
+
 // tryConfigMap makes a dry run of a new ConfigMap.
 func tryConfigMap(ctx context.Context, client *kube.Client, namespace, name string) error {
 	_, err := kube.Create(ctx, client, &metav1.PartialObjectMetadata{

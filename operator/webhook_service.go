@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
@@ -54,8 +55,10 @@ type servedWebhooks struct {
 	handler   *admission.Handler
 	prober    *admission.Prober // in tests only
 	server    *serving.Server
-	stop      context.CancelFunc
-	running   sync.WaitGroup
+	// replica is the client that makes probes. It is nil outside of tests.
+	replica *kube.Client
+	stop    context.CancelFunc
+	running sync.WaitGroup
 }
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
@@ -181,6 +184,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		w.running.Go(func() { w.run(running, w.publisher.Run, rt.fail) })
 	}
 	if w.isInTest {
+		w.replica = rt.replica
 		return waitForCalls(ctx, rt.replica, w.publisher, w.prober, w.namespace, w.probe())
 	}
 	return nil
@@ -239,6 +243,9 @@ func (w *servedWebhooks) end() {
 		w.closeListener()
 		return
 	}
+	if w.isRemoved {
+		w.removeConfigurations()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), webhookDrainTime+callsEndTime)
 	defer cancel()
 	w.server.Close(ctx)
@@ -247,13 +254,21 @@ func (w *servedWebhooks) end() {
 	}
 	w.stop()
 	w.running.Wait()
-	if !w.isRemoved {
-		return
-	}
-	ctx, cancel = context.WithTimeout(context.Background(), removalTime)
+}
+
+// removeConfigurations ends the publisher and deletes its configurations. In a test it returns when the API server no
+// longer calls, because a test goes on without the program. The server must answer until then.
+func (w *servedWebhooks) removeConfigurations() {
+	w.stop()
+	w.running.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), removalTime)
 	defer cancel()
 	if err := w.publisher.Remove(ctx); err != nil {
 		w.log.Warn("the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them", "configurations", w.name, "error", err)
+		return
+	}
+	if w.isInTest {
+		waitForNoCalls(ctx, w.replica, w.prober, w.namespace, w.probe())
 	}
 }
 
