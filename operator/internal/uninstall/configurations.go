@@ -25,19 +25,6 @@ func findConfigurations(ctx context.Context, c *cluster, o *Options) (all []*liv
 	return all, nil
 }
 
-// ownsConfiguration reports whether a webhook configuration is one of the installation. It has the labels of the
-// installation. Or it has the name and no such labels, and calls the Service: somebody may have removed the labels.
-func (o *Options) ownsConfiguration(configuration *live.Object) bool {
-	m := &configuration.Metadata
-	if namespace := m.Labels[manifests.LabelNamespace]; namespace != "" {
-		return namespace == o.Namespace && m.Labels[manifests.LabelInstance] == o.Name
-	}
-	return m.Name == manifests.ClusterName(o.Name, o.Namespace) && slices.ContainsFunc(configuration.Webhooks, func(w live.Webhook) bool {
-		s := w.ClientConfig.Service
-		return s.Namespace == o.Namespace && s.Name == o.Name
-	})
-}
-
 // removeConfigurations removes the webhook configurations of the installation.
 func removeConfigurations(ctx context.Context, c *cluster, o *Options) error {
 	all, err := findConfigurations(ctx, c, o)

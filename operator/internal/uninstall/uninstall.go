@@ -154,6 +154,19 @@ func (o *Options) mustCleanUp(x *live.Object) bool {
 	return !o.AbandonCleanup && x.HasFinalizer(o.Finalizers)
 }
 
+// ownsConfiguration reports whether a webhook configuration is one of the installation. It has the labels of the
+// installation. Or it has the name and no such labels, and calls the Service: somebody may have removed the labels.
+func (o *Options) ownsConfiguration(configuration *live.Object) bool {
+	m := &configuration.Metadata
+	if namespace := m.Labels[manifests.LabelNamespace]; namespace != "" {
+		return namespace == o.Namespace && m.Labels[manifests.LabelInstance] == o.Name
+	}
+	return m.Name == manifests.ClusterName(o.Name, o.Namespace) && slices.ContainsFunc(configuration.Webhooks, func(w live.Webhook) bool {
+		s := w.ClientConfig.Service
+		return s.Namespace == o.Namespace && s.Name == o.Name
+	})
+}
+
 // checkBindings returns an error if a binding with the labels of the installation serves another one: it names a
 // ServiceAccount of the same name in another namespace, and not that of the installation.
 func checkBindings(ctx context.Context, c *cluster, i *manifests.Installation) error {
