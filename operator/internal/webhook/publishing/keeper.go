@@ -19,8 +19,9 @@ const (
 	// maxRetry is below the 10 s within which a configuration must be right again.
 	maxRetry = 5 * time.Second
 	// maxWrites is how often a configuration is written within writeWindow. Another program may undo each write at once.
+	// writeWindow and maxRetry together are 10 s.
 	maxWrites   = 10
-	writeWindow = 10 * time.Second
+	writeWindow = 5 * time.Second
 )
 
 // keeper does the work of [Publisher.Run]. It is used by one goroutine.

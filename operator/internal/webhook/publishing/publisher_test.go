@@ -464,7 +464,7 @@ func TestServerThatDropsFields(t *testing.T) {
 		r.elect()
 		r.run(t)
 		w.after(time.Minute, crateEntry+"=A "+scaleEntry+"=A |")
-		if n := r.writes.Load(); n > 70 {
+		if n := r.writes.Load(); n > 140 {
 			t.Errorf("there were %d writes in a minute", n)
 		}
 		if log := r.log.String(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "stores something else") {
@@ -512,10 +512,10 @@ func TestProgramThatUndoesWrites(t *testing.T) {
 		r := w.start("A", crateValidator(), boxDefaulter())
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := r.writes.Load(); n < 10 || n > 70 {
+		if n := r.writes.Load(); n < 10 || n > 140 {
 			t.Errorf("there were %d writes in a minute", n)
 		}
-		if log := r.log.String(); strings.Count(log, "level=ERROR") > 6 || !strings.Contains(log, "again and again") {
+		if log := r.log.String(); strings.Count(log, "level=ERROR") > 12 || !strings.Contains(log, "again and again") {
 			t.Errorf("the log is %s", log)
 		}
 		w.server.After(nil)
@@ -618,17 +618,17 @@ func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*publishing.Config){
-		"set Name in the Config":           func(c *publishing.Config) { c.Name = "" },
-		"set Webhooks in the Config":       func(c *publishing.Config) { c.Webhooks = nil },
-		"only Elected may be nil":          func(c *publishing.Config) { c.Leads = nil },
-		"set the URL, or the namespace":    func(c *publishing.Config) { c.Target = configuration.Target{} },
-		"two validators of the same kind?": func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
+		"set Name in the Config":        func(c *publishing.Config) { c.Name = "" },
+		"set Webhooks in the Config":    func(c *publishing.Config) { c.Webhooks = nil },
+		"only Elected may be nil":       func(c *publishing.Config) { c.Leads = nil },
+		"set the URL, or the namespace": func(c *publishing.Config) { c.Target = configuration.Target{} },
+		"is there twice":                func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
 	} {
 		var c publishing.Config
 		w.newReplica(w.client, "A", func(config *publishing.Config) { c = *config }, crateValidator())
 		edit(&c)
-		if _, err := publishing.New(c); err == nil || !strings.Contains(err.Error(), want) && !strings.HasSuffix(want, "?") {
-			t.Errorf("%s: %v", want, err)
+		if _, err := publishing.New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error should have %q: %v", want, err)
 		}
 	}
 }
