@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
 // needsOf returns the needs of all parts together, or everything that is wrong with the parts.
@@ -31,7 +30,9 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.Finalizers = append(all.Finalizers, needs.Finalizers...)
 		all.ShutdownTime = max(all.ShutdownTime, needs.ShutdownTime)
 	}
-	errs = append(errs, admission.CheckDoubles(webhooksOf(parts)))
+	if sources := webhookSourcesOf(parts); len(sources) > 0 {
+		errs = append(errs, sources[0].checkDoubles(webhooksOf(parts)))
+	}
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
 	}

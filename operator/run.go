@@ -148,7 +148,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	}
 	if len(webhookSourcesOf(parts)) > 0 {
 		w := webhookRuntime{
-			reader:  addHandlers(env.replica, env, needs, requests).With(caches.Handler),
+			observed: addHandlers(env.replica, env, needs, requests), cache: caches,
 			replica: env.replica, leader: leader, isLeading: env.election.leads, elected: env.elected(),
 			fail: group.fail, registry: new(metrics.Registry),
 		}

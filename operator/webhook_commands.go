@@ -17,6 +17,7 @@ import (
 // A webhookCommander has the code of the commands for programs with webhooks. Each [webhookSource] is one. The linker
 // leaves the code out of a program without such a part.
 type webhookCommander interface {
+	checkDoubles(webhooks []*admission.Webhook) error
 	planWebhooks(p webhookPlanner) (webhookPlan, error)
 	webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access
 	searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error
@@ -33,6 +34,9 @@ func webhookCommanderIn(parts []Part) (webhookCommander, error) {
 
 // webhookCommands makes each part that embeds it a [webhookCommander].
 type webhookCommands struct{}
+
+// checkDoubles returns an error for each webhook that is there twice.
+func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error { return admission.CheckDoubles(webhooks) }
 
 // planWebhooks returns what an installation has for its webhooks.
 func (webhookCommands) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }

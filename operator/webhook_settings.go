@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
@@ -61,9 +62,13 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 
 // webhookRuntime is what a program lends to its webhooks while it runs.
 type webhookRuntime struct {
-	// reader reads for the functions. Neither it nor replica passes the fence of the leader election, because each replica
-	// answers and publishes bundles. leader passes the fence.
-	reader, replica, leader *kube.Client
+	// replica does not pass the fence of the leader election, because each replica answers and publishes bundles. leader
+	// passes the fence.
+	replica, leader *kube.Client
+	// observed is replica with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
+	// webhooks may link the cache.
+	observed *kube.Client
+	cache    *cache.Cache
 	// isLeading reports whether the replica leads. elected is that of [controller.Runtime].
 	isLeading func() bool
 	elected   <-chan struct{}
