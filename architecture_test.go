@@ -83,8 +83,9 @@ var layers = map[string][]string{
 	"events":                {"kube", "kube/wire", "controller"},
 	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan"},
 	"internal/plane":        {"internal/access"},
-	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
-	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
+	"internal/plane/policy": {"kube", "kube/wire"},
+	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/plane/policy", "internal/logctx", "internal/access", "internal/manifest"}, library...),
+	"yaretest":              append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
 	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
@@ -130,7 +131,7 @@ var forbidden = map[string]string{
 
 // lineBudgets holds the largest number of lines, by `wc -l`, of the main.go of each example and of the typical operator.
 var lineBudgets = map[string]int{
-	"examples/book": 45, "examples/member": 45, "examples/echo": 85, "examples/myservice": 95, "examples/webapp": 95, "examples/cronjob": 150,
+	"examples/book": 45, "examples/member": 45, "examples/echo": 85, "examples/myservice": 95, "examples/webapp": 95, "examples/cronjob": 160,
 	"docs/guide/code/typical": 80,
 }
 

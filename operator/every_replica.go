@@ -28,6 +28,9 @@ func (e everyReplica) Needs() (kube.Needs, error) {
 	return needs, err
 }
 
+// Unwrap returns the part, so that the program finds what it is.
+func (e everyReplica) Unwrap() Part { return e.Part }
+
 // Start starts the part as in a program without leader election.
 func (e everyReplica) Start(ctx context.Context, rt *controller.Runtime) error {
 	own := *rt

@@ -15,8 +15,8 @@ var (
 	SecureMetricsAccess = secureMetricsAccess
 )
 
-// Call runs a program of that name with args, in this process, and returns its status and output.
-func Call(ctx context.Context, name string, p Program, args ...string) (status int, stdout, stderr string) {
+// CallProgram runs a program of that name with args, in this process, and returns its status and output.
+func CallProgram(ctx context.Context, name string, p Program, args ...string) (status int, stdout, stderr string) {
 	var out, errs sharedBuffer
 	status = invocation{Program: p, file: name, stdout: &out, stderr: &errs}.execute(ctx, args)
 	return status, out.String(), errs.String()

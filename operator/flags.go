@@ -24,6 +24,7 @@ type options struct {
 	namespaces []string
 	listen     listenFlags
 	election   electionFlags
+	webhooks   webhookFlags
 	verbose    bool
 	isVersion  bool // --version
 
@@ -60,6 +61,8 @@ const (
 	runCommands       = "run permissions manifests uninstall"
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
+	// revokeCommand takes those flags of uninstall that other commands have too. Only programs with webhooks have it.
+	revokeCommand = "revoke-webhook-authority"
 )
 
 // flags returns all built-in flags of a program of that name. The command line, the help and the check of the
@@ -80,6 +83,13 @@ func (o *options) flags(program string) []flagSpec {
 		{"tls-cert", "FILE", &o.listen.tlsCert, runCommands,
 			"the certificate for --listen-secure, which is read again when it changes. Default: a self-signed one, which is renewed"},
 		{"tls-key", "FILE", &o.listen.tlsKey, runCommands, "the key of --tls-cert"},
+		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
+			"serve the webhooks of the program there, such as :9443. Default: nowhere. The empty text is for a program that neither serves nor publishes them"},
+		{"webhook-service", "NAME", setLabel(&o.webhooks.service, "the name of the Service"), runCommands,
+			"the Service by which API servers call the webhooks. Default: that with the name of the program"},
+		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
+			"the certificate for --webhooks, which is read again when it changes. Then the program publishes nothing. Default: the program makes and publishes its certificates"},
+		{"webhook-key", "FILE", &o.webhooks.key, runCommands, "the key of --webhook-cert"},
 		{"leader-elect", "", &o.election.isOn, runCommands,
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
@@ -102,6 +112,9 @@ func (o *options) flags(program string) []flagSpec {
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
 		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
 		{"tls-secret", "NAME", setLabel(&m.TLSSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
+		{"webhook-entries", "", &m.webhookEntries, "manifests", "print the webhook configurations with their entries. Default: the program writes the entries"},
+		{"webhook-annotation", "KEY=VALUE", m.addWebhookAnnotation, "manifests", "an annotation of the webhook configurations, such as cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE; may be repeated"},
+		{"webhook-secret", "NAME", setLabel(&m.webhookSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate and publishes nothing, and the configurations are printed with their entries"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
@@ -116,6 +129,14 @@ func (o *options) flags(program string) []flagSpec {
 	}
 }
 
+// addScope returns a client for the namespaces that the program watches.
+func (o *options) addScope(c *kube.Client) *kube.Client {
+	if len(o.namespaces) == 0 {
+		return c
+	}
+	return c.InNamespaces(o.namespaces...)
+}
+
 // check returns what is wrong with flags of a command that are valid each by itself.
 func (o *options) check(command string) error {
 	switch l := o.listen; {
@@ -128,11 +149,14 @@ func (o *options) check(command string) error {
 	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
-	return nil
+	return o.webhooks.check()
 }
 
 // isFor reports whether a command accepts the flag.
 func (s flagSpec) isFor(command string) bool {
+	if command == revokeCommand {
+		return s.commands != "uninstall" && s.isFor("uninstall")
+	}
 	return slices.Contains(strings.Fields(s.commands), command)
 }
 

@@ -21,6 +21,7 @@ type readiness struct {
 	// election is the leader election of the program. It may be nil. A standby can be ready like a
 	// leader: an update that replaces the Pods of a program waits for the readiness of new Pods.
 	election *leaderElection
+	webhooks webhookService
 }
 
 // missing returns the reasons why the program is not ready, or nothing if it is ready. A stream stays synced
@@ -40,6 +41,7 @@ func (r *readiness) missing() []string {
 			lines = append(lines, text)
 		}
 	}
+	lines = append(lines, r.webhooks.missing()...)
 	for _, s := range r.cached() {
 		if !s.Synced {
 			lines = append(lines, s.Stream.String()+" is not synced")

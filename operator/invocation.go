@@ -92,14 +92,18 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
+	commander, noWebhooks := webhookCommanderIn(parts)
+	if noWebhooks != nil && (line.command == revokeCommand || line.manifests.isAboutWebhooks()) {
+		return noWebhooks
+	}
 	switch line.command {
 	case "crd":
 		return printDefinitions(i.stdout, i.Name, needs)
 	case "permissions":
-		return printPermissions(i.stdout, i.Name, line.options, needs)
+		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
 		_, notSecure := secureOpenerIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil}
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil, parts: parts}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -109,8 +113,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, hasWebhooks: noWebhooks == nil}
 		return u.uninstall(ctx, line.options, needs)
+	case revokeCommand:
+		return commander.revokeAuthority(ctx, i, line)
 	default:
 		return i.runProgram(ctx, line, parts, needs)
 	}
@@ -173,6 +179,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
+	unfenced := config.Clone()
 	var fence *lease.Fence
 	if line.election.isOn {
 		fence = newFence(line.election.timing, config)
@@ -181,10 +188,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
-	client = client.WithFieldManager(i.Name)
-	if len(line.namespaces) > 0 {
-		client = client.InNamespaces(line.namespaces...)
-	}
+	client = line.addScope(client.WithFieldManager(i.Name))
 	namespace, pod := ownPod(namespace)
 	problems := newProblemReporter(log, config.Host, ownCommand(i.file)+" crd", needs, access.NewChecker(needs, line.namespaces, namespace))
 	open, err := line.listen.open(ctx, parts, config, problems, log)
@@ -194,6 +198,21 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	env := environment{
 		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
+	}
+	if env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
+		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), isStrict: env.isChecked, log: log,
+	}); err != nil {
+		open.close()
+		return err
+	}
+	// The webhooks answer until the lease is released and the API servers have found other replicas.
+	defer env.webhooks.end()
+	if len(webhookSourcesOf(parts)) > 0 {
+		if env.replica, err = kube.NewClient(unfenced); err != nil {
+			open.close()
+			return err
+		}
+		env.replica = line.addScope(env.replica.WithFieldManager(i.Name))
 	}
 	if fence == nil {
 		return runParts(ctx, client, env, parts)

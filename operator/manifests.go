@@ -28,6 +28,12 @@ type manifestFlags struct {
 	check     bool
 	// withoutDefinitions leaves the definitions out of what is printed.
 	withoutDefinitions bool
+	// webhookEntries prints the webhook configurations with their entries.
+	webhookEntries bool
+	// webhookSecret is the Secret with the certificate for the webhooks, or empty.
+	webhookSecret string
+	// webhookAnnotations are those of the webhook configurations.
+	webhookAnnotations map[string]string
 	// args are the flags of the program that the command line gives, for the Deployment.
 	args []string
 }
@@ -47,14 +53,29 @@ func (f *manifestFlags) addPolicyLabel(text string) error {
 
 // addAccountAnnotation adds an annotation of the ServiceAccount.
 func (f *manifestFlags) addAccountAnnotation(text string) error {
+	return addAnnotation(&f.AccountAnnotations, text, "example.com/role=operator")
+}
+
+// isAboutWebhooks reports whether a flag is only for programs with webhooks.
+func (f *manifestFlags) isAboutWebhooks() bool {
+	return f.webhookEntries || f.webhookSecret != "" || len(f.webhookAnnotations) > 0
+}
+
+// addWebhookAnnotation adds an annotation of the webhook configurations.
+func (f *manifestFlags) addWebhookAnnotation(text string) error {
+	return addAnnotation(&f.webhookAnnotations, text, "cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE")
+}
+
+// addAnnotation adds an annotation to a map, which it makes if necessary. Its error has the example.
+func addAnnotation(annotations *map[string]string, text, example string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || len(validation.IsQualifiedName(key)) > 0 {
-		return errors.New("the annotation is not valid: write it as example.com/role=operator")
+		return errors.New("the annotation is not valid: write it as " + example)
 	}
-	if f.AccountAnnotations == nil {
-		f.AccountAnnotations = make(map[string]string)
+	if *annotations == nil {
+		*annotations = make(map[string]string)
 	}
-	f.AccountAnnotations[key] = value
+	(*annotations)[key] = value
 	return nil
 }
 
@@ -96,6 +117,8 @@ type manifestPrinter struct {
 	flags manifestFlags
 	// canBeSecure is true if the program has the part of [SecureListener].
 	canBeSecure bool
+	// parts are the parts of the program.
+	parts []Part
 }
 
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
@@ -119,6 +142,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.Image != "" && isMovingTag(flags.Image) {
 		fmt.Fprintf(p.notes, "%s: the image %s may be another one tomorrow: name a version, or best the digest\n", p.program, flags.Image)
 	}
+	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
+		fmt.Fprintf(p.notes, "%s: nobody writes the CA of the Secret %s into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry\n", p.program, flags.webhookSecret)
+	}
 	if flags.helm != "" { // the names and the namespace of a release are not known
 		objects, err := p.objects(manifests.ForHelm(options))
 		if err != nil {
@@ -135,7 +161,13 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			Installation: options.Installation, Client: client, Definitions: options.Definitions, Finalizers: needs.Finalizers,
 			Note: func(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) },
 		}
-		if err := c.Check(ctx, objects); err != nil {
+		err := c.Check(ctx, objects)
+		if commander, noWebhooks := webhookCommanderIn(p.parts); err == nil && noWebhooks == nil && !o.webhooks.isOff() {
+			err = commander.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
+				Name: options.Name, Namespace: options.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
+			}, webhooksOf(p.parts))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -178,6 +210,9 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	flags := p.flags
 	name, namespace, err := o.install.names(p.program)
 	errs := []error{err}
+	if flags.helm != "" {
+		name, namespace = manifests.HelmRelease, manifests.HelmNamespace
+	}
 	own := ownDefinitions(needs)
 	if flags.withoutDefinitions {
 		own = nil
@@ -216,7 +251,7 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		args, o.listen.secureAddress = append(args, "--listen-secure=:8443"), ":8443"
 		needs.Access = append(slices.Clone(needs.Access), secureMetricsAccess()...)
 	}
-	port, err := portOf(cmp.Or(o.listen.address, o.listen.secureAddress))
+	port, err := podPort("--listen, or --listen-secure,", cmp.Or(o.listen.address, o.listen.secureAddress))
 	errs = append(errs, err)
 	if o.listen.probesAddress == "" {
 		o.listen.probesAddress = ":8081"
@@ -225,8 +260,15 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		}
 		args = append(args, "--listen-probes="+o.listen.probesAddress)
 	}
-	probesPort, err := portOf(o.listen.probesAddress)
+	probesPort, err := podPort("--listen-probes", o.listen.probesAddress)
 	errs = append(errs, err)
+	var plan webhookPlan
+	if commander, err := webhookCommanderIn(p.parts); err == nil {
+		plan, err = commander.planWebhooks(webhookPlanner{p.program, name, namespace, p.parts, &o, port, probesPort, needs.ShutdownTime})
+		errs = append(errs, err)
+	}
+	args = append(args, plan.args...)
+	needs.Access = append(slices.Clone(needs.Access), plan.access...)
 	if flags.TLSSecret != "" {
 		args = append(args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
 	}
@@ -245,9 +287,6 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	if o.election.isOn {
 		needs.Access = append(slices.Clone(needs.Access), o.election.access(p.program)...)
 	}
-	if flags.helm != "" {
-		name, namespace = manifests.HelmRelease, manifests.HelmNamespace
-	}
 	var roles []any
 	for _, r := range rolesOf(access.For(needs, o.namespaces), name, namespace) {
 		roles = append(roles, r)
@@ -256,8 +295,8 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		Installation: manifests.Installation{Program: p.program, Name: name, Namespace: namespace, ManagedBy: manifests.ManagedBy},
 		Choices:      flags.Choices, Version: programVersion(), OwnNamespace: o.install.namespace == "",
 		Args: args, Port: port, IsSecure: isSecure, ProbesPort: probesPort,
-		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
-		Definitions:  definitions, Roles: roles,
+		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin, plan.endTime).Round(time.Second) / time.Second),
+		Definitions:  definitions, Roles: roles, AddWebhooks: plan.addTo,
 	}, errors.Join(errs...)
 }
 
@@ -280,15 +319,16 @@ func hasFlag(args []string, name string) bool {
 	})
 }
 
-// portOf returns the port of an address to listen on in a Pod. It returns 0 if the address is empty.
-func portOf(address string) (int, error) {
+// podPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names the
+// flags that give the address.
+func podPort(flags, address string) (int, error) {
 	if address == "" {
 		return 0, nil
 	}
 	host, text, err := net.SplitHostPort(address)
 	port, _ := strconv.Atoi(text)
 	if ip := net.ParseIP(host); err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
-		return 0, fmt.Errorf("the kubelet and Prometheus cannot reach a program that listens on %q: give --listen, or --listen-secure, the number of a port, such as :8080", address)
+		return 0, fmt.Errorf("nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080", address, flags)
 	}
 	return port, nil
 }

@@ -99,7 +99,7 @@ func (i *installation) call(args ...string) (status int, stdout, stderr string) 
 	if args[0] == "uninstall" {
 		args = append(args, "--yes")
 	}
-	return operator.Call(i.t.Context(), i.name, i.program, args...)
+	return operator.CallProgram(i.t.Context(), i.name, i.program, args...)
 }
 
 // apply applies what the command manifests prints, and returns the stream. kubectl must not warn.
@@ -579,7 +579,7 @@ func TestCheckOfAnInstallation(t *testing.T) {
 	renamed := i.program
 	renamed.Name = "renamed"
 	for _, args := range [][]string{{}, {"--namespace", i.in, "--name-prefix", i.name}} {
-		status, stdout, stderr := operator.Call(t.Context(), i.name, renamed,
+		status, stdout, stderr := operator.CallProgram(t.Context(), i.name, renamed,
 			append([]string{"manifests", "--image=i:1", "--check", "--kubeconfig", i.cluster.Kubeconfig()}, args...)...)
 		for _, want := range []string{`under the name "` + i.name + `", and not "renamed"`, "the field Name of operator.Program", "kubectl delete deployment --namespace " + i.in + " " + i.name} {
 			if status != 1 || stdout != "" || !strings.Contains(stderr, want) {
@@ -629,7 +629,7 @@ func TestUninstallWithFinalizersOnOtherKinds(t *testing.T) {
 	}
 	i.checkExist(true, i.objects()[0], i.objects()[1], i.objects()[2])
 	// Without a terminal nobody can be asked.
-	status, stdout, stderr := operator.Call(t.Context(), i.name, i.program, "uninstall", "--remove-finalizers", "--kubeconfig", i.cluster.Kubeconfig())
+	status, stdout, stderr := operator.CallProgram(t.Context(), i.name, i.program, "uninstall", "--remove-finalizers", "--kubeconfig", i.cluster.Kubeconfig())
 	if status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "--yes") {
 		t.Errorf("without a terminal: status %d, %s\n%s", status, stderr, stdout)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
 
 // metricTypes returns the metrics of a program, as lines of a name and a type.
@@ -16,6 +18,9 @@ func metricTypes(t *testing.T) []string {
 	t.Helper()
 	m := newProgramMetrics(nil)
 	registerStreamMetrics(m.registry, func() []cache.Stats { return nil })
+	newCallMetrics(m.registry)
+	registerCertificateMetrics(m.registry, func() certificates.Status { return certificates.Status{} })
+	registerConfigurationMetrics(m.registry, func() []publishing.Status { return nil })
 	var text strings.Builder
 	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)

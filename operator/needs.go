@@ -30,6 +30,9 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.Finalizers = append(all.Finalizers, needs.Finalizers...)
 		all.ShutdownTime = max(all.ShutdownTime, needs.ShutdownTime)
 	}
+	if sources := webhookSourcesOf(parts); len(sources) > 0 {
+		errs = append(errs, sources[0].checkDoubles(webhooksOf(parts)))
+	}
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
 	}

@@ -61,9 +61,13 @@ func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
 // chooses another.
 func installNamespaceOf(name string) string { return name + "-system" }
 
-// printPermissions prints the permissions that a program of this name needs.
-func printPermissions(w io.Writer, program string, o options, needs kube.Needs) error {
-	roles := rolesOf(access.For(needs, o.namespaces), program, cmp.Or(o.install.namespace, installNamespaceOf(program)))
+// printPermissions prints the permissions that a program of this name with these parts needs.
+func printPermissions(w io.Writer, program string, o options, needs kube.Needs, parts []Part) error {
+	namespace := cmp.Or(o.install.namespace, installNamespaceOf(program))
+	if c, err := webhookCommanderIn(parts); err == nil && !o.webhooks.isOff() && o.webhooks.cert == "" {
+		needs.Access = append(slices.Clone(needs.Access), c.webhookPermissions(cmp.Or(o.webhooks.service, program), namespace, webhooksOf(parts))...)
+	}
+	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)
 	if len(roles) == 0 {
 		_, err := fmt.Fprintf(w, "# %s needs no permissions.\n", program)
 		return err

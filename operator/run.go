@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
 // Run runs parts with a client until all have ended, one fails, or ctx ends. It returns when
@@ -28,8 +29,17 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	namespace, isChecked := access.FromContext(ctx)
-	return runParts(ctx, c, environment{log: withoutScopes(log), namespace: namespace, isChecked: isChecked}, parts)
+	env := environment{log: withoutScopes(log), replica: c}
+	env.namespace, env.isChecked = access.FromContext(ctx)
+	var err error
+	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
+		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), isStrict: env.isChecked, isInTest: env.isChecked, log: env.log,
+	})
+	if err != nil {
+		return err
+	}
+	defer env.webhooks.end()
+	return runParts(ctx, c, env, parts)
 }
 
 // environment is what a program has besides its parts and its client.
@@ -50,6 +60,10 @@ type environment struct {
 	isChecked bool
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
+	// webhooks are what the program serves for API servers. It may be nil.
+	webhooks webhookService
+	// replica is a client that does not pass the fence of the election. It is nil in a program without webhooks.
+	replica *kube.Client
 }
 
 // elected returns the field Elected of [controller.Runtime].
@@ -64,7 +78,7 @@ func (env environment) elected() <-chan struct{} {
 //
 // The end comes in this order: the program reports that it is not ready, and takes no new
 // work; the parts finish what is under way, each within its grace; the services end; then
-// the listener, which answers until here; then the streams.
+// the listener, which answers until here; then the streams. The caller then releases the lease, and ends the webhooks.
 func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
 	isServing := false
 	defer func() {
@@ -76,6 +90,9 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if err != nil {
 		return err
 	}
+	if env.webhooks == nil {
+		env.webhooks = noWebhooks{}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var m *programMetrics
@@ -84,6 +101,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		m = newProgramMetrics(env.election)
 		requests = m.requests
 	}
+	leader := c
 	c = addHandlers(c, env, needs, requests)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
@@ -112,7 +130,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
-			election: env.election,
+			election: env.election, webhooks: env.webhooks,
 		}
 		isServing = true
 		if env.probes != nil {
@@ -126,6 +144,19 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			}
 			s := serve(env.pages, handler, env.log, group.fail)
 			defer s.close()
+		}
+	}
+	if len(webhookSourcesOf(parts)) > 0 {
+		w := webhookRuntime{
+			observed: addHandlers(env.replica, env, needs, requests), cache: caches,
+			replica: env.replica, leader: leader, isLeading: env.election.leads, elected: env.elected(),
+			fail: group.fail, registry: new(metrics.Registry),
+		}
+		if m != nil {
+			w.registry = m.registry
+		}
+		if err := env.webhooks.start(ctx, w); err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 	return group.runAll(ctx, parts)

@@ -38,6 +38,8 @@ type uninstaller struct {
 	// in is where the user answers. It is nil without an input.
 	in  *os.File
 	out io.Writer
+	// hasWebhooks is true for a program with webhooks.
+	hasWebhooks bool
 }
 
 // uninstall removes what the command manifests has printed for the program from the cluster.
@@ -62,7 +64,7 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 	return uninstall.Run(ctx, u.client, &uninstall.Options{
 		Installation: manifests.Installation{Program: u.program, Name: name, Namespace: namespace},
 		Watched:      o.namespaces, LeaseNamespace: o.election.namespace, LeaseName: o.election.name,
-		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers,
+		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooks: u.hasWebhooks,
 		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: flags.dryRun,
 		Timeout: timeout, Out: u.out,
 		Confirm: func(ctx context.Context) error {

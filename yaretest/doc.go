@@ -22,6 +22,9 @@
 // [Build], [Cluster.Run] and [ServiceAccount] run an operator as a compiled program, with the rights
 // that the operator will have. The time of such a program cannot be moved.
 //
+// The webhooks of a program that RunParts runs concern the namespaces of the test alone. RunParts returns when the API
+// server calls them. [Cluster.ApplyPolicies] applies the admission policies that the manifests of a program have.
+//
 // A [Proxy] between a program and the server counts the requests of the program, checks that the
 // program has come to rest, and cuts its connection at any of its writes.
 //
@@ -46,7 +49,7 @@
 // Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives outside
 // of namespaces concerns all tests of the process: custom resources that are cluster-scoped, and above
 // all configurations of webhooks, API services and admission policies. An API server refuses writes of
-// all tests if the API server calls a webhook that does not answer. A test that creates such objects
+// all tests if the API server calls a webhook that does not answer. A test that itself creates such objects
 // uses a control plane of its own ([New]), or narrows them to its namespace (namespaceSelector), or
 // does not run in parallel. A test that stops components of the control plane needs a control plane of
 // its own.

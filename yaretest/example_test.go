@@ -137,3 +137,19 @@ func ExampleCluster_InNamespaces() {
 	}
 	_ = test
 }
+
+// The admission policies that a program's manifests have, in the namespace of the test. It fails for a mistake in an
+// expression.
+func ExampleCluster_ApplyPolicies() {
+	test := func(t *testing.T) {
+		cluster := yaretest.Shared(t)
+		namespace := cluster.Namespace(t)
+		yaretest.Define[Reminder](t, cluster)
+		cluster.ApplyPolicies(t, yaretest.Build(t, "."), "--watch-namespace", namespace)
+		_, err := kube.Namespaced[Reminder](cluster.Client(t), namespace).Create(t.Context(), reminder(namespace, "too long"))
+		if !kube.IsInvalid(err) {
+			t.Errorf("%v, want the refusal of the policy", err)
+		}
+	}
+	_ = test
+}

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +35,10 @@ func main() {
 	}
 	if len(os.Args) > 1 && os.Args[1] == "permissions" {
 		fmt.Fprintln(os.Stderr, "unknown command \"permissions\"")
+		os.Exit(2)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "manifests" {
+		fmt.Fprintln(os.Stderr, "unknown command \"manifests\"")
 		os.Exit(2)
 	}
 	fmt.Println("version one", os.Getenv("KUBECONFIG"))
@@ -175,6 +184,85 @@ func TestDevRunsAsServiceAccount(t *testing.T) {
 		if !strings.Contains(s.kubectlCalls(), want) {
 			t.Errorf("kubectl was not called with %s:\n%s", want, s.kubectlCalls())
 		}
+	}
+	// The operator of before had webhooks.
+	const webhooks = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: op}\nrules: [" +
+		"{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], resourceNames: [op.default], verbs: [patch]}]\n"
+	s.write("op/main.go", printing("three", webhooks))
+	c.says(1, "version three")
+	s.write("op/main.go", printing("four", webhooks+inOne))
+	c.says(1, "version four")
+	if calls := s.kubectlCalls(); strings.Contains(calls, "delete validatingwebhookconfigurations") {
+		t.Errorf("the configurations of an operator with webhooks are deleted:\n%s", calls)
+	}
+	s.write("op/main.go", printing("five", inOne))
+	c.says(1, "version five")
+	c.eventually("delete validatingwebhookconfigurations op.default --ignore-not-found", s.kubectlCalls)
+	c.signal(syscall.SIGINT)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, c.out.String())
+	}
+	s.leftNothing()
+}
+
+// Each build once had another name, operator-0 and operator-1. The name of the file is the field manager of a program, so
+// a field that a save removed from an apply stayed in the object.
+func TestDevKeepsTheNameOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	named := func(version string) string {
+		return strings.Replace(operator(version), `os.Getenv("KUBECONFIG"))`, `"is", os.Args[0])`, 1)
+	}
+	s.write("book-keeper/go.mod", "module example.com/op\n\ngo 1.26\n")
+	s.write("book-keeper/main.go", named("one"))
+	c := s.start("dev", "book-keeper")
+	c.says(1, "version one is ")
+	s.write("book-keeper/main.go", named("two"))
+	c.says(1, "version two is ")
+	c.says(2, "/book-keeper\n")
+	c.signal(syscall.SIGINT)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, c.out.String())
+	}
+	s.leftNothing()
+}
+
+// An operator with webhooks finds the front in its environment, at the same address after each save.
+func TestDevHasAFrontForWebhooks(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("op/go.mod", "module example.com/op\n\ngo 1.26\n")
+	printing := func(version string) string {
+		return strings.Replace(operator(version), `os.Getenv("KUBECONFIG"))`, `"at", os.Getenv("YARE_WEBHOOKS_URL"), os.Getenv("YARE_WEBHOOKS_CA"), os.Getenv("YARE_WEBHOOKS_SOCKET"))`, 1)
+	}
+	s.write("op/main.go", printing("one"))
+	c := s.start("dev", "op")
+	c.says(1, "version one at https://127.0.0.1:")
+	s.write("op/main.go", printing("two"))
+	c.says(1, "version two at https://127.0.0.1:")
+	found := regexp.MustCompile(`version \w+ at (\S+) (\S+) (\S+)\n`).FindAllStringSubmatch(c.out.String(), -1)
+	if len(found) != 2 || !slices.Equal(found[0][1:], found[1][1:]) {
+		t.Fatalf("the operators got %q, want the same values twice", found)
+	}
+	url, ca, socket := found[0][1], found[0][2], found[0][3]
+	text, err := os.ReadFile(ca)
+	pool := x509.NewCertPool()
+	if err != nil || !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("the CA: %v: %s", err, text)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+	answer, err := client.Post(url, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("an operator that does not listen is answered for with %d, want 503", answer.StatusCode)
+	}
+	if listener, err := net.Listen("unix", socket); err != nil {
+		t.Errorf("the operator cannot listen: %v", err)
+	} else {
+		listener.Close()
 	}
 	c.signal(syscall.SIGINT)
 	if status := c.wait(); status != 0 {

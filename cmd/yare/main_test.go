@@ -175,6 +175,16 @@ func (c *call) says(times int, text string) {
 	}
 }
 
+// eventually waits until text contains part.
+func (c *call) eventually(part string, text func() string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(text(), part); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("there is never %q in:\n%s", part, text())
+		}
+	}
+}
+
 // leftNothing checks that no temporary file is left.
 func (s *sandbox) leftNothing() {
 	s.t.Helper()

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -26,8 +27,38 @@ const scheduledAt = "batch.tutorial.example.com/scheduled-at"
 // active is the state of a Job that has not finished.
 const active batchv1.JobConditionType = ""
 
-func main() {
-	operator.Main(controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))))
+func main() { operator.Main(parts()...) }
+
+func parts() []operator.Part {
+	return []operator.Part{
+		controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))),
+		operator.Validate(validate), operator.Default(setDefaults),
+	}
+}
+
+// validate refuses a schedule that a schema cannot refuse: one that does not parse, or that has no next time.
+func validate(_ context.Context, _, c *CronJob, _ *kube.Client) error {
+	if _, err := parseSchedule(c, time.Now()); err != nil {
+		return field.Invalid(field.NewPath("spec", "schedule"), c.Spec.Schedule, err.Error())
+	}
+	return nil
+}
+
+// setDefaults sets what the tags of CronJobSpec cannot set, because the field is that of another type. The Pods of a Job
+// need a restart policy, and its default in other Pods is refused.
+func setDefaults(_ context.Context, c *CronJob) {
+	if pod := &c.Spec.JobTemplate.Spec.Template.Spec; pod.RestartPolicy == "" {
+		pod.RestartPolicy = corev1.RestartPolicyOnFailure
+	}
+}
+
+// parseSchedule returns the schedule of c, or an error if the schedule has no time after now.
+func parseSchedule(c *CronJob, now time.Time) (cron.Schedule, error) {
+	schedule, err := cron.MustNewParser(scheduleFields).Parse(c.Spec.Schedule)
+	if err == nil && schedule.Next(now).IsZero() {
+		err = fmt.Errorf("the schedule %q has no next time", c.Spec.Schedule)
+	}
+	return schedule, err
 }
 
 func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller.Action, error) {
@@ -36,10 +67,7 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 		return controller.Done(), err
 	}
 	now, action := controller.Now(ctx), controller.Done()
-	schedule, err := cron.MustNewParser(scheduleFields).Parse(c.Spec.Schedule)
-	if err == nil && schedule.Next(now).IsZero() {
-		err = fmt.Errorf("the schedule %q has no next time", c.Spec.Schedule)
-	}
+	schedule, err := parseSchedule(c, now)
 	switch {
 	case err != nil: // only a change of the schedule helps
 		kube.SetCondition(ctx, &c.Status.Conditions, c, "Scheduled", false, "InvalidSchedule", err.Error())

@@ -14,19 +14,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/examples/internal/operatortest"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
 // schedules is a test of the operator in a namespace of its own.
 type schedules struct {
 	*testing.T
-	run   *yaretest.Program
-	crons kube.API[CronJob]
-	jobs  kube.API[batchv1.Job]
+	cluster *yaretest.Cluster
+	run     *yaretest.Program
+	crons   kube.API[CronJob]
+	jobs    kube.API[batchv1.Job]
 }
 
 func newSchedules(t *testing.T) *schedules {
@@ -34,14 +34,14 @@ func newSchedules(t *testing.T) *schedules {
 	cluster := yaretest.Shared(t)
 	yaretest.Define[CronJob](t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
-	s.start(cluster)
+	s := &schedules{T: t, cluster: cluster, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
+	s.start(cluster, parts()...)
 	return s
 }
 
-// start starts the operator.
-func (s *schedules) start(through yaretest.Target) {
-	s.run = yaretest.RunParts(s, through, controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))))
+// start starts the operator with some of its parts.
+func (s *schedules) start(through yaretest.Target, parts ...operator.Part) {
+	s.run = yaretest.RunParts(s, through, parts...)
 }
 
 // hourly returns the spec of a CronJob whose Pods are simulated by annotations. The test does not last
@@ -182,7 +182,7 @@ func TestPermissions(t *testing.T) {
 	begin := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) *schedules {
 		client := cluster.Client(t)
 		s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
-		s.start(proxy)
+		s.start(proxy, parts()[0]) // a webhook has a test of its permissions in package operator
 		s.create(hourly(Allow, nil))
 		return s
 	}
@@ -201,7 +201,7 @@ func TestPermissions(t *testing.T) {
 			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
 		}
 		s.run.Stop()
-		s.start(proxy)
+		s.start(proxy, parts()[0]) // a webhook has a test of its permissions in package operator
 		s.advance()
 		s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
 		s.run.Stop()
@@ -228,11 +228,36 @@ func TestInvalid(t *testing.T) {
 	for i, schedule := range []string{"61 * * * *", "0 0 30 2 *"} {
 		spec := hourly(Allow, nil)
 		spec.Schedule = schedule
-		name := fmt.Sprint("invalid-", i)
-		if _, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}); err != nil {
+		c := &CronJob{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("invalid-", i)}, Spec: spec}
+		_, err := s.crons.Create(t.Context(), c)
+		if e, ok := kube.AsError(err); !kube.IsInvalid(err) || !ok || len(e.Answer.Details.Causes) != 1 || e.Answer.Details.Causes[0].Field != "spec.schedule" {
+			t.Errorf("%q: %v, want an error about spec.schedule", schedule, err)
+		}
+		// Such an object may be older than the webhook.
+		s.run.Stop()
+		if _, err := s.crons.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		yaretest.WaitForReason(t, s.crons, name, "Scheduled", "InvalidSchedule")
+		s.start(s.cluster, parts()...)
+		yaretest.WaitForReason(t, s.crons, c.Name, "Scheduled", "InvalidSchedule")
+		if _, err := s.crons.Patch(t.Context(), c.Name, kube.MergePatch(map[string]any{"spec": map[string]any{"suspend": true}})); err != nil {
+			t.Errorf("a change of another field of %q: %v", schedule, err)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s := newSchedules(t)
+	spec := hourly(Allow, nil)
+	pod := &spec.JobTemplate.Spec.Template.Spec
+	pod.RestartPolicy = ""
+	s.create(spec)
+	c, err := s.crons.Get(t.Context(), "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy; got != corev1.RestartPolicyOnFailure {
+		t.Errorf("the restart policy is %q", got)
 	}
 }
 
@@ -275,7 +300,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	})
 	proxy := cluster.Proxy(t)
 	proxy.CutAfterWrite(1)
-	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--watch-namespace", namespace)
+	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--webhooks=", "--watch-namespace", namespace)
 	<-proxy.Cut()
 	first.Kill()
 	proxy.Mend()
@@ -286,7 +311,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	if c, err := crons.Get(t.Context(), "work"); err != nil || len(c.Status.Active) != 0 {
 		t.Fatalf("the run is recorded already: %+v, %v", c.Status, err)
 	}
-	yaretest.Run(t, proxy.Kubeconfig(), binary, "--watch-namespace", namespace)
+	yaretest.Run(t, proxy.Kubeconfig(), binary, "--webhooks=", "--watch-namespace", namespace)
 	yaretest.WaitFor(t, crons, "work", func(c *CronJob) error {
 		if len(c.Status.Active) != 1 || c.Status.Active[0].UID != made[0].UID ||
 			c.Status.LastScheduleTime.UTC().Format(time.RFC3339) != made[0].Annotations[scheduledAt] {

@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Object is an object of any kind. An object of a list has no Spec, Status and Subjects, unless the stream has the
+// Object is an object of any kind. An object of a list has no Spec, Status, Subjects and Webhooks, unless the stream has the
 // representation [wire.Full].
 type Object struct {
 	Resource wire.Resource `json:"-"`
@@ -30,6 +30,8 @@ type Object struct {
 	} `json:"status"`
 	// Subjects are those of a binding.
 	Subjects []Subject `json:"subjects"`
+	// Webhooks are the entries of a webhook configuration.
+	Webhooks []Webhook `json:"webhooks"`
 }
 
 // Metadata is a part of the metadata of an object.
@@ -59,6 +61,20 @@ type Spec struct {
 			} `json:"containers"`
 		} `json:"spec"`
 	} `json:"template"`
+}
+
+// Webhook is a part of an entry of a webhook configuration.
+type Webhook struct {
+	Name         string `json:"name"`
+	ClientConfig struct {
+		// Service is zero for a webhook that is called by a URL.
+		Service struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"service"`
+		CABundle []byte `json:"caBundle"`
+	} `json:"clientConfig"`
+	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
 }
 
 // Subject is somebody whom a binding grants a role.

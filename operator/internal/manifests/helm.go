@@ -11,9 +11,10 @@ import (
 // The objects of a chart have placeholders for what the templates of Helm decide. YAML writes a
 // placeholder between quotes, because it begins with a brace.
 const (
-	// HelmRelease and HelmNamespace are the name and the namespace of the objects of a chart.
-	HelmRelease   = "{helm release}"
-	HelmNamespace = "{helm namespace}"
+	// HelmRelease and HelmNamespace are the name and the namespace of the objects of a chart. They have no space, because
+	// rules of RBAC with these names are sorted by texts of their words.
+	HelmRelease   = "{helm-release}"
+	HelmNamespace = "{helm-namespace}"
 	helmService   = "{helm service}"
 )
 
@@ -120,12 +121,23 @@ func (c *chart) addContainerValues(container Object) {
 	given := ""
 	if args, ok := container["args"].([]any); ok {
 		for _, arg := range args {
-			given += " " + strconv.Quote(fmt.Sprint(arg))
+			given += " " + textExpression(fmt.Sprint(arg))
 		}
 	}
 	c.addValue(container, "args", "toJson (concat (list"+given+") (.Values.args | default list))")
 	c.addValue(container, "image", `toJson (required "the value image is missing" .Values.image)`)
 	c.addValue(container, "resources", "toJson .Values.resources")
+}
+
+// textExpression returns the expression of a template for a text. For example, the expression of --a={helm-release}-b
+// is (print "--a=" .Release.Name "-b").
+func textExpression(text string) string {
+	for _, pair := range [][2]string{{HelmRelease, ".Release.Name"}, {HelmNamespace, ".Release.Namespace"}} {
+		if before, after, ok := strings.Cut(text, pair[0]); ok {
+			return "(print " + textExpression(before) + " " + pair[1] + " " + textExpression(after) + ")"
+		}
+	}
+	return strconv.Quote(text)
 }
 
 // addValue makes a member of an object a value of the chart, with the member as its default unless

@@ -63,6 +63,14 @@ func (i *Installation) CheckOwner(o *live.Object) error {
 	return fmt.Errorf("%s belongs to the installation %s in the namespace %s: remove that installation first, or give this one another --name-prefix or --namespace", o, name, namespace)
 }
 
+// WebhookSecretName returns the name of the Secret with the CAs of the webhooks of an installation of this name.
+func WebhookSecretName(name string) string { return name + "-webhooks" }
+
+// Labels returns the labels of an object outside of the namespace of the installation.
+func (i Installation) Labels() map[string]string {
+	return map[string]string{LabelName: i.Program, LabelManagedBy: i.ManagedBy, LabelInstance: i.Name, LabelNamespace: i.Namespace}
+}
+
 // Label adds the labels of the installation to objects. It changes no label that an object has.
 func (i Installation) Label(objects []Object) {
 	for _, object := range objects {
@@ -94,7 +102,8 @@ func (i Installation) SetRevision(objects []Object) (prune string, err error) {
 	}
 	digest := sha256.Sum256(text)
 	revision := hex.EncodeToString(digest[:5])
-	kinds := []string{"networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
+	// The configurations come first, so that nobody calls a program that is deleted after them.
+	kinds := []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
 	for _, object := range objects {
 		if _, ok := at(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue

@@ -44,6 +44,9 @@ type Options struct {
 	Definitions  []*crd.CustomResourceDefinition
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
 	Roles []any
+	// AddWebhooks adds the webhooks of the program to the objects, which have a Service: see [Webhooks.AddTo]. It is nil
+	// without webhooks, so that the linker leaves its code out.
+	AddWebhooks func(objects []Object) ([]Object, error)
 }
 
 // Choices are the options that the user chooses.
@@ -107,7 +110,7 @@ func Objects(o *Options) ([]Object, error) {
 		r.add(bindingText)
 		bindTo(bound, r.last())
 	}
-	if o.Port > 0 {
+	if o.Port > 0 || o.AddWebhooks != nil {
 		r.add(serviceText)
 	}
 	if o.IsSecure {
@@ -141,7 +144,11 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		podSpec(r.last())["imagePullSecrets"] = secrets
 	}
-	return r.objects, errors.Join(r.errs...)
+	objects := r.objects
+	if err := errors.Join(r.errs...); err != nil || o.AddWebhooks == nil {
+		return objects, err
+	}
+	return o.AddWebhooks(objects)
 }
 
 // bindTo completes the binding of a role. Both have the same name and namespace.

@@ -136,6 +136,16 @@ func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 	}
 }
 
+// removeAll removes objects: see [cluster.remove].
+func (c *cluster) removeAll(ctx context.Context, objects []*live.Object) error {
+	for _, o := range objects {
+		if err := c.remove(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // delete asks the server to delete exactly this object.
 func (c *cluster) delete(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
 	return c.write(ctx, &wire.Request{Verb: wire.VerbDelete, Preconditions: wire.Preconditions{UID: o.Metadata.UID}}, o, metav1.DeleteOptions{

@@ -4,12 +4,15 @@
 // First it looks at everything that could stop it: objects of the program's kinds, finalizers of the program on any
 // object, and what belongs to another installation. Then the user confirms. The order of the removal is:
 //
-//  1. The objects of the program's kinds, if the user wants them deleted. The program still runs, and
+//  1. The webhook configurations. So no write is refused if the program does not run.
+//  2. The objects of the program's kinds, if the user wants them deleted. The program still runs, and
 //     cleans up after them.
-//  2. The Deployment with its Pods.
-//  3. The finalizers of the program on objects that stay, if the user wants that.
-//  4. All other objects with the labels of the installation, of whatever kind, and its Lease.
-//  5. The CustomResourceDefinitions, unless somebody else needs them.
+//  3. The webhook configurations again, which the leader of a program that runs has made again. Before, the program
+//     loses its permissions outside of its namespace.
+//  4. The Deployment with its Pods.
+//  5. The finalizers of the program on objects that stay, if the user wants that.
+//  6. All other objects with the labels of the installation, of whatever kind, and its Lease.
+//  7. The CustomResourceDefinitions, unless somebody else needs them.
 //
 // A Namespace is never deleted. The user gets the command that deletes it. Each step that fails ends the
 // command. The next call goes on from there.
@@ -40,6 +43,8 @@ type Options struct {
 	Kinds, Reconciled []wire.Resource
 	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
+	// HasWebhooks is true for a program with webhooks. An earlier release may have had some in any case.
+	HasWebhooks bool
 	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
 	// name it.
 	LeaseNamespace, LeaseName string
@@ -72,15 +77,24 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		return fmt.Errorf("%w: %w", errStopped, err)
 	}
 	steps := []func() error{
+		func() error { return removeConfigurations(ctx, c, o) },
 		func() error { return removeObjects(ctx, c, o, objects) },
+		func() error { return retireConfigurations(ctx, c, o, d) },
 		func() error {
 			if d.Metadata.UID == "" {
 				return nil
 			}
 			return c.remove(ctx, d)
 		},
+		func() error { // a request of the leader may have been under way
+			if o.DryRun {
+				return nil
+			}
+			return removeConfigurations(ctx, c, o)
+		},
 		func() error { return removeFinalizers(ctx, c, o) },
 		func() error { return removeLabelled(ctx, c, o, d) },
+		func() error { return removeWebhookSecret(ctx, c, o) },
 		func() error { return removeLease(ctx, c, o, d) },
 		func() error { return removeDefinitions(ctx, c, o) },
 		func() error {
@@ -124,6 +138,9 @@ func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objec
 	if err == nil {
 		err = checkBindings(ctx, c, &o.Installation)
 	}
+	if err == nil {
+		_, err = findConfigurations(ctx, c, o)
+	}
 	return d, objects, err
 }
 
@@ -135,6 +152,19 @@ func (o *Options) isDeleted(x *live.Object) bool {
 // mustCleanUp reports whether the program must clean up after an object that is deleted.
 func (o *Options) mustCleanUp(x *live.Object) bool {
 	return !o.AbandonCleanup && x.HasFinalizer(o.Finalizers)
+}
+
+// ownsConfiguration reports whether a webhook configuration is one of the installation. It has the labels of the
+// installation. Or it has the name and no such labels, and calls the Service: somebody may have removed the labels.
+func (o *Options) ownsConfiguration(configuration *live.Object) bool {
+	m := &configuration.Metadata
+	if namespace := m.Labels[manifests.LabelNamespace]; namespace != "" {
+		return namespace == o.Namespace && m.Labels[manifests.LabelInstance] == o.Name
+	}
+	return m.Name == manifests.ClusterName(o.Name, o.Namespace) && slices.ContainsFunc(configuration.Webhooks, func(w live.Webhook) bool {
+		s := w.ClientConfig.Service
+		return s.Namespace == o.Namespace && s.Name == o.Name
+	})
 }
 
 // checkBindings returns an error if a binding with the labels of the installation serves another one: it names a

@@ -144,6 +144,41 @@ func (p permissions) removeFormer(ctx context.Context, k kubectl, before permiss
 	return nil
 }
 
+// webhookConfigurations returns the kind and the name of each webhook configuration that p names.
+func (p permissions) webhookConfigurations() (all [][2]string) {
+	for _, r := range p.roles {
+		rules, _, _ := unstructured.NestedSlice(r.Object, "rules")
+		for _, each := range rules {
+			rule, _ := each.(object)
+			for _, resource := range texts(rule, "resources") {
+				if resource != "validatingwebhookconfigurations" && resource != "mutatingwebhookconfigurations" {
+					continue
+				}
+				for _, name := range texts(rule, "resourceNames") {
+					if entry := [2]string{resource, name}; !slices.Contains(all, entry) {
+						all = append(all, entry)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// removeFormerWebhooks deletes the webhook configurations that before names and p does not. A program without webhooks
+// does not look for the configurations of the program that ran before, and the API server would go on calling.
+func (p permissions) removeFormerWebhooks(ctx context.Context, k kubectl, before permissions) error {
+	kept := p.webhookConfigurations()
+	for _, each := range before.webhookConfigurations() {
+		if !slices.Contains(kept, each) {
+			if _, err := k.run(ctx, "", "delete", each[0], each[1], "--ignore-not-found"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // waitUntilGranted waits until the API server has observed the roles. It does not wait for long: the
 // operator tries again.
 func (p permissions) waitUntilGranted(ctx context.Context, k kubectl) error {

@@ -24,9 +24,10 @@ type builder struct {
 	buildCount int
 	// binary is the newest binary that was built. It is empty before the first build.
 	binary string
-	// crds and permissions are what the newest binary prints.
+	// crds, permissions and policies are what the newest binary prints.
 	crds        crds
 	permissions permissions
+	policies    policies
 }
 
 // build builds the operator, and reads the CRDs and permissions that it prints.
@@ -42,13 +43,13 @@ func (b *builder) build(ctx context.Context) error {
 		})
 		defer stop()
 	}
-	binary := filepath.Join(b.folder, fmt.Sprintf("operator-%d", b.buildCount))
+	binary := filepath.Join(b.folder, fmt.Sprintf("build-%d", b.buildCount), b.target.programName())
 	b.buildCount++
 	if err := b.target.build(ctx, binary); err != nil {
 		return err
 	}
 	if b.binary != "" && isSame(b.binary, binary) {
-		_ = os.Remove(binary) // an error does not matter: the folder is removed at the end
+		removeBuild(binary)
 		return errUnchanged
 	}
 	definitions, err := printedCRDs(ctx, binary, b.target.shown)
@@ -64,13 +65,28 @@ func (b *builder) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.binary, b.crds, b.permissions = binary, definitions, granted
+	var added policies
+	if !granted.isUnknown { // operator.Main brings permissions and manifests
+		if added, err = printedPolicies(ctx, binary, b.target.shown, b.args); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			b.console.Printf("the admission policies of the program are not applied: %v", err)
+			added = b.policies
+		}
+	}
+	b.binary, b.crds, b.permissions, b.policies = binary, definitions, granted, added
 	b.console.Printf("built %s (%s)", b.target.shown, console.Duration(time.Since(started)))
 	return nil
 }
 
 // errUnchanged means that a build gave the same program as before.
 var errUnchanged = errors.New("the same program")
+
+// removeBuild removes a binary with its folder.
+func removeBuild(binary string) {
+	_ = os.RemoveAll(filepath.Dir(binary)) // an error does not matter: everything is removed at the end
+}
 
 func isSame(a, b string) bool {
 	x, err1 := os.ReadFile(a)

@@ -10,6 +10,11 @@
 //   - The operator runs as a ServiceAccount with the permissions that it prints, and no others, as in a
 //     cluster. The kubeconfig for other terminals has the rights of the administrator. The operator itself
 //     refuses a request that it does not declare, with the line to add.
+//   - The API server calls webhooks by an address that yare dev itself serves, and that stays the same for the
+//     session. While the operator is restarted, kubectl waits for the answer of the next one: see front. The
+//     address is there for each operator, because it costs nothing, and the first webhook may come with a save.
+//   - The admission policies among the operator's manifests are applied after its CRDs. A mistake that the type
+//     check of the API server finds in a policy changes nothing, as a CRD that the server refuses.
 //   - An operator that ends by itself with an error is started again, later each time (1 s
 //     up to 30 s), as its Deployment would do. A save starts it at once. An operator that ends
 //     with status 0 has nothing more to do, and is started again by the next save.

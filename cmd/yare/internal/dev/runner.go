@@ -22,11 +22,13 @@ type runner struct {
 	args       []string // of the operator
 	kubeconfig string
 	verbose    bool // show the operator's log in full
-	view       *logView
-	binary     string
-	current    *process.Process
-	since      time.Time
-	pause      time.Duration // before the next start, if it ends by itself
+	// front forwards the calls of webhooks. It may be nil.
+	front   *front
+	view    *logView
+	binary  string
+	current *process.Process
+	since   time.Time
+	pause   time.Duration // before the next start, if it ends by itself
 }
 
 // start starts the binary, and stops the operator that ran before.
@@ -35,7 +37,10 @@ func (r *runner) start(binary string) error {
 	// The output of the operator is the terminal itself, so that it writes as it would without yare. Its log
 	// is shown in short.
 	view := newLogView(os.Stderr, r.verbose)
-	p, err := process.Operator{Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Stdout: os.Stdout, Stderr: view}.Start()
+	r.front.resume()
+	p, err := process.Operator{
+		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: r.front.environment(), Stdout: os.Stdout, Stderr: view,
+	}.Start()
 	if err != nil {
 		return err
 	}
@@ -46,6 +51,7 @@ func (r *runner) start(binary string) error {
 // stop asks the operator to end, and waits for it.
 func (r *runner) stop() {
 	if r.current != nil {
+		r.front.pause()
 		r.current.Stop(syscall.SIGTERM, false, stopGrace)
 		r.view.flush()
 		r.current = nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/policy"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	// readyDuration is how long the samples must stay ready, and the operator alive: an operator that
 	// crashes at its start does not work.
 	readyDuration = 2 * time.Second
+	// untilSave stands for a time that nobody knows.
+	untilSave = 365 * 24 * time.Hour
 )
 
 // session is one run of the loop. After begin, one goroutine uses it.
@@ -36,9 +39,17 @@ type session struct {
 	plane   *plane.Plane
 	kubectl kubectl
 	runner  runner
+	// front is nil if it cannot be started.
+	front *front
 
 	// applied is the text of the CRDs that the server has, and sample the text of the sample.
 	applied, sample string
+	// policies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
+	// again, because a definition has changed.
+	policies           policies
+	arePoliciesChecked bool
+	// served are the permissions of the operator that was started last. They name the configurations of its webhooks.
+	served permissions
 	// restart receives a value when an operator that ended is to be started again.
 	restart <-chan time.Time
 	// waiting is why the samples are not ready. ready is since when they are ready, without a break.
@@ -50,12 +61,18 @@ type session struct {
 func newSession(o Options, p target, folder string) *session {
 	s := &session{Options: o, files: newFiles(p), account: account{path: filepath.Join(folder, "kubeconfig")}}
 	s.builder = builder{target: p, files: s.files, args: o.Args, folder: folder, console: o.Console}
+	var err error
+	if s.front, err = newFront(folder); err != nil {
+		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
+	}
+	s.runner.front = s.front
 	return s
 }
 
-// close ends the operator and the control plane.
+// close ends the operator, the front and the control plane.
 func (s *session) close() {
 	s.runner.stop()
+	s.front.close()
 	if s.plane != nil {
 		s.plane.Close()
 	}
@@ -262,22 +279,47 @@ func (s *session) grant(ctx context.Context) error {
 	return err
 }
 
-// deploy applies the CRDs of the newest build, grants its permissions, starts the build, and applies the
+// deploy applies the CRDs and the admission policies of the newest build, grants its permissions, starts the build, and applies the
 // sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.builder.crds.text != s.applied && len(s.builder.crds.items) > 0 { // other projects may define its kinds
 		if err := s.builder.crds.apply(ctx, s.kubectl); err != nil {
 			return s.reportUnlessFinal(ctx, err)
 		}
-		s.applied = s.builder.crds.text
+		s.applied, s.arePoliciesChecked = s.builder.crds.text, false
 		s.Console.Printf("applied %s", strings.Join(s.builder.crds.names(), ", "))
+	}
+	if err := s.applyPolicies(ctx); err != nil {
+		return s.reportUnlessFinal(ctx, err)
 	}
 	if err := s.grant(ctx); err != nil {
 		return s.reportUnlessFinal(ctx, err)
 	}
 	s.restart, s.runner.pause = nil, 0
 	s.run()
+	// The operator of before has ended, so nobody makes its configurations again.
+	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.served); err != nil {
+		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
+	}
+	s.served = s.builder.permissions
 	return s.applySample(ctx)
+}
+
+// applyPolicies applies the admission policies of the newest build, after the definitions that they are about.
+func (s *session) applyPolicies(ctx context.Context) error {
+	wanted := s.builder.policies
+	if wanted.text == s.policies.text && (wanted.text == "" || s.arePoliciesChecked) {
+		return nil
+	}
+	note := func(text string) { s.Console.Printf("%s", text) }
+	if err := wanted.apply(ctx, s.plane.Kubeconfig(), s.policies, note); err != nil {
+		return err
+	}
+	s.policies, s.arePoliciesChecked = wanted, true
+	if len(wanted.items) > 0 {
+		s.Console.Printf("applied %s", strings.Join(policy.Names(wanted.items), ", "))
+	}
+	return nil
 }
 
 // reportUnlessFinal prints an error that the next save may repair. With UntilReady nobody saves, so
@@ -303,7 +345,7 @@ func (s *session) run() {
 	}
 	s.Console.Printf("running %s (process %d)", s.Dir, s.runner.current.Pid())
 	if old != "" && old != s.builder.binary {
-		_ = os.Remove(old) // an error does not matter: the folder is removed at the end
+		removeBuild(old)
 	}
 }
 
@@ -315,10 +357,14 @@ func (s *session) operatorEnded() {
 		s.waiting = fmt.Sprintf("the operator ended by itself (%s)", status(how))
 	}
 	if how == nil {
-		s.Console.Printf("the operator ended by itself with status 0; the next save starts it again")
+		text := "the operator ended by itself with status 0; the next save starts it again"
+		s.front.recordAbsence(untilSave, text)
+		s.Console.Printf("%s", text)
 		return
 	}
-	s.Console.Printf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	s.front.recordAbsence(pause, text)
+	s.Console.Printf("%s", text)
 	s.restart = time.After(pause)
 }
 

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -21,6 +23,15 @@ type target struct {
 	// shown is the folder as the user wrote it. dir is its absolute path.
 	shown, dir string
 	goCmd      string
+}
+
+// programName returns the name of the file that the program is built as. A program names its objects by it, such as its
+// Lease and its field manager, so each build has the same name, which is the name of the folder where that is possible.
+func (p target) programName() string {
+	if name := filepath.Base(p.dir); len(validation.IsDNS1035Label(name)) == 0 {
+		return name
+	}
+	return "operator"
 }
 
 // inspect checks that dir holds a Go main package.

@@ -80,22 +80,6 @@ func NewHandler(webhooks []*Webhook, options Options) (*Handler, error) {
 	return h, nil
 }
 
-// Check returns an error if a webhook cannot be used, or if two webhooks of one role are for one kind. It returns all
-// errors together.
-func Check(webhooks []*Webhook) error {
-	var problems []error
-	for i, each := range webhooks {
-		err := each.Err()
-		for _, other := range webhooks[:i] {
-			if err == nil && other.err == nil && other.Name() == each.Name() {
-				err = errors.New(each.String() + " is there twice: make one function of the two")
-			}
-		}
-		problems = append(problems, err)
-	}
-	return errors.Join(problems...)
-}
-
 // Wait waits until no call is in flight and each function has returned, also those that were too slow. It returns an
 // error if ctx ends before. The caller stops the server first.
 func (h *Handler) Wait(ctx context.Context) error { return h.capacity.wait(ctx) }

@@ -107,18 +107,10 @@ type observation struct {
 
 // watch sends what the watch of the Secret shows, until ctx ends.
 func (c *secretClient) watch(ctx context.Context, observed chan<- observation) {
-	exists := false
-	for change, err := range follow.Stream(ctx, c.client, c.stream) {
+	for state, err := range follow.Object(ctx, c.client, c.stream) {
 		o := observation{new(secret), err}
-		switch {
-		case err != nil:
-		case change.Type == follow.ChangeAdded, change.Type == follow.ChangeModified:
-			o.live, o.err = c.decode(change.Object)
-			exists = true
-		case change.Type == follow.ChangeDeleted, change.Type == follow.ChangeListed && !exists:
-			exists = false
-		default:
-			continue
+		if state.Object != nil {
+			o.live, o.err = c.decode(state.Object)
 		}
 		select {
 		case observed <- o:

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/yare-go/yare/yaretest"
 )
 
 // Replicas that start at once without data have one CA in the end, and all answer under it.
@@ -196,7 +194,7 @@ func TestDamagedSecret(t *testing.T) {
 			before := w.read()
 			damage(w)
 			w.mustCall(before.Data.Authorities)
-			yaretest.Eventually(t, func() error {
+			eventually(t, func() error {
 				if !w.read().Data.isEqual(before.Data) {
 					return errors.New("the Secret is not what it was")
 				}
@@ -212,7 +210,7 @@ func TestDamagedSecret(t *testing.T) {
 			for _, r := range w.all() {
 				w.mustCall(r.store.BundleFor(before.Data.Authorities))
 			}
-			yaretest.Eventually(t, func() error {
+			eventually(t, func() error {
 				s, err := decodeState(w.names, w.read().Data)
 				if len(s.Authorities) != 2 && what != "without the key" && what != "a foreign key" || len(s.Authorities) > 2 {
 					return errors.New("the Secret does not have the old CA and the new one")
@@ -292,7 +290,7 @@ func TestRevoke(t *testing.T) {
 	}
 	w.replace(before) // from a backup
 	w.replace(data{Revoked: []byte{}})
-	yaretest.Eventually(t, func() error {
+	eventually(t, func() error {
 		if !w.read().Data.isEqual(after) {
 			return errors.New("the Secret is not what it was")
 		}
@@ -335,7 +333,7 @@ func TestBundleFor(t *testing.T) {
 		}
 	}
 	// The unknown CA is in the Secret soon.
-	yaretest.Eventually(t, func() error {
+	eventually(t, func() error {
 		if all := decodeCertificates(w.read().Data.Authorities); len(all) != 2 {
 			return errors.New("the Secret lacks the CA of the bundle")
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/yaretest"
 )
 
 // world has an API server, replicas of an operator, and API servers that call the replicas.
@@ -121,7 +120,7 @@ func (w *world) moveTime(d time.Duration) {
 // waitUntilSettled waits until nothing is due at any replica, and all have the same bundle as the Secret.
 func (w *world) waitUntilSettled() {
 	w.t.Helper()
-	yaretest.Eventually(w.t, func() error {
+	eventually(w.t, func() error {
 		live := w.read()
 		for i, r := range w.all() {
 			if err := r.store.Ready(); err != nil {
@@ -351,3 +350,17 @@ type counter struct{ n atomic.Int64 }
 
 func (c *counter) add()         { c.n.Add(1) }
 func (c *counter) value() int64 { return c.n.Load() }
+
+// eventually waits until try returns nil. Package yaretest has such a function, and imports this package.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -26,8 +26,11 @@ func newConnections() *connections {
 }
 
 // recordState records a new state of a connection. It is the ConnState of an [http.Server].
-func (c *connections) recordState(secure net.Conn, state http.ConnState) {
-	own, ok := secure.(*tls.Conn).NetConn().(*conn)
+func (c *connections) recordState(accepted net.Conn, state http.ConnState) {
+	if secure, ok := accepted.(*tls.Conn); ok {
+		accepted = secure.NetConn()
+	}
+	own, ok := accepted.(*conn)
 	if !ok {
 		return
 	}

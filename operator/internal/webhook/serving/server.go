@@ -15,7 +15,8 @@ import (
 
 // Options are the settings of a [Server].
 type Options struct {
-	// GetCertificate returns the certificate of a new connection. An error ends the handshake.
+	// GetCertificate returns the certificate of a new connection. An error ends the handshake. Without GetCertificate the
+	// server speaks HTTP without TLS, behind a proxy on the same machine.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// DrainTime is how long the server goes on accepting connections after [Server.Drain]. Zero outside of a Pod, where
 	// no load balancer knows the server.
@@ -60,11 +61,14 @@ func Serve(listener net.Listener, handler http.Handler, options Options) *Server
 		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
 		ErrorLog:       slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
 	}
-	secure := tls.NewListener(connListener{listener}, &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: options.GetCertificate, NextProtos: []string{"http/1.1"},
-	})
+	var connections net.Listener = connListener{listener}
+	if options.GetCertificate != nil {
+		connections = tls.NewListener(connections, &tls.Config{
+			MinVersion: tls.VersionTLS12, GetCertificate: options.GetCertificate, NextProtos: []string{"http/1.1"},
+		})
+	}
 	s.serving.Go(func() {
-		if err := s.http.Serve(secure); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+		if err := s.http.Serve(connections); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			options.Fail(fmt.Errorf("serve webhooks on %s: %w", listener.Addr(), err))
 		}
 	})
@@ -74,7 +78,7 @@ func Serve(listener net.Listener, handler http.Handler, options Options) *Server
 // closeConnections returns a handler whose answers close their connections while the server drains.
 func (s *Server) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(drainWriter{w, &s.isDraining}, r)
+		next.ServeHTTP(&drainWriter{ResponseWriter: w, isDraining: &s.isDraining}, r)
 	})
 }
 
@@ -82,21 +86,29 @@ func (s *Server) closeConnections(next http.Handler) http.Handler {
 type drainWriter struct {
 	http.ResponseWriter
 	isDraining *atomic.Bool
+	// hasBegun is true when the header has been written.
+	hasBegun bool
 }
 
 // WriteHeader begins the answer.
-func (w drainWriter) WriteHeader(code int) {
+func (w *drainWriter) WriteHeader(code int) {
+	w.hasBegun = true
 	if w.isDraining.Load() {
 		w.Header().Set("Connection", "close")
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// Write writes a part of the answer. Handlers of webhooks call WriteHeader before.
-func (w drainWriter) Write(part []byte) (int, error) { return w.ResponseWriter.Write(part) }
+// Write writes a part of the answer.
+func (w *drainWriter) Write(part []byte) (int, error) {
+	if !w.hasBegun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(part)
+}
 
 // Unwrap returns the writer, for http.ResponseController.
-func (w drainWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *drainWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Drain begins the end of the server. Its answers close their connections from now on. Drain returns at once, and does
 // nothing if the server drains already.

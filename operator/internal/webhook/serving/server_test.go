@@ -203,3 +203,42 @@ func TestRequestThatArrivesAtTheEnd(t *testing.T) {
 		t.Errorf("read %q of a connection without a request", got[:n])
 	}
 }
+
+// Regression: an answer without an explicit status, as admission.Handler writes it, kept its connection open while the
+// server drained. So the API server went on using a replica that ended.
+func TestAnswersOfADrainingServerCloseTheirConnections(t *testing.T) {
+	t.Parallel()
+	certificate, pool := newCertificate(t)
+	for _, isSecure := range []bool{true, false} {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := Options{DrainTime: time.Minute, Log: slog.New(slog.DiscardHandler), Fail: func(err error) { t.Error(err) }}
+		scheme := "http"
+		if isSecure {
+			scheme = "https"
+			options.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil }
+		}
+		s := Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }), options)
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		for _, isDraining := range []bool{false, true} {
+			if isDraining {
+				s.Drain()
+			}
+			response, err := client.Get(scheme + "://" + listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			if response.Close != isDraining {
+				t.Errorf("%s: the answer closes its connection: %t, want %t", scheme, response.Close, isDraining)
+			}
+		}
+		client.CloseIdleConnections()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // the time for draining is not waited for
+		s.Close(ctx)
+	}
+}

@@ -1,0 +1,292 @@
+package dev
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// The environment variables by which an operator with webhooks learns of the front. Package operator reads them.
+const (
+	frontURLVariable    = "YARE_WEBHOOKS_URL"
+	frontCAVariable     = "YARE_WEBHOOKS_CA"
+	frontSocketVariable = "YARE_WEBHOOKS_SOCKET"
+)
+
+const (
+	// maxSocketPath is the longest path of a Unix socket, in bytes. The kernel of macOS allows 103, and that of Linux 107.
+	maxSocketPath = 100
+	// pauseTimeout is how long pause waits for calls. The operator answers what is left at its end.
+	pauseTimeout = 2 * time.Second
+	// maxCallWait is how long a call waits for an operator that ended by itself. It is less than the timeout of a webhook,
+	// which is 10 s.
+	maxCallWait = 8 * time.Second
+	// frontLifetime is how long the certificates are valid.
+	frontLifetime = tokenDuration
+)
+
+// A front takes the calls of the API server to the webhooks of the operator, and forwards them to the process of the
+// operator, by a Unix socket. The address stays the same for the whole session. While no operator listens on the socket,
+// the front answers 503 with Retry-After: the API server repeats the call, and the user's kubectl waits.
+//
+// For example, kubectl applies an object at second 3, while the operator is restarted. The API server calls at second 3
+// and gets the answer 503. The new operator listens at second 3.4. The API server calls again at second 4, and kubectl
+// prints the answer of the operator. The API server gives up after the timeout of the webhook, which is 10 s.
+//
+// A session has a front whether or not the operator has webhooks: the front costs no process and no measurable time, and
+// the first webhook of an operator may come with the next save.
+type front struct {
+	url string
+	// caFile is the path of a file with the CA in PEM. socket is the path of the socket.
+	caFile, socket string
+	server         *http.Server
+	serving        sync.WaitGroup
+
+	mu sync.Mutex
+	// isPaused is true while the front forwards nothing.
+	isPaused bool
+	// absence is why no operator runs, until absenceEnd at least. It is empty if the operator runs, or is being started.
+	absence    string
+	absenceEnd time.Time
+	// callCount is the number of calls that are being forwarded. changed is closed and made anew when it becomes 0.
+	callCount int
+	changed   chan struct{}
+}
+
+// newFront starts a front whose files lie in folder.
+func newFront(folder string) (*front, error) {
+	f := &front{caFile: filepath.Join(folder, "webhooks-ca.pem"), socket: filepath.Join(folder, "webhooks"), changed: make(chan struct{})}
+	if len(f.socket) > maxSocketPath {
+		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", f.socket, maxSocketPath)
+	}
+	ca, serving, err := loopbackCertificates(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(f.caFile, ca, 0o600); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	f.url = "https://" + listener.Addr().String()
+	transport := &http.Transport{
+		// A connection serves one call. So no call meets a connection that the operator is closing.
+		DisableKeepAlives:  true,
+		DisableCompression: true,
+		DialContext:        f.dial,
+	}
+	silent := log.New(io.Discard, "", 0)
+	f.server = &http.Server{
+		Handler: f.gate(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host
+			},
+			Transport:    transport,
+			ErrorHandler: f.reportFailure,
+			ErrorLog:     silent,
+		}),
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}},
+		ReadHeaderTimeout: 10 * time.Second,
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
+		ErrorLog:          silent,
+	}
+	f.serving.Go(func() { _ = f.server.ServeTLS(listener, "", "") })
+	return f, nil
+}
+
+// close ends the front. f may be nil.
+func (f *front) close() {
+	if f != nil {
+		_ = f.server.Close()
+		f.serving.Wait()
+	}
+}
+
+// environment returns the variables for the operator. f may be nil.
+func (f *front) environment() []string {
+	if f == nil {
+		return nil
+	}
+	return []string{frontURLVariable + "=" + f.url, frontCAVariable + "=" + f.caFile, frontSocketVariable + "=" + f.socket}
+}
+
+// errNotListening is the error of a call that nobody has taken.
+var errNotListening = errors.New("the operator is not running: yare dev starts it again")
+
+// dial connects to the operator.
+func (f *front) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "unix", f.socket)
+	if err != nil {
+		return nil, errNotListening
+	}
+	return c, nil
+}
+
+// gate returns a handler that forwards calls by next, unless the front is paused.
+func (f *front) gate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !f.beginCall() {
+			f.reportFailure(w, r, errNotListening)
+			return
+		}
+		defer f.endCall()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// beginCall counts a call. It returns false, and counts nothing, if the front is paused.
+func (f *front) beginCall() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.isPaused {
+		return false
+	}
+	f.callCount++
+	return true
+}
+
+// endCall ends a call that beginCall has counted.
+func (f *front) endCall() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.callCount--; f.callCount == 0 {
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
+}
+
+// pause stops the forwarding, because the operator is about to end, and waits a moment for the calls that are being
+// answered. A call that the operator never took is so not lost with the operator's socket. f may be nil.
+func (f *front) pause() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	f.isPaused = true
+	count, changed := f.callCount, f.changed
+	f.mu.Unlock()
+	if count > 0 {
+		select {
+		case <-changed:
+		case <-time.After(pauseTimeout):
+		}
+	}
+}
+
+// resume forwards calls again, to an operator that is about to start. It removes the socket that a killed operator left.
+// f may be nil.
+func (f *front) resume() {
+	if f == nil {
+		return
+	}
+	_ = os.Remove(f.socket) // the operator reports a socket that cannot be made
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.isPaused, f.absence = false, ""
+}
+
+// recordAbsence records that the operator has ended by itself, and is started again after d at the earliest. A call that
+// would wait for too long gets reason as its answer. f may be nil.
+func (f *front) recordAbsence(d time.Duration, reason string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.absence, f.absenceEnd = reason, time.Now().Add(d)
+}
+
+// longAbsence returns why a call need not wait for the operator, or an empty text.
+func (f *front) longAbsence() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Until(f.absenceEnd) < maxCallWait {
+		return ""
+	}
+	return f.absence
+}
+
+// reportFailure answers a call that the operator has not answered. The API server repeats a call only if the operator has
+// not taken the call.
+func (f *front) reportFailure(w http.ResponseWriter, _ *http.Request, err error) {
+	if !errors.Is(err, errNotListening) {
+		http.Error(w, "the operator ended before it answered: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Connection", "close")
+	if reason := f.longAbsence(); reason != "" {
+		http.Error(w, reason, http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
+}
+
+// loopbackCertificates returns a new CA in PEM that can only sign certificates for 127.0.0.1, and a serving certificate
+// for that address.
+func loopbackCertificates(now time.Time) (ca []byte, serving tls.Certificate, err error) {
+	address := net.IPv4(127, 0, 0, 1).To4()
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	authority := &x509.Certificate{ // the serial numbers are random
+		Subject:               pkix.Name{CommonName: "yare dev"},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(frontLifetime),
+		KeyUsage:              x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		MaxPathLenZero:        true,
+		// The name constraints (RFC 5280, section 4.2.1.10). An empty text stands for all names.
+		PermittedDNSDomainsCritical: true,
+		PermittedIPRanges:           []*net.IPNet{{IP: address, Mask: net.CIDRMask(32, 32)}},
+		ExcludedIPRanges:            []*net.IPNet{{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}},
+		ExcludedDNSDomains:          []string{""},
+		ExcludedEmailAddresses:      []string{""},
+		ExcludedURIDomains:          []string{""},
+	}
+	leaf := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "yare dev webhooks"},
+		NotBefore:   authority.NotBefore,
+		NotAfter:    authority.NotAfter,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{address},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, authority, authority, caKey.Public(), caKey)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	if authority, err = x509.ParseCertificate(signed); err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	content, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), caKey)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}, nil
+}

@@ -1,0 +1,312 @@
+package dev
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// startFront starts a front, and returns it with a client that trusts its CA alone.
+func startFront(t *testing.T) (*front, *http.Client) {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "front") // the path of t.TempDir can be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	f, err := newFront(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.close)
+	ca, err := os.ReadFile(f.caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		t.Fatal("the file of the CA holds no certificate")
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return f, &http.Client{Transport: transport}
+}
+
+// call calls the front as an API server would, and returns the answer with its body.
+func callFront(t *testing.T, f *front, client *http.Client) (*http.Response, string) {
+	t.Helper()
+	answer, err := client.Post(f.url+"/validate/x?timeout=10s", "application/json", strings.NewReader(`{"request":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+// serveSocket serves a handler on the socket of f until stop is called.
+func serveSocket(t *testing.T, f *front, handler http.HandlerFunc) (stop func()) {
+	t.Helper()
+	listener, err := net.Listen("unix", f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener)
+	}()
+	stop = func() {
+		_ = server.Close()
+		<-served
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// checkUnavailable checks that the API server will repeat the call.
+func checkUnavailable(t *testing.T, f *front, client *http.Client) {
+	t.Helper()
+	answer, body := callFront(t, f, client)
+	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" || !answer.Close {
+		t.Errorf("the answer is %d with %v, want 503 with Retry-After: 1 and Connection: close", answer.StatusCode, answer.Header)
+	}
+	if !strings.Contains(body, "not running") {
+		t.Errorf("the answer does not say why: %q", body)
+	}
+}
+
+func TestFrontForwards(t *testing.T) {
+	t.Parallel()
+	f, client := startFront(t)
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.String()+" "+string(body)+r.Header.Get("X-Forwarded-For"))
+	}
+	checkUnavailable(t, f, client)
+	stop := serveSocket(t, f, answer)
+	const want = `POST /validate/x?timeout=10s {"request":{}}`
+	if a, body := callFront(t, f, client); a.StatusCode != http.StatusTeapot || body != want {
+		t.Errorf("%d %q, want that of the operator: %q", a.StatusCode, body, want)
+	}
+	stop()
+	checkUnavailable(t, f, client)
+	serveSocket(t, f, answer)
+	if a, body := callFront(t, f, client); a.StatusCode != http.StatusTeapot || body != want {
+		t.Errorf("%d %q after a restart, want that of the operator: %q", a.StatusCode, body, want)
+	}
+}
+
+// A killed operator leaves its socket, on which nobody listens.
+func TestFrontWithASocketThatIsLeft(t *testing.T) {
+	t.Parallel()
+	f, client := startFront(t)
+	listener, err := net.Listen("unix", f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = listener.Close()
+	if _, err := os.Stat(f.socket); err != nil {
+		t.Fatal(err)
+	}
+	checkUnavailable(t, f, client)
+	f.pause()
+	f.resume()
+	serveSocket(t, f, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	if a, _ := callFront(t, f, client); a.StatusCode != http.StatusTeapot {
+		t.Errorf("the answer is %d, want that of the next operator", a.StatusCode)
+	}
+}
+
+// An operator that crashes again and again is away for longer than an API server waits. Its user sees why.
+func TestFrontWithAnOperatorThatIsAwayForLong(t *testing.T) {
+	t.Parallel()
+	f, client := startFront(t)
+	f.recordAbsence(time.Second, "the operator ended")
+	checkUnavailable(t, f, client)
+	f.recordAbsence(time.Minute, "the operator ended by itself (exit status 3)")
+	answer, body := callFront(t, f, client)
+	if answer.StatusCode != http.StatusBadGateway || answer.Header.Get("Retry-After") != "" || !strings.Contains(body, "exit status 3") {
+		t.Errorf("%d %v %q, want 502 with the reason", answer.StatusCode, answer.Header, body)
+	}
+	f.resume()
+	checkUnavailable(t, f, client)
+}
+
+// A call that an operator took, and did not answer, must not be repeated: the operator may have ended because of it.
+func TestFrontWithAnOperatorThatEndsDuringACall(t *testing.T) {
+	t.Parallel()
+	f, client := startFront(t)
+	listener, err := net.Listen("unix", f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = http.ReadRequest(bufio.NewReader(c))
+		_ = c.Close()
+	}()
+	answer, body := callFront(t, f, client)
+	if answer.StatusCode != http.StatusBadGateway || answer.Header.Get("Retry-After") != "" || !strings.Contains(body, "ended before it answered") {
+		t.Errorf("%d %v %q, want 502 with the reason", answer.StatusCode, answer.Header, body)
+	}
+}
+
+// While the operator is being stopped its socket still takes connections, which are lost with it.
+func TestFrontPauses(t *testing.T) {
+	t.Parallel()
+	f, client := startFront(t)
+	began, end := make(chan struct{}), make(chan struct{})
+	serveSocket(t, f, func(w http.ResponseWriter, _ *http.Request) {
+		close(began)
+		<-end
+		w.WriteHeader(http.StatusTeapot)
+	})
+	first := make(chan int, 1)
+	go func() {
+		answer, err := client.Post(f.url, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			first <- 0
+			return
+		}
+		_ = answer.Body.Close()
+		first <- answer.StatusCode
+	}()
+	<-began
+	paused := make(chan struct{})
+	go func() {
+		defer close(paused)
+		f.pause()
+	}()
+	for !isPaused(f) {
+		time.Sleep(time.Millisecond)
+	}
+	checkUnavailable(t, f, client)
+	select {
+	case <-paused:
+		t.Error("pause has not waited for the call")
+	default:
+	}
+	close(end)
+	<-paused
+	if code := <-first; code != http.StatusTeapot {
+		t.Errorf("the call that was under way is answered with %d", code)
+	}
+}
+
+func isPaused(f *front) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.isPaused
+}
+
+// The CA of a front is trusted by an API server. Nobody can use it for another name.
+func TestFrontAuthority(t *testing.T) {
+	t.Parallel()
+	text, serving, err := loopbackCertificates(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(ca)
+	own, err := x509.ParseCertificate(serving.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Verify(x509.VerifyOptions{Roots: pool, DNSName: "127.0.0.1"}); err != nil {
+		t.Errorf("127.0.0.1: %v", err)
+	}
+	if _, err := own.Verify(x509.VerifyOptions{Roots: pool, DNSName: "localhost"}); err == nil {
+		t.Error("the certificate serves localhost")
+	}
+	// The key of the CA is thrown away. A new CA with the same constraints shows what it could sign.
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := *ca
+	template.PublicKey = key.Public()
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twins := x509.NewCertPool()
+	twins.AddCert(twin)
+	for _, test := range []struct {
+		name      string
+		leaf      x509.Certificate
+		isAllowed bool
+	}{
+		{"127.0.0.1", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, true},
+		{"127.0.0.2", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 2)}}, false},
+		{"::1", x509.Certificate{IPAddresses: []net.IP{net.IPv6loopback}}, false},
+		{"a DNS name", x509.Certificate{DNSNames: []string{"kubernetes.default.svc"}}, false},
+		{"an e-mail address", x509.Certificate{EmailAddresses: []string{"a@example.com"}}, false},
+	} {
+		test.leaf.NotBefore, test.leaf.NotAfter = ca.NotBefore, ca.NotAfter
+		test.leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		der, err := x509.CreateCertificate(rand.Reader, &test.leaf, twin, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: twins}); (err == nil) != test.isAllowed {
+			t.Errorf("%s: %v, want allowed %t", test.name, err, test.isAllowed)
+		}
+	}
+}
+
+func TestFrontWithALongPath(t *testing.T) {
+	t.Parallel()
+	_, err := newFront(strings.Repeat("x", maxSocketPath))
+	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("%v, want an error with the way out", err)
+	}
+}
+
+// A front that is missing changes nothing.
+func TestNoFront(t *testing.T) {
+	t.Parallel()
+	var f *front
+	f.pause()
+	f.resume()
+	f.recordAbsence(time.Hour, "the operator ended")
+	f.close()
+	if f.environment() != nil {
+		t.Error("there are variables without a front")
+	}
+}

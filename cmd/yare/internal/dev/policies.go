@@ -1,0 +1,78 @@
+package dev
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/policy"
+	"github.com/yare-go/yare/kube"
+)
+
+// policies are the admission policies, with their bindings, that an operator prints among its manifests. An author adds
+// them by operator.AddManifest.
+type policies struct {
+	// text is the content of items. It is empty without a policy.
+	text  string
+	items []unstructured.Unstructured
+}
+
+// printedPolicies runs `OPERATOR manifests` with the arguments that the operator is run with, and returns the policies
+// that it prints.
+func printedPolicies(ctx context.Context, binary, shown string, args []string) (policies, error) {
+	out, problems, err := printed(ctx, binary, append([]string{"manifests", "--image", "dev", "--namespace", accountNamespace}, args...)...)
+	switch {
+	case context.Cause(ctx) != nil:
+		return policies{}, context.Cause(ctx)
+	case err != nil && strings.Contains(problems, `unknown command "manifests"`):
+		return policies{}, nil
+	case err != nil:
+		return policies{}, fmt.Errorf("%s: `manifests` failed (%w)%s", shown, err, indented(problems))
+	}
+	objects, err := manifest.Parse(out)
+	if err != nil {
+		return policies{}, fmt.Errorf("%s: what `manifests` prints is not valid: %w", shown, err)
+	}
+	items := policy.Select(objects)
+	if len(items) == 0 {
+		return policies{}, nil
+	}
+	text, err := json.Marshal(items)
+	return policies{text: string(text), items: items}, err
+}
+
+// apply applies the policies as administrator, and removes those that only former has. The policies of a build that have
+// a mistake change nothing. note gets texts for the user.
+func (p policies) apply(ctx context.Context, kubeconfig string, former policies, note func(string)) error {
+	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()
+	if err != nil {
+		return err
+	}
+	client, err := kube.NewClient(config)
+	if err != nil {
+		return err
+	}
+	if len(p.items) > 0 {
+		if err := policy.Apply(ctx, client, p.items, note); err != nil {
+			return err
+		}
+	}
+	return policy.Remove(ctx, client, p.missingFrom(former))
+}
+
+// missingFrom returns the policies of former that p lacks.
+func (p policies) missingFrom(former policies) (missing []unstructured.Unstructured) {
+	for _, before := range former.items {
+		if !slices.ContainsFunc(p.items, func(kept unstructured.Unstructured) bool {
+			return kept.GetKind() == before.GetKind() && kept.GetName() == before.GetName()
+		}) {
+			missing = append(missing, before)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,94 @@
+// Command webhooks checks and completes its own objects.
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator"
+)
+
+//go:embed main.go
+var source embed.FS // the comments in it describe the resource to its users
+
+// MailboxSpec is the desired state of a Mailbox.
+type MailboxSpec struct {
+	// The ConfigMap with the settings.
+	Settings string `json:"settings"`
+	// The size in GiB. It cannot shrink.
+	Size int32 `json:"size" crd:"minimum=1"`
+	// Who pays for it.
+	Owner string `json:"owner,omitempty"`
+}
+
+// Definition returns the definition of the kind.
+func (MailboxSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Mailbox", Source: source}
+}
+
+// Mailbox is a mailbox.
+type Mailbox = kube.CustomResource[MailboxSpec, kube.None]
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "careful" { // the page shows both
+		operator.Main(controller.New(reconcile), careful())
+	}
+	operator.Main(
+		controller.New(reconcile),
+		operator.Validate(validate, controller.Reads[corev1.ConfigMap](wire.VerbGet)),
+		operator.Default(setDefaults),
+	)
+}
+
+// careful returns a validator that is also asked about deletions, and about labels and annotations.
+func careful() operator.Part {
+	return operator.ValidateWith(operator.ValidateOptions{OnDelete: true, OnMetadata: true}, checkDeletion)
+}
+
+// checkDeletion refuses to delete a Mailbox that is locked.
+func checkDeletion(_ context.Context, before, after *Mailbox, _ *kube.Client) error {
+	if after == nil && before.Annotations["example.com/locked"] == "true" {
+		return errors.New("the Mailbox is locked: remove the annotation example.com/locked first")
+	}
+	return nil
+}
+
+// validate refuses a Mailbox without settings, and one that shrinks.
+func validate(ctx context.Context, before, after *Mailbox, c *kube.Client) error {
+	spec := field.NewPath("spec")
+	var errs []error
+	if before != nil && after.Spec.Size < before.Spec.Size {
+		errs = append(errs, field.Forbidden(spec.Child("size"), fmt.Sprintf("it cannot shrink from %d", before.Spec.Size)))
+	}
+	_, err := kube.Get[corev1.ConfigMap](ctx, c, after.Namespace, after.Spec.Settings)
+	switch {
+	case kube.IsNotFound(err):
+		errs = append(errs, field.NotFound(spec.Child("settings"), after.Spec.Settings))
+	case err != nil:
+		return err
+	}
+	if after.Spec.Size > 100 {
+		operator.Warn(ctx, "a Mailbox of more than 100 GiB is slow")
+	}
+	return errors.Join(errs...)
+}
+
+// setDefaults makes the user who creates a Mailbox its owner.
+func setDefaults(ctx context.Context, m *Mailbox) {
+	if call := operator.CallOf(ctx); call.Operation == "CREATE" && m.Spec.Owner == "" {
+		m.Spec.Owner = call.User.Name
+	}
+}
+
+func reconcile(context.Context, *Mailbox, *kube.Client) (controller.Action, error) {
+	return controller.Done(), nil
+}

@@ -1,0 +1,39 @@
+package follow
+
+import (
+	"context"
+	"iter"
+
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// ObjectState is a state of one object. See [Object].
+type ObjectState struct {
+	// Object is the object as the server sent it, in JSON, valid until the next ObjectState. It is nil if there is none.
+	Object []byte
+	// ResourceVersion is a version at which the object had this state.
+	ResourceVersion string
+}
+
+// Object returns the states of the object that s selects, which is one at most, as [Stream] returns the changes of
+// several. The first state follows the first complete list, also if there is no object. Errors are those of [Stream].
+func Object(ctx context.Context, h wire.Handler, s wire.Stream) iter.Seq2[ObjectState, error] {
+	return func(yield func(ObjectState, error) bool) {
+		exists := false
+		for change, err := range Stream(ctx, h, s) {
+			state := ObjectState{change.Object, change.ResourceVersion}
+			switch {
+			case err != nil:
+			case change.Type == ChangeAdded, change.Type == ChangeModified:
+				exists = true
+			case change.Type == ChangeDeleted, change.Type == ChangeListed && !exists:
+				state.Object, exists = nil, false
+			default:
+				continue
+			}
+			if !yield(state, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/live"
+)
+
+// WebhookConflicts finds the webhooks of others that are called beside those of an installation.
+type WebhookConflicts struct {
+	// Name is that of the objects of the installation, and Namespace is its namespace.
+	Name, Namespace string
+	Client          *kube.Client
+	// Webhooks are the names of the webhooks of the program.
+	Webhooks []string
+	// Watched are the namespaces that the program watches. None means all.
+	Watched []string
+	// Note gets a line for each webhook that is found.
+	Note func(string)
+}
+
+// Search notes the webhook configurations of others that have a webhook of the program for the same namespaces.
+func (c *WebhookConflicts) Search(ctx context.Context) error {
+	for _, r := range WebhookConfigurations() {
+		all, err := live.List(ctx, c.Client, wire.Stream{Resource: r}, func(o *live.Object) bool {
+			return o.Metadata.Name != ClusterName(c.Name, c.Namespace)
+		})
+		if kube.IsForbidden(err) {
+			c.Note(fmt.Sprintf("%s are not checked: %v", r, err))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, o := range all {
+			for _, w := range o.Webhooks {
+				if slices.Contains(c.Webhooks, w.Name) && c.sharesNamespaces(w) {
+					c.Note(fmt.Sprintf("%s of %s has the webhook %s too, so the API server calls both: give each installation namespaces of its own with --watch-namespace, or remove the other one",
+						o, ownerOf(o), w.Name))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ownerOf returns who has a webhook configuration.
+func ownerOf(o *live.Object) string {
+	if labels := o.Metadata.Labels; labels[LabelNamespace] != "" {
+		return fmt.Sprintf("the installation %s in the namespace %s", labels[LabelInstance], labels[LabelNamespace])
+	}
+	return "somebody else"
+}
+
+// sharesNamespaces reports whether a webhook is called for a namespace that the program watches.
+func (c *WebhookConflicts) sharesNamespaces(w live.Webhook) bool {
+	for _, e := range w.NamespaceSelector.MatchExpressions {
+		if e.Key == "kubernetes.io/metadata.name" && e.Operator == metav1.LabelSelectorOpIn && len(c.Watched) > 0 {
+			return slices.ContainsFunc(c.Watched, func(name string) bool { return slices.Contains(e.Values, name) })
+		}
+	}
+	return true
+}

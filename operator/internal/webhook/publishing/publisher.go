@@ -1,0 +1,199 @@
+package publishing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+)
+
+// Config describes a [Publisher]. All fields but Labels, Namespace, Probe and Elected are required.
+type Config struct {
+	// Name is the name of both configurations.
+	Name string
+	// Labels are the labels of configurations that the Publisher makes.
+	Labels map[string]string
+	// Namespace is the namespace of the installation, which becomes the owner of the configurations. If it is empty, they
+	// have no owner.
+	Namespace string
+	Webhooks  []*admission.Webhook
+	// Target is where the webhooks are served, without a CABundle.
+	Target configuration.Target
+	// Probe is the name of the objects that probes are about: see [configuration.Probe]. If it is not empty, each
+	// configuration has an entry for probes.
+	Probe string
+	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
+	// while there is nothing to publish. It is called concurrently.
+	BundleFor func(published []byte) []byte
+	// Changed returns a channel that is closed when BundleFor returns something else. It is called before BundleFor.
+	Changed func() <-chan struct{}
+	// Leader sends the writes of the leader, and refuses them after the term of the leader. Replica sends all other
+	// requests, at any time. Both reach the server: they have no cache.
+	Leader, Replica *kube.Client
+	// Leads reports whether this replica leads. Elected is closed when it begins to lead. A nil Elected is for a program
+	// without an election, which leads from the beginning.
+	Leads   func() bool
+	Elected <-chan struct{}
+	Log     *slog.Logger
+}
+
+// Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe for
+// concurrent use.
+type Publisher struct {
+	config Config
+	// kinds are the configurations of validators and of defaulters.
+	kinds [2]*configurationKind
+	// isReady is true once Ready has returned nil.
+	isReady atomic.Bool
+}
+
+// configurationKind is one of the two configurations of a program.
+type configurationKind struct {
+	objectClient
+	// entries are the entries that the leader publishes, without a bundle. Without entries the program does not need
+	// the configuration.
+	entries []*configuration.Entry
+	// live is the configuration as the keeper knows it, or nil if it was not read yet.
+	live atomic.Pointer[object]
+}
+
+// New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing, and those
+// of [configuration.Entries].
+func New(c Config) (*Publisher, error) {
+	switch {
+	case c.Name == "":
+		return nil, errors.New("the webhook configurations have no name: set Name in the Config")
+	case len(c.Webhooks) == 0:
+		return nil, fmt.Errorf("the webhook configuration %s has no webhooks: set Webhooks in the Config", c.Name)
+	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
+		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected may be nil", c.Name)
+	}
+	c.Target.CABundle = nil
+	validating, mutating, err := configuration.Entries(c.Webhooks, c.Target)
+	if err != nil {
+		return nil, err
+	}
+	p := &Publisher{config: c}
+	for i, entries := range [][]*configuration.Entry{validating, mutating} {
+		resource := configurations()[i]
+		if c.Probe != "" && len(entries) > 0 {
+			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
+		}
+		p.kinds[i] = &configurationKind{objectClient: newObjectClient(resource, c.Name), entries: entries}
+	}
+	return p, nil
+}
+
+// Run keeps the configurations as they should be, until ctx ends. Then it returns nil. Problems are logged, each once in a
+// row. Run must be called once.
+func (p *Publisher) Run(ctx context.Context) error {
+	newKeeper(p.config, p.kinds).run(ctx)
+	return nil
+}
+
+// Ready returns nil if the configurations that the program needs were read, and if each entry in them that is for this
+// program has its bundle. Otherwise it returns the reason why not. Once the Publisher is ready, it stays ready: a replica
+// can answer under an older bundle, and no replica can help an entry that has lost its bundle by being away.
+func (p *Publisher) Ready() error {
+	if p.isReady.Load() {
+		return nil
+	}
+	for _, k := range p.kinds {
+		if len(k.entries) == 0 {
+			continue
+		}
+		live := k.live.Load()
+		if live == nil {
+			return fmt.Errorf("the %s has not been read yet; the log has the reason", k)
+		}
+		for _, e := range live.Webhooks {
+			if e.isFor(p.config.Target) && !p.isPublished(e) {
+				return fmt.Errorf("the %s does not have the bundle of this program in its entry %s yet; the log has the reason", k, e.fields.Name)
+			}
+		}
+	}
+	p.isReady.Store(true)
+	return nil
+}
+
+// isPublished reports whether an entry has the bundle that it should have.
+func (p *Publisher) isPublished(e entry) bool {
+	bundle := p.config.BundleFor(e.bundle())
+	return len(bundle) > 0 && bytes.Equal(bundle, e.bundle())
+}
+
+// Status is the state of a configuration, for metrics.
+type Status struct {
+	// Kind is ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
+	Kind string
+	// Exists is false also while the configuration was not read.
+	Exists bool
+	// IsPublished is true if the configuration has entries for this program, and if each of them has its bundle.
+	IsPublished bool
+}
+
+// Status returns the Status of each configuration that the program needs.
+func (p *Publisher) Status() []Status {
+	var all []Status
+	for _, k := range p.kinds {
+		if len(k.entries) == 0 {
+			continue
+		}
+		s := Status{Kind: k.stream.Resource.Kind}
+		if live := k.live.Load(); live != nil {
+			s.Exists = live.exists()
+			own, published := 0, 0
+			for _, e := range live.Webhooks {
+				if !e.isFor(p.config.Target) {
+					continue
+				}
+				own++
+				if p.isPublished(e) {
+					published++
+				}
+			}
+			s.IsPublished = own > 0 && own == published
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// maxDeletions is how often Remove tries to delete a configuration while others write it.
+const maxDeletions = 5
+
+// Remove deletes the configurations if their entries are for this program. It is for development and tests, where the
+// webhooks end with the process: it needs the verb delete, which [Access] does not have. Call it after the end of Run.
+func (p *Publisher) Remove(ctx context.Context) error {
+	var problems []error
+	for _, k := range p.kinds {
+		problems = append(problems, p.remove(ctx, k))
+	}
+	return errors.Join(problems...)
+}
+
+func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
+	for range maxDeletions {
+		o, err := k.read(ctx, p.config.Replica)
+		if err != nil {
+			return err
+		}
+		isOwn := false
+		for _, e := range o.live.Webhooks {
+			isOwn = isOwn || e.isFor(p.config.Target)
+		}
+		if !isOwn {
+			return nil
+		}
+		if err := k.delete(ctx, p.config.Replica, o.live); !isOutdated(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("the %s is changed again and again while it should be deleted: delete it", k)
+}

@@ -1,0 +1,634 @@
+package publishing_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+)
+
+// fakeWorld is a world on a server in memory.
+type fakeWorld struct {
+	*world
+	server *fakeserver.Server
+}
+
+// inFakeWorld runs f with a server that has the Namespace shop, in a time of its own.
+func inFakeWorld(t *testing.T, f func(t *testing.T, w *fakeWorld)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		w := &fakeWorld{&world{t: t, client: server.Client(), name: "web.shop", namespace: "shop"}, server}
+		w.createNamespace()
+		f(t, w)
+	})
+}
+
+func (w *fakeWorld) createNamespace() types.UID {
+	w.t.Helper()
+	made, err := kube.Everywhere[corev1.Namespace](w.client).Create(context.Background(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{"example.com/held"}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made.UID
+}
+
+// deleteNamespace deletes the Namespace, which its finalizer holds.
+func (w *fakeWorld) deleteNamespace() {
+	w.t.Helper()
+	if err := kube.Everywhere[corev1.Namespace](w.client).Delete(context.Background(), "shop"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// create creates both configurations, as manifests do: without entries.
+func (w *fakeWorld) create(entries ...admissionv1.ValidatingWebhook) {
+	w.t.Helper()
+	meta := metav1.ObjectMeta{Name: w.name, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}}
+	_, err := kube.Everywhere[validating](w.client).Create(context.Background(), &validating{ObjectMeta: meta, Webhooks: entries})
+	_, err2 := kube.Everywhere[mutating](w.client).Create(context.Background(), &mutating{ObjectMeta: meta})
+	if err := errors.Join(err, err2); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// after waits for a time, and until nothing happens any more. Then the state must be want.
+func (w *fakeWorld) after(d time.Duration, want string) {
+	w.t.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	if err := w.hasState(want); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// wrote checks the number of writes of a replica so far.
+func (r *replica) wrote(t *testing.T, want int64) {
+	t.Helper()
+	if n := r.writes.Load(); n != want {
+		t.Errorf("there were %d writes, want %d", n, want)
+	}
+}
+
+// serviceEntry returns an entry for a Service in the namespace shop.
+func serviceEntry(name, service, bundle string) admissionv1.ValidatingWebhook {
+	return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{
+		Service: &admissionv1.ServiceReference{Namespace: "shop", Name: service}, CABundle: []byte(bundle),
+	}}
+}
+
+// all returns the state in which each entry of the program has a bundle.
+func all(bundle string) string {
+	return crateEntry + "=" + bundle + " " + scaleEntry + "=" + bundle + " | " + defaultEntry + "=" + bundle
+}
+
+// The leader fills the configurations of the manifests by one write each, and then writes nothing.
+func TestLeaderPublishes(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		r := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		w.after(time.Hour, all("A"))
+		r.wrote(t, 2)
+		live := w.get()
+		namespace, err := kube.Everywhere[corev1.Namespace](w.client).Get(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := live.OwnerReferences; len(o) != 1 || o[0] != (metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "shop", UID: namespace.UID}) {
+			t.Errorf("the owners are %+v", o)
+		}
+		if live.Labels["a"] != "b" || len(live.Labels) != 1 || live.Annotations["c"] != "d" {
+			t.Errorf("the metadata is %+v", live.ObjectMeta)
+		}
+		for _, s := range r.Status() {
+			if !s.Exists || !s.IsPublished {
+				t.Errorf("the status is %+v", s)
+			}
+		}
+	})
+}
+
+// A configuration that is missing, also from the beginning, is made with labels. One that the program does not need is not.
+func TestMissingConfiguration(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		r := w.startLeader("A", crateValidator())
+		want := crateEntry + "=A " + scaleEntry + "=A | ?"
+		w.after(0, want)
+		if err := kube.Everywhere[validating](w.client).Delete(t.Context(), w.name); err != nil {
+			t.Fatal(err)
+		}
+		w.after(10*time.Second, want)
+		r.wrote(t, 2)
+		if live := w.get(); live.Labels["app.kubernetes.io/name"] != "web" || len(live.OwnerReferences) != 1 {
+			t.Errorf("the metadata is %+v", live.ObjectMeta)
+		}
+		if s := r.Status(); len(s) != 1 || s[0] != (publishing.Status{Kind: "ValidatingWebhookConfiguration", Exists: true, IsPublished: true}) {
+			t.Errorf("the status is %+v", s)
+		}
+	})
+}
+
+// No entry is published without a bundle. The bundle is published when it is known, and when it changes.
+func TestBundleThatComesLate(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		r := w.startLeader("", crateValidator(), boxDefaulter())
+		w.after(time.Minute, "? | ?")
+		r.wrote(t, 0)
+		if err := r.Ready(); err != nil {
+			t.Errorf("no entry lacks a bundle: %v", err)
+		}
+		r.bundles.set("A")
+		w.after(0, all("A"))
+		r.bundles.set("BA")
+		w.after(0, all("BA"))
+		r.wrote(t, 4)
+
+		// Before the bundle is known, an entry that somebody else has changed stays.
+		r.stop()
+		w.edit(func(v *validating) { v.Webhooks[0].ClientConfig.CABundle = nil })
+		r = w.startLeader("", crateValidator(), boxDefaulter())
+		w.after(time.Minute, crateEntry+"= "+scaleEntry+"=BA | "+defaultEntry+"=BA")
+		r.wrote(t, 0)
+		r.bundles.set("A")
+		w.after(0, crateEntry+"=A "+scaleEntry+"=BA | "+defaultEntry+"=BA")
+	})
+}
+
+// A replica that does not lead publishes its bundle in the entries of all releases of the installation, and nothing else.
+func TestReplicaThatDoesNotLead(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		r := w.start("A", crateValidator(), boxDefaulter())
+		w.after(time.Minute, "? | ?")
+		w.create(serviceEntry("old.example.com", "web", "old"), serviceEntry("other.example.com", "other", "other"), serviceEntry(crateEntry, "web", ""))
+		before := w.get()
+		w.after(0, "old.example.com=A other.example.com=other "+crateEntry+"=A |")
+		r.wrote(t, 1)
+		after := w.get()
+		for i := range after.Webhooks {
+			before.Webhooks[i].ClientConfig.CABundle = after.Webhooks[i].ClientConfig.CABundle
+		}
+		if len(after.OwnerReferences) != 0 || !equal(before.Webhooks, after.Webhooks) {
+			t.Errorf("the configuration is %+v", after)
+		}
+		// It begins to lead: what the release has not goes.
+		r.elect()
+		w.after(0, all("A"))
+	})
+}
+
+func equal(a, b []admissionv1.ValidatingWebhook) bool {
+	x, err := kube.Marshal(a)
+	y, err2 := kube.Marshal(b)
+	return err == nil && err2 == nil && string(x) == string(y)
+}
+
+// A leader removes the entries of a configuration that its release does not need any more. It never creates it.
+func TestConfigurationOfAnEarlierRelease(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		old := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		old.stop()
+		r := w.startLeader("A", boxDefaulter())
+		w.after(0, "| "+defaultEntry+"=A")
+		r.wrote(t, 1)
+		if s := r.Status(); len(s) != 1 {
+			t.Errorf("the status is %+v", s)
+		}
+	})
+}
+
+// An old replica and the leader of a new release do not fight. Each writes only what is its own.
+func TestReleasesDoNotFight(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		old := w.start("A", crateValidator())
+		leader := w.startLeader("A", boxValidator(), boxDefaulter())
+		want := boxEntry + "=A | " + defaultEntry + "=A"
+		w.after(time.Hour, want)
+		old.wrote(t, 0)
+		leader.wrote(t, 2)
+		// The old replica rotates the CA first.
+		old.bundles.set("BA")
+		w.after(time.Hour, boxEntry+"=BA | "+defaultEntry+"=BA")
+		leader.bundles.set("BA")
+		w.after(time.Hour, boxEntry+"=BA | "+defaultEntry+"=BA")
+		old.wrote(t, 2)
+		leader.wrote(t, 2)
+	})
+}
+
+// The leader corrects the fields that yare sets. It leaves the fields of others and the defaults of the server.
+func TestFieldsOfOthers(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		r := w.startLeader("A", crateValidator())
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
+		w.edit(func(v *validating) {
+			for i := range v.Webhooks { // as the defaults of a server
+				v.Webhooks[i].NamespaceSelector, v.Webhooks[i].ObjectSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
+			}
+		})
+		w.after(time.Hour, crateEntry+"=A "+scaleEntry+"=A | ?")
+		r.wrote(t, 1)
+		skip := &metav1.LabelSelector{MatchLabels: map[string]string{"skip": "no"}}
+		w.edit(func(v *validating) {
+			ten, ignore := int32(30), admissionv1.Ignore
+			e := &v.Webhooks[0]
+			e.NamespaceSelector, e.ObjectSelector, e.TimeoutSeconds, e.FailurePolicy = skip, skip, &ten, &ignore
+			v.Webhooks = append(v.Webhooks, serviceEntry("other.example.com", "other", ""))
+			slices.Reverse(v.Webhooks)
+		})
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
+		r.wrote(t, 2)
+		e := w.get().Webhooks[0]
+		if e.NamespaceSelector != nil || e.ObjectSelector.MatchLabels["skip"] != "no" || *e.TimeoutSeconds != 10 || *e.FailurePolicy != admissionv1.Fail {
+			t.Errorf("the entry is %+v", e)
+		}
+		w.edit(func(v *validating) { slices.Reverse(v.Webhooks) })
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
+		r.wrote(t, 3)
+	})
+}
+
+// The leader corrects what other owners leave alone: the uid of the Namespace, and a reference that blocks its deletion.
+func TestOwner(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.startLeader("A", crateValidator())
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
+		owner := w.get().OwnerReferences[0]
+		other := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "other", UID: "other"}
+		isTrue, isFalse := true, false
+		for what, change := range map[string]func(*metav1.OwnerReference){
+			"wrong uid":    func(o *metav1.OwnerReference) { o.UID = "wrong" },
+			"no owner":     func(o *metav1.OwnerReference) { *o = other },
+			"blocks":       func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = &isTrue },
+			"controller":   func(o *metav1.OwnerReference) { o.Controller = &isTrue },
+			"explicit":     func(o *metav1.OwnerReference) { o.Controller, o.BlockOwnerDeletion = &isFalse, &isFalse },
+			"nothing else": func(*metav1.OwnerReference) {},
+		} {
+			w.edit(func(v *validating) {
+				changed := owner
+				change(&changed)
+				v.OwnerReferences = []metav1.OwnerReference{changed, other}
+			})
+			w.after(10*time.Second, crateEntry+"=A "+scaleEntry+"=A | ?")
+			hasOther, n := false, 0
+			for _, o := range w.get().OwnerReferences {
+				hasOther = hasOther || o == other
+				if o.Name == "shop" && o.UID == owner.UID && (o.Controller == nil || !*o.Controller) && (o.BlockOwnerDeletion == nil || !*o.BlockOwnerDeletion) {
+					n++
+				}
+			}
+			if !hasOther || n != 1 {
+				t.Errorf("%s: the owners are %+v", what, w.get().OwnerReferences)
+			}
+		}
+	})
+}
+
+// A replica that sees its Namespace end removes all entries, and the leader adds none. A Namespace of the same name that
+// follows has another uid.
+func TestNamespaceEnds(t *testing.T) {
+	for _, isLeader := range []bool{true, false} {
+		t.Run(map[bool]string{true: "leader", false: "replica"}[isLeader], func(t *testing.T) {
+			inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+				r := w.startLeader("A", crateValidator(), boxDefaulter())
+				w.after(0, all("A"))
+				if !isLeader {
+					r.stop()
+					r = w.start("A", crateValidator(), boxDefaulter())
+					synctest.Wait()
+				}
+				w.deleteNamespace()
+				w.after(0, "|")
+				r.bundles.set("BA")
+				w.after(time.Hour, "|")
+				if err := errors.Join(kube.Everywhere[validating](w.client).Delete(t.Context(), w.name), kube.Everywhere[mutating](w.client).Delete(t.Context(), w.name)); err != nil {
+					t.Fatal(err)
+				}
+				w.after(time.Hour, "? | ?")
+				w.server.Remove("namespaces", "", "shop", nil)
+				w.after(time.Hour, "? | ?")
+				if hasError := strings.Contains(r.log.String(), "Namespace shop does not exist"); hasError != isLeader {
+					t.Errorf("the log is %s", r.log.String())
+				}
+				uid := w.createNamespace()
+				if !isLeader {
+					w.after(time.Hour, "? | ?")
+					return
+				}
+				w.after(10*time.Second, all("BA"))
+				if o := w.get().OwnerReferences; len(o) != 1 || o[0].UID != uid {
+					t.Errorf("the owners are %+v", o)
+				}
+			})
+		})
+	}
+}
+
+// The leader's watch of the Namespace lags behind. Another replica has removed the entries, and the leader must not add them
+// again.
+func TestNamespaceEndsUnseen(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		leader := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		w.server.Stream(fakeserver.StreamID{Plural: "namespaces", FieldSelector: "metadata.name=shop"}).Freeze()
+		w.deleteNamespace()
+		w.edit(func(v *validating) { v.Webhooks = nil }) // as another replica
+		w.after(0, "|")                                  // it has removed the entries of the other configuration
+		leader.wrote(t, 3)
+		if err := kube.Everywhere[validating](w.client).Delete(t.Context(), w.name); err != nil {
+			t.Fatal(err)
+		}
+		w.after(time.Hour, "? |")
+		leader.wrote(t, 3)
+	})
+}
+
+// A write that somebody else precedes is decided anew.
+func TestConflict(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create(serviceEntry("old.example.com", "web", "old"))
+		edits := 0
+		w.server.Before(func(_ context.Context, r *wire.Request) error {
+			if r.Verb == wire.VerbPatch && r.Query.Get("fieldManager") == "web" && r.Resource.Kind == "ValidatingWebhookConfiguration" && edits < 2 {
+				edits++
+				w.server.Before(nil)
+				w.edit(func(v *validating) { v.Webhooks = append(v.Webhooks, serviceEntry("new.example.com", "web", "")) })
+			}
+			return nil
+		})
+		r := w.start("A", crateValidator(), boxDefaulter())
+		w.after(0, "old.example.com=A new.example.com=A |")
+		r.wrote(t, 2)
+		if log := r.log.String(); strings.Contains(log, "ERROR") {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// Two replicas publish the same bundle at once: one write changes each configuration.
+func TestReplicasPublishAtOnce(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		replicas := []*replica{w.startLeader("A", crateValidator(), boxDefaulter())}
+		w.after(0, all("A"))
+		for range 4 {
+			replicas = append(replicas, w.start("A", crateValidator(), boxDefaulter()))
+		}
+		w.after(0, all("A"))
+		version := w.server.Version()
+		for _, r := range replicas {
+			r.bundles.set("BA")
+		}
+		w.after(0, all("BA"))
+		if n := w.server.Version() - version; n != 2 {
+			t.Errorf("%d writes changed something", n)
+		}
+	})
+}
+
+// A server that refuses writes is asked again after 1 to 5 s, and the log has the problem once.
+func TestRefusedWrites(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		isRefusing := true
+		w.server.Before(func(_ context.Context, r *wire.Request) error {
+			if isRefusing && r.Verb.IsWrite() && r.Query.Get("fieldManager") == "web" {
+				return fakeserver.Refusal(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+			}
+			return nil
+		})
+		r := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(time.Minute, "|")
+		if n := r.writes.Load() / 2; n < 12 || n > 30 {
+			t.Errorf("there were %d attempts in a minute", n)
+		}
+		isRefusing = false
+		w.after(5*time.Second, all("A"))
+		log := r.log.String()
+		if strings.Count(log, "level=ERROR") != 2 || strings.Count(log, "changed again") != 2 {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// The server refuses what the leader writes. The bundle is published nevertheless.
+func TestBundleWithoutTheLeadersWrite(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create(serviceEntry("old.example.com", "web", "old"))
+		r := w.newReplica(w.client, "A", func(c *publishing.Config) {
+			c.Leader = w.client.With(func(wire.Handler) wire.Handler {
+				return wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+					return nil, errors.New("the term ends")
+				})
+			})
+		}, crateValidator())
+		r.elect()
+		r.run(t)
+		w.after(0, "old.example.com=A |")
+		r.wrote(t, 1)
+		if log := r.log.String(); !strings.Contains(log, "the term ends") {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// A server that drops a field that was written gets a bounded number of writes, and the log has the reason.
+func TestServerThatDropsFields(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		dropping := w.client.With(func(next wire.Handler) wire.Handler {
+			return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+				sent := *r
+				sent.Body = []byte(strings.ReplaceAll(string(r.Body), `"matchPolicy":"Equivalent"`, `"matchPolicy":"Exact"`))
+				return next.Do(ctx, &sent)
+			})
+		})
+		r := w.newReplica(dropping, "A", nil, crateValidator())
+		r.elect()
+		r.run(t)
+		w.after(time.Minute, crateEntry+"=A "+scaleEntry+"=A |")
+		if n := r.writes.Load(); n > 140 {
+			t.Errorf("there were %d writes in a minute", n)
+		}
+		if log := r.log.String(); strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "stores something else") {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// While the server is away, somebody else changes a configuration. It is right 10 s after the server is back, although the
+// watch waits longer by then.
+func TestServerIsAway(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		r := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		isAway := true
+		w.server.Before(func(_ context.Context, r *wire.Request) error {
+			if isAway && r.Query.Get("fieldSelector") != "" {
+				return fakeserver.Refusal(r, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+			}
+			return nil
+		})
+		for _, s := range w.server.Streams() {
+			s.Cut()
+		}
+		w.edit(func(v *validating) { v.Webhooks = nil })
+		w.after(5*time.Minute, "| "+defaultEntry+"=A")
+		isAway = false
+		w.after(6*time.Second, all("A"))
+		if log := r.log.String(); strings.Count(log, "level=ERROR") != 3 { // of both configurations, and of the Namespace
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// A program that undoes each write at once gets a bounded number of writes, and the log names it.
+func TestProgramThatUndoesWrites(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create(serviceEntry("old.example.com", "web", "old"))
+		w.server.After(func(_ context.Context, r *wire.Request) error {
+			if r.Verb.IsWrite() && r.Query.Get("fieldManager") == "web" {
+				w.edit(func(v *validating) { v.Webhooks[0].ClientConfig.CABundle = []byte("old") })
+			}
+			return nil
+		})
+		r := w.start("A", crateValidator(), boxDefaulter())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := r.writes.Load(); n < 10 || n > 140 {
+			t.Errorf("there were %d writes in a minute", n)
+		}
+		if log := r.log.String(); strings.Count(log, "level=ERROR") > 12 || !strings.Contains(log, "again and again") {
+			t.Errorf("the log is %s", log)
+		}
+		w.server.After(nil)
+		w.after(10*time.Second, "old.example.com=A |")
+	})
+}
+
+// The watch lags behind the writes, and the server is restored from a backup.
+func TestOldObservations(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		backup := w.server.Snapshot()
+		r := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		w.server.Stream(fakeserver.StreamID{Plural: "validatingwebhookconfigurations", FieldSelector: "metadata.name=web.shop"}).Delay(time.Second)
+		w.edit(func(v *validating) { v.Labels["x"] = "y" })
+		r.bundles.set("BA") // under a version that is not the present one
+		w.after(10*time.Second, all("BA"))
+		r.wrote(t, 5) // one of them was a conflict
+		w.server.Restore(backup)
+		w.after(time.Minute, all("BA"))
+
+		// The watch does not notice the restoration: its version has expired, and a list follows.
+		for _, s := range w.server.Streams() {
+			s.Expire()
+		}
+		w.server.Restore(backup)
+		w.after(time.Minute, all("BA"))
+	})
+}
+
+// A replica is ready once each entry that exists has its bundle, and stays ready.
+func TestReady(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create(serviceEntry("old.example.com", "web", "old"), serviceEntry("other.example.com", "other", "other"))
+		r := w.newReplica(w.client, "", nil, crateValidator(), boxDefaulter())
+		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration web.shop has not been read") {
+			t.Errorf("before the start: %v", err)
+		}
+		r.run(t)
+		synctest.Wait()
+		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), "entry old.example.com") {
+			t.Errorf("without a bundle: %v", err)
+		}
+		w.after(time.Minute, "old.example.com=old other.example.com=other |")
+		r.bundles.set("A")
+		synctest.Wait()
+		if err := r.Ready(); err != nil {
+			t.Error(err)
+		}
+		w.server.Before(func(_ context.Context, r *wire.Request) error {
+			return fakeserver.Refusal(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+		})
+		r.bundles.set("BA")
+		synctest.Wait()
+		if err := r.Ready(); err != nil {
+			t.Errorf("an entry has the last bundle: %v", err)
+		}
+		if s := r.Status(); s[0].IsPublished || !s[0].Exists || s[1].IsPublished || !s[1].Exists {
+			t.Errorf("the status is %+v", s)
+		}
+	})
+}
+
+// A process in development removes its own configurations at its end, and not those of the next process.
+func TestRemove(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		at := func(url string) *replica {
+			r := w.newReplica(w.client, "A", func(c *publishing.Config) {
+				c.Target, c.Namespace, c.Elected = configuration.Target{URL: url}, "", nil
+			}, crateValidator(), boxDefaulter())
+			r.leads.Store(true)
+			r.run(t)
+			return r
+		}
+		first := at("https://127.0.0.1:1")
+		w.after(0, all("A"))
+		if o := w.get().OwnerReferences; len(o) != 0 {
+			t.Errorf("the owners are %+v", o)
+		}
+		first.stop()
+		next := at("https://127.0.0.1:2")
+		w.after(0, all("A"))
+		if err := first.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.after(0, all("A"))
+		next.stop()
+		if err := next.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.after(0, "? | ?")
+		if err := next.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestBadConfig(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
+	for want, edit := range map[string]func(*publishing.Config){
+		"set Name in the Config":        func(c *publishing.Config) { c.Name = "" },
+		"set Webhooks in the Config":    func(c *publishing.Config) { c.Webhooks = nil },
+		"only Elected may be nil":       func(c *publishing.Config) { c.Leads = nil },
+		"set the URL, or the namespace": func(c *publishing.Config) { c.Target = configuration.Target{} },
+		"is there twice":                func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
+	} {
+		var c publishing.Config
+		w.newReplica(w.client, "A", func(config *publishing.Config) { c = *config }, crateValidator())
+		edit(&c)
+		if _, err := publishing.New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error should have %q: %v", want, err)
+		}
+	}
+}

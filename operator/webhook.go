@@ -1,0 +1,120 @@
+package operator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+)
+
+// Validate returns a part by which the API server asks check before it stores an object of T. The program must define
+// T. If check returns an error, the request fails, and its user sees the error:
+//
+//	operator.Main(controller.New(reconcile), operator.Validate(validate))
+//
+//	func validate(ctx context.Context, before, after *CronJob, c *kube.Client) error {
+//		if _, err := cron.Parse(after.Spec.Schedule); err != nil {
+//			return field.Invalid(field.NewPath("spec", "schedule"), after.Spec.Schedule, err.Error())
+//		}
+//		return nil
+//	}
+//
+// The API server calls check when an object is created, and when something outside of its metadata and its status
+// changes. before is nil for a new object, and for an old object that does not fit its Go type. A write of the
+// subresource scale is such a change too: before is the stored object, and after has the new number.
+//
+// The error decides what the user sees:
+//
+//   - A field error (*field.Error, alone or several by [errors.Join]) refuses the request with the code 422, as an error
+//     of the schema does. A field error that check(before, before) returns too is only a warning: a change of an object
+//     that was stored before a rule came is not refused because of the rule.
+//   - An error that may pass by itself makes the API server ask again, within 10 seconds: the API server cannot be
+//     reached, a timeout, an answer 429 or 5xx, an ended context.
+//   - Any other error, and a panic, refuses the request with its text.
+//
+// The client c reads from the cache, as that of [controller.Runtime.CachedClient], and it cannot write. What it reads is
+// declared by permissions. [CallOf] returns who makes the request, and [Warn] shows the user a warning. Several calls
+// run at once.
+//
+// Every replica answers, also a standby. While no replica answers, requests about these objects fail. The flag
+// --webhooks sets the address, and the command manifests prints it: see docs/guide/webhooks.md.
+func Validate[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context, before, after *T, c *kube.Client) error, permissions ...controller.Permission) Part {
+	return ValidateWith[T, P](ValidateOptions{}, check, permissions...)
+}
+
+// ValidateOptions change when the API server calls a check, and what an error of the check does. The zero value stands
+// for the behaviour of [Validate].
+type ValidateOptions struct {
+	// OnDelete adds the deletions of objects: after is nil then. While no replica answers, such a check blocks the
+	// deletion of the objects, and so the deletion of their namespaces.
+	OnDelete bool
+	// OnMetadata adds the changes of labels and annotations.
+	OnMetadata bool
+	// NoRatcheting refuses a change for an error that the object had before, too.
+	NoRatcheting bool
+	// AllowUnanswered lets requests pass while no replica answers (the failurePolicy Ignore).
+	AllowUnanswered bool
+}
+
+// ValidateWith is [Validate] with options.
+func ValidateWith[T any, P kube.DefinedObjectOf[T]](options ValidateOptions, check func(ctx context.Context, before, after *T, c *kube.Client) error, permissions ...controller.Permission) Part {
+	return newWebhookPart(admission.Validator[T, P](check, admission.ValidatorOptions{
+		Deletions: options.OnDelete, Metadata: options.OnMetadata, NoRatcheting: options.NoRatcheting, Ignore: options.AllowUnanswered,
+	}), permissions)
+}
+
+// Default returns a part by which the API server completes an object of T before it stores the object. The program must
+// define T. setDefaults changes the object in place:
+//
+//	operator.Main(controller.New(reconcile), operator.Default(setDefaults))
+//
+//	func setDefaults(_ context.Context, c *CronJob) {
+//		if c.Spec.ConcurrencyPolicy == "" {
+//			c.Spec.ConcurrencyPolicy = "Forbid"
+//		}
+//	}
+//
+// Only what setDefaults adds counts. What the request sets stays, also a zero and a null, because another value would
+// be a conflict at each server-side apply. Nothing is added inside a list or a map that is atomic and that the request
+// sets. The metadata and the status stay as they are. A change and a removal are dropped and counted, and in yare dev
+// and in tests they are errors. So is a second call that changes something.
+//
+// The API server calls setDefaults as it calls the check of [Validate], and never for an object that is being deleted.
+// A constant default needs no function: see the tag crd:"default=…".
+func Default[T any, P kube.DefinedObjectOf[T]](setDefaults func(ctx context.Context, object *T)) Part {
+	return newWebhookPart(admission.Defaulter[T, P](setDefaults), nil)
+}
+
+// webhookPart is a part of [Validate], [ValidateWith] or [Default].
+type webhookPart struct {
+	webhookCommands
+	function *admission.Webhook
+	needs    kube.Needs
+	err      error
+}
+
+func newWebhookPart(w *admission.Webhook, permissions []controller.Permission) webhookPart {
+	p := webhookPart{function: w, needs: kube.Needs{EveryReplica: true}}
+	p.err = errors.Join(w.Err(), addPermissions(&p.needs, permissions))
+	if p.err == nil {
+		p.needs.Defines = []kube.Type{w.Type}
+	}
+	return p
+}
+
+// Needs returns the definition of the kind, and what the function reads.
+func (p webhookPart) Needs() (kube.Needs, error) { return p.needs, p.err }
+
+// Start waits for the end of the program: the program serves all webhooks together.
+func (p webhookPart) Start(ctx context.Context, _ *controller.Runtime) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (p webhookPart) webhook() *admission.Webhook { return p.function }
+
+func (p webhookPart) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
+	return openWebhooks(ctx, s)
+}

@@ -1,0 +1,27 @@
+package operator
+
+import (
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+)
+
+// webhookAccess returns the permissions with which a program issues the certificates of its webhooks and publishes
+// the webhooks. name is the name of the Service, and namespace is that of the program.
+func webhookAccess(name, namespace string, webhooks []*admission.Webhook) []kube.Access {
+	hasValidators, hasDefaulters := webhookRoles(webhooks)
+	return append(publishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
+		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
+	})
+}
+
+// webhookRoles reports which kinds of webhooks there are.
+func webhookRoles(webhooks []*admission.Webhook) (hasValidators, hasDefaulters bool) {
+	for _, w := range webhooks {
+		hasDefaulters = hasDefaulters || w.IsDefaulter
+		hasValidators = hasValidators || !w.IsDefaulter
+	}
+	return hasValidators, hasDefaulters
+}

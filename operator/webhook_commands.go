@@ -1,0 +1,114 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+)
+
+// A webhookCommander has the code of the commands for programs with webhooks. Each [webhookSource] is one. The linker
+// leaves the code out of a program without such a part.
+type webhookCommander interface {
+	checkDoubles(webhooks []*admission.Webhook) error
+	planWebhooks(p webhookPlanner) (webhookPlan, error)
+	webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access
+	searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error
+	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
+}
+
+// webhookCommanderIn returns a part of a program with webhooks, or an error if there is none.
+func webhookCommanderIn(parts []Part) (webhookCommander, error) {
+	if sources := webhookSourcesOf(parts); len(sources) > 0 {
+		return sources[0], nil
+	}
+	return nil, errors.New("the program has no webhooks: add operator.Validate or operator.Default to its parts")
+}
+
+// webhookCommands makes each part that embeds it a [webhookCommander].
+type webhookCommands struct{}
+
+// checkDoubles returns an error for each webhook that is there twice.
+func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error { return admission.CheckDoubles(webhooks) }
+
+// planWebhooks returns what an installation has for its webhooks.
+func (webhookCommands) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
+
+// webhookPermissions returns what [webhookAccess] returns.
+func (webhookCommands) webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access {
+	return webhookAccess(name, namespace, webhooks)
+}
+
+// searchWebhookConflicts notes the webhooks of others that are called beside these webhooks.
+func (webhookCommands) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
+	for _, w := range webhooks {
+		c.Webhooks = append(c.Webhooks, w.Name())
+	}
+	return c.Search(ctx)
+}
+
+// revokeAuthority replaces the authorities in the Secret of an installation by a new one, and revokes them and those of
+// the published bundles.
+func (webhookCommands) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
+	name, namespace, err := line.install.names(i.Name)
+	if err != nil {
+		return err
+	}
+	client, server, err := i.newAdminClient(line)
+	if err != nil {
+		return err
+	}
+	client = client.WithFieldManager(i.Name) // the program owns the fields of the Secret
+	secret := manifests.WebhookSecretName(name)
+	fmt.Fprintf(i.stdout, "revokes the authorities of webhooks in the Secret %s/%s of the cluster %s\n", namespace, secret, server)
+	_, exists, err := live.Find(ctx, client, certificates.Resource(), namespace, secret)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return fmt.Errorf("there is no Secret %s/%s: give --namespace and --name-prefix of the installation. A program with --webhook-cert issues no certificates, so replace the Secret that is mounted there", namespace, secret)
+	}
+	bundles, err := publishedBundles(ctx, client, manifests.ClusterName(name, namespace), i.stdout)
+	if err != nil {
+		return err
+	}
+	err = certificates.Revoke(ctx, certificates.Config{
+		Client: client, Namespace: namespace, Secret: secret, Names: certificates.ServiceNames(name, namespace),
+		Log: slog.New(newLogHandler(i.stderr, line.verbose)),
+	}, bundles...)
+	if err != nil {
+		return fmt.Errorf("revoke the authorities of webhooks: %w", err)
+	}
+	fmt.Fprintf(i.stdout, "revoked the authorities of the Secret and of %d published bundles, and made a new authority\n"+
+		"the replicas that run present the new authority now, and publish its bundle. Calls may fail until then\n", len(bundles))
+	return nil
+}
+
+// publishedBundles returns the different bundles in the webhook configurations of a name, and prints where they are.
+func publishedBundles(ctx context.Context, client *kube.Client, name string, out io.Writer) (bundles [][]byte, err error) {
+	isKnown := make(map[string]bool)
+	for _, resource := range manifests.WebhookConfigurations() {
+		c, exists, err := live.Find(ctx, client, resource, "", name)
+		if err != nil {
+			return nil, err
+		}
+		if !exists {
+			continue
+		}
+		for _, w := range c.Webhooks {
+			if bundle := w.ClientConfig.CABundle; len(bundle) > 0 && !isKnown[string(bundle)] {
+				isKnown[string(bundle)] = true
+				bundles = append(bundles, bundle)
+			}
+		}
+		fmt.Fprintf(out, "read the bundles of %s\n", c)
+	}
+	return bundles, nil
+}

@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"time"
+
+	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+)
+
+// callMetrics counts the calls of webhooks. It is the observer of their handler.
+type callMetrics struct {
+	calls     *metrics.Counter
+	durations *metrics.Histogram
+	dropped   *metrics.Counter
+}
+
+// newCallMetrics returns metrics of calls, which it registers.
+func newCallMetrics(r *metrics.Registry) *callMetrics {
+	return &callMetrics{
+		calls: r.Counter("yare_webhook_calls_total", "Calls of webhooks that were answered.", "webhook", "operation", "result"),
+		durations: r.Histogram("yare_webhook_call_duration_seconds", "How long the calls of webhooks took.",
+			[]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}, "webhook"),
+		dropped: r.Counter("yare_webhook_dropped_fields_total", "Fields that a defaulter wanted to change or remove.", "webhook"),
+	}
+}
+
+// ObserveCall implements [admission.Observer].
+func (m *callMetrics) ObserveCall(webhook, operation string, result admission.Result, d time.Duration) {
+	m.calls.Add(1, webhook, operation, string(result))
+	m.durations.Observe(d.Seconds(), webhook)
+}
+
+// ObserveDropped implements [admission.Observer].
+func (m *callMetrics) ObserveDropped(webhook string, fields int) { m.dropped.Add(fields, webhook) }
+
+// registerCertificateMetrics registers the metrics of the certificates of webhooks.
+func registerCertificateMetrics(r *metrics.Registry, status func() certificates.Status) {
+	for _, each := range []struct {
+		name, help string
+		value      func(certificates.Status) float64
+	}{
+		{"yare_webhook_certificate_seconds", "How long the certificate of this replica for webhooks is valid from now on.",
+			func(s certificates.Status) float64 { return s.CertificateLeft.Seconds() }},
+		{"yare_webhook_authority_seconds", "How long the newest CA of webhooks is valid from now on.",
+			func(s certificates.Status) float64 { return s.AuthorityLeft.Seconds() }},
+		{"yare_webhook_authorities", "CAs in the bundle of webhooks. With 8 of them the next rotation may drop one that is in use.",
+			func(s certificates.Status) float64 { return float64(s.Authorities) }},
+	} {
+		registerGauge(r, each.name, each.help, func() float64 { return each.value(status()) })
+	}
+}
+
+// registerConfigurationMetrics registers the metrics of the webhook configurations.
+func registerConfigurationMetrics(r *metrics.Registry, status func() []publishing.Status) {
+	for _, each := range []struct {
+		name, help string
+		value      func(publishing.Status) bool
+	}{
+		{"yare_webhook_configuration_exists", "1 if the configuration by which API servers call webhooks exists, else 0.",
+			func(s publishing.Status) bool { return s.Exists }},
+		{"yare_webhook_bundle_published", "1 if the entries of the configuration have the bundle of this replica, else 0.",
+			func(s publishing.Status) bool { return s.IsPublished }},
+	} {
+		r.Collect(metrics.KindGauge, each.name, each.help, []string{"kind"}, func(emit metrics.Emit) {
+			for _, s := range status() {
+				value := 0.0
+				if each.value(s) {
+					value = 1
+				}
+				emit(value, s.Kind)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package operator
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+)
+
+// The variables by which yare dev has the calls of webhooks sent through a server of its own, which stays while the
+// program is built and started anew.
+const (
+	// webhooksURLVariable is the URL that API servers call.
+	webhooksURLVariable = "YARE_WEBHOOKS_URL"
+	// webhooksCAVariable is a file with the bundle by which API servers verify that URL.
+	webhooksCAVariable = "YARE_WEBHOOKS_CA"
+	// webhooksSocketVariable is the Unix socket on which the program takes the calls, without TLS.
+	webhooksSocketVariable = "YARE_WEBHOOKS_SOCKET"
+)
+
+// webhookSettings are what is known of the webhooks of a program before its client is there.
+type webhookSettings struct {
+	flags webhookFlags
+	// webhooks are all webhooks of the program.
+	webhooks []*admission.Webhook
+	// program and namespace are the name and the namespace of the program. pod is its Pod, or empty.
+	program, namespace, pod string
+	// watched are the namespaces that the program watches. None means all.
+	watched []string
+	// isStrict is true in yare dev and in tests.
+	isStrict bool
+	// isInTest is true for a program in the process of a test, which ends with the test.
+	isInTest bool
+	log      *slog.Logger
+}
+
+// openWebhooksOf opens where the webhooks of parts are served, unless they are not served or there are none.
+func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webhookService, error) {
+	sources := webhookSourcesOf(parts)
+	if len(sources) == 0 {
+		if s.flags.address != "" {
+			s.log.Warn("the flag --webhooks has no effect: the program has no part operator.Validate or operator.Default")
+		}
+		return noWebhooks{}, nil
+	}
+	for _, source := range sources {
+		s.webhooks = append(s.webhooks, source.webhook())
+	}
+	switch {
+	case s.flags.isOff():
+		return noWebhooks{}, nil
+	case s.flags.address == "" && (!s.isStrict || s.namespace == ""):
+		s.log.Warn("the webhooks of the program are not served: give --webhooks, such as --webhooks :9443, or --webhooks \"\" without this warning")
+		return noWebhooks{}, nil
+	}
+	return sources[0].openWebhooks(ctx, s)
+}
+
+// webhookRuntime is what a program lends to its webhooks while it runs.
+type webhookRuntime struct {
+	// replica does not pass the fence of the leader election, because each replica answers and publishes bundles. leader
+	// passes the fence.
+	replica, leader *kube.Client
+	// observed is replica with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
+	// webhooks may link the cache.
+	observed *kube.Client
+	cache    *cache.Cache
+	// isLeading reports whether the replica leads. elected is that of [controller.Runtime].
+	isLeading func() bool
+	elected   <-chan struct{}
+	// fail ends the program with an error.
+	fail func(error)
+	// registry gets the metrics.
+	registry *metrics.Registry
+}
+
+// variable returns the value of an environment variable of yare dev.
+func (s *webhookSettings) variable(name string) string {
+	if !s.isStrict || s.isInTest {
+		return ""
+	}
+	return os.Getenv(name)
+}

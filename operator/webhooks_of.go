@@ -1,0 +1,59 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/yare-go/yare/operator/internal/webhook/admission"
+)
+
+// A webhookSource is a part with a webhook. A program finds a [webhookPart] by this interface alone. So the linker leaves
+// the code of webhooks out of a program without one.
+type webhookSource interface {
+	webhook() *admission.Webhook
+	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
+	webhookCommander
+}
+
+// A webhookService serves all webhooks of a program.
+type webhookService interface {
+	// start begins to serve. It returns an error if the webhooks cannot be served.
+	start(ctx context.Context, rt webhookRuntime) error
+	// missing returns why the replica is not ready.
+	missing() []string
+	// end serves until the API servers have found other replicas, and releases everything. It does so too if start was
+	// not called.
+	end()
+}
+
+// webhookSourcesOf returns the parts with a webhook, also those inside of other parts.
+func webhookSourcesOf(parts []Part) (all []webhookSource) {
+	for _, part := range parts {
+		for part != nil {
+			if source, ok := part.(webhookSource); ok {
+				all = append(all, source)
+				break
+			}
+			wrapper, ok := part.(interface{ Unwrap() Part })
+			if !ok {
+				break
+			}
+			part = wrapper.Unwrap()
+		}
+	}
+	return all
+}
+
+// webhooksOf returns the webhooks of parts.
+func webhooksOf(parts []Part) (all []*admission.Webhook) {
+	for _, source := range webhookSourcesOf(parts) {
+		all = append(all, source.webhook())
+	}
+	return all
+}
+
+// noWebhooks is the service of a program without webhooks, or with webhooks that are not served.
+type noWebhooks struct{}
+
+func (noWebhooks) start(context.Context, webhookRuntime) error { return nil }
+func (noWebhooks) missing() []string                           { return nil }
+func (noWebhooks) end()                                        {}
