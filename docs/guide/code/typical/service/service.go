@@ -3,6 +3,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -27,6 +28,9 @@ func (c Client) send(ctx context.Context, method, password, path string) error {
 	}
 	request.SetBasicAuth("operator", password)
 	response, err := http.DefaultClient.Do(request)
+	if err != nil && ctx.Err() == nil {
+		return errors.New("the service does not answer") // without the port of the connection, which is new each time
+	}
 	if err != nil {
 		return err
 	}
