@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 )
 
@@ -28,8 +29,8 @@ func (c Client) send(ctx context.Context, method, password, path string) error {
 	}
 	request.SetBasicAuth("operator", password)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil && ctx.Err() == nil {
-		return errors.New("the service does not answer") // without the port of the connection, which is new each time
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Errorf("the service does not answer: %w", failed.Err) // without the local port, which is new each time
 	}
 	if err != nil {
 		return err
