@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -119,6 +120,23 @@ func TestReadmeHasTheRecordedSize(t *testing.T) {
 		if math.Abs(megabytes-recorded/1e6) > 0.1 {
 			t.Errorf("README has a size of %s MB, and .ci/sizes.txt %.2f MB", text, recorded/1e6)
 		}
+	}
+}
+
+// TestPackagesFitOnTwoScreens counts the lines that go doc prints for the packages that an author begins with. Two screens
+// have 120 lines.
+func TestPackagesFitOnTwoScreens(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"kube", "controller", "operator", "yaretest"} {
+		out, err := exec.CommandContext(t.Context(), "go", "doc", "./"+name).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go doc ./%s: %v\n%s", name, err, out)
+		}
+		lines := strings.Count(string(out), "\n")
+		if lines > 120 {
+			t.Errorf("go doc prints %d lines for package %s, more than 120", lines, name)
+		}
+		t.Logf("%3d lines: %s", lines, name)
 	}
 }
 

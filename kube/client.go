@@ -15,6 +15,9 @@ import (
 )
 
 // Client puts types on top of a [wire.Handler]. It is immutable and safe for concurrent use.
+//
+// A client in a reconcile reads from a cache what the sources of the controller cover. [Client.Live] asks the server. A
+// layer between a program and the server wraps the handler: see [Client.With].
 type Client struct {
 	handler wire.Handler
 	scope   scope
