@@ -141,7 +141,8 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	return a.do(ctx, a.target.request(wire.VerbGet, name))
 }
 
-// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty.
+// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such object,
+// [IsNotFound] reports the error.
 func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name string) (*T, error) {
 	return newAPI[T, P](c, namespace).Get(ctx, name)
 }

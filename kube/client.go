@@ -205,8 +205,8 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 }
 
 // Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
-// of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
-// reports the error or, if another object has the name, [IsUIDConflict] does.
+// of its name is deleted. If the object is gone already, [IsNotFound] reports the error. If another
+// object has the name, [IsUIDConflict] reports the error. [IgnoreNotFound] drops both errors.
 func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
 	t, err := c.targetOf(ctx, wire.VerbDelete, obj)
 	if err != nil {
