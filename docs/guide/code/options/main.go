@@ -35,7 +35,7 @@ func (DumpSpec) Definition() kube.Definition {
 
 // DumpStatus is the state of a Dump.
 type DumpStatus struct {
-	// When the last dump was made.
+	// When the last dump was made. If the status is lost, the dump is made once more.
 	At *metav1.Time `json:"at,omitempty"`
 	// How many bytes the last dump has.
 	Bytes int `json:"bytes,omitempty"`
