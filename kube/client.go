@@ -241,10 +241,11 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	return target{resource: r, hasStatus: true}, nil
 }
 
-// checkKind returns err. If err reports that something does not exist, the next write of an object of any kind asks
-// discovery for its resource.
+// checkKind returns err. If err reports that the server does not serve the resource of obj, the next write of an object
+// of that kind asks discovery for the resource. A 404 for the object alone does not: the deletion of an object that is
+// gone would cost a request of discovery each time.
 func (c *Client) checkKind(obj Object, err error) error {
-	if err != nil && (IsNotFound(err) || IsNoResource(err)) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
+	if err != nil && IsNoResource(err) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
 		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())
 	}
 	return err
