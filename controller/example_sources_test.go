@@ -107,11 +107,11 @@ func ExampleOwnsByLabel() {
 func ExampleController_Finalizer() {
 	ctx, c := context.Background(), newServer().client() // an API server in memory
 	dug, steps := make(chan string, 10), make(chan string, 10)
-	gardens := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+	gardens := controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 		dug <- fmt.Sprintf("dig the bed of %s, which has the finalizer %s", g.Name, g.Finalizers)
 		return controller.Done(), nil
 	}, controller.OnGone(func(k kube.Key) { steps <- k.Name + " is gone" }))
-	gardens.Finalizer("garden.example.com/bed", func(ctx context.Context, g *Garden, c *kube.Client) (controller.Cleanup, error) {
+	gardens.Finalizer("garden.example.com/bed", func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
 		steps <- "fill the bed of " + g.Name // a bed that is filled already is no error
 		return controller.CleanupDone(), nil
 	})
