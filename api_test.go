@@ -87,20 +87,9 @@ const (
 // count, and neither do the methods that fmt, errors, log/slog and the runtime package of apimachinery ask for.
 func TestNumberOfNames(t *testing.T) {
 	t.Parallel()
-	forOthers := regexp.MustCompile(`\b(String|GoString|Format|Error|Unwrap|Is|As|LogValue|DeepCopyObject|GetObjectKind)\(`)
-	method := regexp.MustCompile(`^[^:]+: func \([^)]*\) (\w+\()`)
 	authorNames, handlerNames := 0, 0
 	for _, folder := range publicPackages(t) {
-		count := 0
-		for _, line := range exportedNames(t, folder) {
-			declared, member, isMember := strings.Cut(line, " interface: ")
-			switch {
-			case strings.Contains(line, " struct: "), isMember && !strings.Contains(member, "("), isMember && forOthers.MatchString(member):
-			case !isMember && method.MatchString(declared) && forOthers.MatchString(method.FindStringSubmatch(declared)[1]):
-			default:
-				count++
-			}
-		}
+		count := len(countedNames(t, folder))
 		t.Logf("%4d %s", count, folder)
 		if folder == "kube/wire" {
 			handlerNames += count
@@ -112,6 +101,48 @@ func TestNumberOfNames(t *testing.T) {
 		t.Errorf("%d exported names for authors of operators, and %d for authors of handlers: more than %d and %d",
 			authorNames, handlerNames, maxAuthorNames, maxHandlerNames)
 	}
+}
+
+// exportedName is an exported name that counts.
+type exportedName struct {
+	folder   string // of its package
+	owner    string // the type of a method, or ""
+	name     string
+	declared string // the declaration without its package
+}
+
+func (n exportedName) String() string {
+	return strings.TrimSuffix(n.folder+"."+n.owner, ".") + "." + n.name
+}
+
+var (
+	functionName  = regexp.MustCompile(`^func \((?:\w+ )?\*?(\w+)[^)]*\) (\w+)`)
+	interfaceName = regexp.MustCompile(`^type (\w+) interface: (\w+)\(`)
+	packageName   = regexp.MustCompile(`^(?:func|type|const|var) (\w+)`)
+	forOthers     = regexp.MustCompile(`^(String|GoString|Format|Error|Unwrap|Is|As|LogValue|DeepCopyObject|GetObjectKind)$`)
+)
+
+// countedNames returns the exported names of the package in a folder that count.
+func countedNames(t *testing.T, folder string) (names []exportedName) {
+	for _, line := range exportedNames(t, folder) {
+		n := exportedName{folder: folder, declared: strings.TrimPrefix(line, folder+": ")}
+		member := functionName.FindStringSubmatch(n.declared)
+		if member == nil {
+			member = interfaceName.FindStringSubmatch(n.declared)
+		}
+		switch {
+		case member != nil:
+			n.owner, n.name = member[1], member[2]
+		case strings.Contains(n.declared, " struct: "), strings.Contains(n.declared, " interface: "):
+			continue // a field, or an embedded interface
+		default:
+			n.name = packageName.FindStringSubmatch(n.declared)[1]
+		}
+		if n.owner == "" || !forOthers.MatchString(n.name) {
+			names = append(names, n)
+		}
+	}
+	return names
 }
 
 // exportedNames returns a line for each exported name of the package in a folder: its package, and

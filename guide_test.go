@@ -3,11 +3,14 @@ package yare_test
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -72,6 +75,69 @@ func codeLines(text string) []string {
 		}
 	}
 	return lines
+}
+
+// TestTypicalOperatorIsSmall counts the lines of the program that the page about the typical operator shows.
+func TestTypicalOperatorIsSmall(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docs/guide/code/typical/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 80 {
+		t.Errorf("the typical operator has %d lines, more than 80", lines)
+	}
+}
+
+// TestReadmeHasTheRecordedSize compares the size of a binary in README with the record of WebApp in .ci/sizes.txt.
+func TestReadmeHasTheRecordedSize(t *testing.T) {
+	t.Parallel()
+	records, err := os.ReadFile(".ci/sizes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := regexp.MustCompile(`(?m)^webapp +(\d+) +(\d+)$`).FindStringSubmatch(string(records))
+	if record == nil {
+		t.Fatal(".ci/sizes.txt has no record of webapp")
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`(?m)^\| stripped binary of the same operator \(gzip -9\) \| ([0-9.]+) MB \(([0-9.]+)\) \|`).FindStringSubmatch(string(readme))
+	if shown == nil {
+		t.Fatal("README has no row about the stripped binary")
+	}
+	for i, text := range shown[1:] {
+		megabytes, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := strconv.ParseFloat(record[i+1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(megabytes-recorded/1e6) > 0.1 {
+			t.Errorf("README has a size of %s MB, and .ci/sizes.txt %.2f MB", text, recorded/1e6)
+		}
+	}
+}
+
+// TestPackagesFitOnTwoScreens counts the lines that go doc prints for the packages that an author begins with. Two screens
+// have 120 lines.
+func TestPackagesFitOnTwoScreens(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"kube", "controller", "operator", "yaretest"} {
+		out, err := exec.CommandContext(t.Context(), "go", "doc", "./"+name).CombinedOutput()
+		if err != nil {
+			t.Fatalf("go doc ./%s: %v\n%s", name, err, out)
+		}
+		lines := strings.Count(string(out), "\n")
+		if lines > 120 {
+			t.Errorf("go doc prints %d lines for package %s, more than 120", lines, name)
+		}
+		t.Logf("%3d lines: %s", lines, name)
+	}
 }
 
 // TestGuideLinksExist checks that the links between the pages of the guide, and to files of the

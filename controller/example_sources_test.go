@@ -101,6 +101,36 @@ func ExampleOwnsByLabel() {
 	// deleted the country eden
 }
 
+// The bed of each Garden is in a service outside of the cluster, so no garbage collector deletes the bed. The controller adds
+// the finalizer before the first reconcile. After a deletion it calls the cleanup, and the object goes when the cleanup is
+// done.
+func ExampleController_Finalizer() {
+	ctx, c := context.Background(), newServer().client() // an API server in memory
+	dug, steps := make(chan string, 10), make(chan string, 10)
+	gardens := controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+		dug <- fmt.Sprintf("dig the bed of %s, which has the finalizer %s", g.Name, g.Finalizers)
+		return controller.Done(), nil
+	}, controller.OnGone(func(k kube.Key) { steps <- k.Name + " is gone" }))
+	gardens.Finalizer("garden.example.com/bed", func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
+		steps <- "fill the bed of " + g.Name // a bed that is filled already is no error
+		return controller.CleanupDone(), nil
+	})
+
+	check(kube.Create(ctx, c, garden("eden")))
+	end := runController(c, gardens)
+	defer end()
+	fmt.Println(<-dug) // and once more, because the finalizer is a change of the object
+	if err := c.Delete(ctx, garden("eden")); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(<-steps)
+	fmt.Println(<-steps)
+	// Output:
+	// dig the bed of eden, which has the finalizer [garden.example.com/bed]
+	// fill the bed of eden
+	// eden is gone
+}
+
 // A map function returns the objects that a change concerns: here all Gardens in the namespace of a ConfigMap. It has
 // a client that reads what the controller watches.
 func ExampleWatches() {

@@ -61,7 +61,7 @@ func Example() {
 }
 
 // A finalizer that the server would refuse is an error before any request.
-func ExampleController_Finalizer() {
+func ExampleController_Finalizer_mistake() {
 	reconcile := func(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) {
 		return controller.Done(), nil
 	}

@@ -46,7 +46,7 @@ var errNoChildren = errors.New("controller.WriteVerbs is an option of controller
 // The garbage collector does not know the label. So the controller needs a [Controller.Finalizer] whose
 // cleanup deletes the children:
 //
-//	children, err := kube.Everywhere[corev1.Namespace](c).List(ctx, kube.Label("tenant.example.com/uid", string(tenant.UID)))
+//	children, err := kube.List[corev1.Namespace](ctx, c, "", kube.Label("tenant.example.com/uid", string(tenant.UID)))
 //
 // The child of somebody else is not taken over: see [kube.ErrForeignChild]. If the label of the child has the uid of
 // another object of the reconciled kind, that object is its owner. While that owner exists, the child is refused,
@@ -81,7 +81,7 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 //
 //	// A Policy concerns the WebApps that its label selects.
 //	controller.Watches(func(ctx context.Context, p *Policy, c *kube.Client) ([]kube.Key, error) {
-//		apps, err := kube.Namespaced[WebApp](c, p.Namespace).List(ctx, kube.Label("tier", p.Spec.Tier))
+//		apps, err := kube.List[WebApp](ctx, c, p.Namespace, kube.Label("tier", p.Spec.Tier))
 //		return kube.KeysOf(apps...), err
 //	})
 //

@@ -23,6 +23,7 @@ func (TeamSpec) Definition() kube.Definition {
 // Team is the whole resource.
 type Team = kube.CustomResource[TeamSpec, kube.None]
 
+// The CustomResourceDefinition of a Go type, as kubectl apply takes it. An operator prints it by its command crd.
 func ExampleOf() {
 	definition, err := crd.Of[Team]()
 	if err != nil {

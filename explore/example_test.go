@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/yaretest"
 )
 
 // The test of an operator, in its folder beside main.go and sample.yaml. For five minutes it runs the operator under
@@ -51,6 +52,19 @@ func ExampleSettings() {
 			{Name: "make", Apply: named("red")}, {Name: "change", Apply: named("blue")}, {Name: "delete", Delete: named("blue")},
 		}
 		return explore.Run(t, o, explore.Settings{Scenario: steps, Only: []string{"crash", "watch"}})
+	}
+	_ = test
+}
+
+// A second exploration also stops the API server and etcd, while a spare replica of the operator waits. Only a control plane
+// on this machine can be stopped.
+func ExampleSettings_plane() {
+	test := func(t *testing.T) {
+		cluster := yaretest.New(t)
+		if _, err := cluster.ControlPlane(); err != nil {
+			t.Skip(err) // YARETEST_KUBECONFIG names an existing cluster
+		}
+		explore.Run(t, explore.Binary{Path: ".", Args: []string{"--leader-elect"}}, explore.Settings{Plane: cluster})
 	}
 	_ = test
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -61,11 +62,29 @@ func TestPluralIsForgottenAfterA404(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.plurals = map[string]string{"Widget": "widgeta"}
-	if _, err := Apply(t.Context(), c, widget); !IsNotFound(err) {
+	if _, err := Apply(t.Context(), c, widget); !IsNoResource(err) {
 		t.Errorf("the old plural: %v", err)
 	}
 	if _, err := Apply(t.Context(), c.WithFieldManager("other"), widget); err != nil {
 		t.Errorf("the new plural: %v", err)
+	}
+}
+
+// Regression: each deletion of an object that was gone already made the next write ask discovery again.
+func TestPluralOutlivesA404OfAnObject(t *testing.T) {
+	t.Parallel()
+	server := &kindServer{plurals: map[string]string{"Widget": "widgets"}}
+	c := NewClientFromHandler(server)
+	for range 3 {
+		gone := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "gone"},
+		}}
+		if err := c.Delete(t.Context(), gone); !IsNotFound(err) {
+			t.Errorf("the deletion of what is gone: %v", err)
+		}
+	}
+	if n := server.count(wire.VerbGet); n != 1 {
+		t.Errorf("the resource of one kind was looked up %d times", n)
 	}
 }
 
@@ -125,6 +144,9 @@ func (s *kindServer) Do(ctx context.Context, r *wire.Request) (*wire.Response, e
 		return &wire.Response{Body: body}, err
 	}
 	if r.Resource.Plural != "configmaps" && s.plurals[r.Resource.Kind] != r.Resource.Plural {
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound} // as a server that does not know the path
+	}
+	if r.Name == "gone" {
 		return notFound(ctx, r)
 	}
 	if r.Verb == wire.VerbDelete {

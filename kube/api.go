@@ -20,8 +20,11 @@ import (
 // the namespace is wrong, every method that would send a request returns an error instead: see
 // [API.Err]. An API is immutable and safe for concurrent use.
 //
-// The compiler compiles the methods for each T. Therefore functions without T do the work.
+// [API.Apply] declares the fields of a child. [API.PatchDifference] changes some fields of an object that was read.
+// [API.Modify] suits a change that depends on the content of the object: it repeats the change after a conflict.
+// [CreateSubresource] evicts and binds Pods.
 type API[T any] struct {
+	// The compiler compiles the methods for each T. Therefore functions without T do the work.
 	client *Client
 	target target
 	object func(*T) Object
@@ -138,7 +141,8 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	return a.do(ctx, a.target.request(wire.VerbGet, name))
 }
 
-// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty.
+// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such object,
+// [IsNotFound] reports the error.
 func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name string) (*T, error) {
 	return newAPI[T, P](c, namespace).Get(ctx, name)
 }

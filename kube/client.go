@@ -15,6 +15,9 @@ import (
 )
 
 // Client puts types on top of a [wire.Handler]. It is immutable and safe for concurrent use.
+//
+// A client in a reconcile reads from a cache what the sources of the controller cover. [Client.Live] asks the server. A
+// layer between a program and the server wraps the handler: see [Client.With].
 type Client struct {
 	handler wire.Handler
 	scope   scope
@@ -202,8 +205,8 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 }
 
 // Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
-// of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
-// reports the error or, if another object has the name, [IsUIDConflict] does.
+// of its name is deleted. If the object is gone already, [IsNotFound] reports the error. If another
+// object has the name, [IsUIDConflict] reports the error. [IgnoreNotFound] drops both errors.
 func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
 	t, err := c.targetOf(ctx, wire.VerbDelete, obj)
 	if err != nil {
@@ -238,10 +241,11 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	return target{resource: r, hasStatus: true}, nil
 }
 
-// checkKind returns err. If err reports that something does not exist, the next write of an object of any kind asks
-// discovery for its resource.
+// checkKind returns err. If err reports that the server does not serve the resource of obj, the next write of an object
+// of that kind asks discovery for the resource. A 404 for the object alone does not: the deletion of an object that is
+// gone would cost a request of discovery each time.
 func (c *Client) checkKind(obj Object, err error) error {
-	if err != nil && (IsNotFound(err) || IsNoResource(err)) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
+	if err != nil && IsNoResource(err) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
 		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())
 	}
 	return err

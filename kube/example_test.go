@@ -43,6 +43,7 @@ func (Config) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Config"}
 }
 
+// TypeOf checks a type before any request. Its error says what the type lacks.
 func ExampleTypeOf() {
 	for _, err := range []error{
 		second(kube.TypeOf[Config]()),
@@ -84,6 +85,7 @@ func ExampleClient_With() {
 	// patch configmaps "kube-system/c": not in this namespace
 }
 
+// OwnedBy makes an object a child: the garbage collector deletes the child after its owner.
 func ExampleOwnedBy() {
 	app := &WebApp{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1234"}}
 	child := kube.OwnedBy(app, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
@@ -139,6 +141,7 @@ func ExampleAPI_PatchDifference() {
 	// Output: shop:2 with 5 replicas
 }
 
+// A command line program finds its cluster as kubectl does, and lists what kubectl would list.
 func Example() {
 	ctx := context.Background()
 	config, namespace, err := kube.ConfigSource{}.Load()

@@ -56,6 +56,7 @@ func nameOf[T any, P kube.DefinedObjectOf[T]](o *T) (string, error) {
 // labelsOf returns the labels of any object.
 func labelsOf[T any, P kube.ObjectOf[T]](o *T) map[string]string { return P(o).GetLabels() }
 
+// A library on top of yare takes any type of object. These constraints and interfaces say what it needs of a type.
 func ExampleDefinition_Resource() {
 	site := &Site{}
 	site.Name = "shop"

@@ -12,7 +12,7 @@ import (
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //
-//	apps, err := kube.Namespaced[WebApp](c, namespace).List(ctx, bySettings.Is("blue"))
+//	apps, err := kube.List[WebApp](ctx, c, namespace, bySettings.Is("blue"))
 //
 // A list that is narrowed by an index is correct with any client. It is cheap if the cache keeps
 // the index: see controller.Index. Otherwise every object is decoded.

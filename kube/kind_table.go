@@ -10,9 +10,9 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// kindTable holds the resources of kinds without a Go type, as discovery has shown them. An entry stays until a
-// request for the resource is answered with 404, because a definition may be replaced by another one with another
-// plural. The clients that are derived from one client share its table. The methods are safe for concurrent use.
+// kindTable holds the resources of kinds without a Go type, as discovery has shown them. An entry stays until the
+// server answers with a 404 for the resource: see [IsNoResource]. A definition may be replaced by another one with
+// another plural. The clients that are derived from one client share its table. The methods are safe for concurrent use.
 //
 // An apply of an unstructured Deployment reads /apis/apps/v1 once. It finds the plural deployments there, and is sent
 // to that resource. The next apply of a Deployment reads nothing.

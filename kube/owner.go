@@ -20,6 +20,9 @@ type Owner struct {
 // OwnedByLabel gives child the uid of owner as the value of a label, and returns child. Changes of child
 // trigger a controller with controller.OwnsByLabel. In contrast to an owner reference the label works
 // across namespaces, and the garbage collector ignores it. The owner must have been read.
+//
+// The client of a reconcile whose controller declares the label refuses to take over somebody else's object: see
+// [ErrForeignChild]. Other clients do not know the label, and apply the child as any object.
 func OwnedByLabel[O Object](owner Object, label string, child O) O {
 	labels := maps.Clone(child.GetLabels())
 	if labels == nil {

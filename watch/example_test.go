@@ -35,6 +35,19 @@ func stonesClient() *kube.Client {
 	}))
 }
 
+// sizeOf returns the size of the object of an event that has one.
+func sizeOf(event watch.Event[stone]) int {
+	switch e := event.(type) {
+	case watch.Added[stone]:
+		return e.Object.Spec.Size
+	case watch.Modified[stone]:
+		return e.Object.Spec.Size
+	}
+	return 0
+}
+
+// A program without a controller follows all objects of a kind. The loop goes on through broken watches and lost
+// connections, and its events leave nothing out.
 func ExampleEvents() {
 	client := stonesClient()
 
@@ -45,9 +58,9 @@ func ExampleEvents() {
 		}
 		switch e := event.(type) {
 		case watch.Added[stone]:
-			fmt.Println("added", e.Object.Name, "of size", e.Object.Spec.Size)
+			fmt.Println("added", e.Object.Name, "of size", sizeOf(e))
 		case watch.Modified[stone]:
-			fmt.Println("modified", e.Object.Name, "to size", e.Object.Spec.Size)
+			fmt.Println("modified", e.Object.Name, "to size", sizeOf(e))
 		case watch.Synced[stone]:
 			fmt.Println("that is all there is so far")
 		case watch.Deleted[stone]:

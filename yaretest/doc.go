@@ -46,37 +46,21 @@
 //
 // # Parallel tests
 //
-// Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives outside
-// of namespaces concerns all tests of the process: custom resources that are cluster-scoped, and above
-// all configurations of webhooks, API services and admission policies. An API server refuses writes of
-// all tests if the API server calls a webhook that does not answer. A test that itself creates such objects
-// uses a control plane of its own ([New]), or narrows them to its namespace (namespaceSelector), or
-// does not run in parallel. A test that stops components of the control plane needs a control plane of
-// its own.
+// Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives outside of namespaces
+// concerns all tests of the process: custom resources that are cluster-scoped, and above all configurations of
+// webhooks, API services and admission policies. A test that itself creates such objects uses a control plane of its own
+// ([New]), or narrows them to its namespace (namespaceSelector), or does not run in parallel. A test that stops
+// components of the control plane needs a control plane of its own.
 //
 // # The control plane
 //
-// The first test of a process that calls [Shared] starts the control plane, in about four
-// seconds. All tests of the process share it, each in a namespace of its own. It ends with the
-// process. Its binary is built on the machine itself when it is needed for the first time,
-// which takes some minutes, and then kept.
+// The first test of a process that calls [Shared] starts the control plane, in about four seconds. It ends with the
+// process. Its binary is built on the machine itself when it is needed for the first time, which takes some minutes,
+// and then kept. The controllers are the real ones, with shorter intervals than those of a cluster.
 //
-// It is a real control plane that does not let tests wait. Its garbage collector learns of a new kind
-// within a second (in a cluster 30 s). A deleted namespace is emptied at once (5 s or more). The
-// controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets look at all their objects every
-// 5 s. In a cluster they depend on a back-off that grows to minutes after many errors, such as the
-// conflicts after quick edits of objects by a test: a Deployment whose sync failed then stays without
-// observedGeneration and without a ReplicaSet.
-//
-// # An existing cluster
-//
-// If the environment variable YARETEST_KUBECONFIG names a kubeconfig file, by an absolute path, tests
-// use the cluster of its current context in place of a control plane on this machine. The variable
-// KUBECONFIG is never used. Tests create and delete namespaces and CustomResourceDefinitions. Therefore
-// the cluster must allow tests by a label, or all tests fail:
-//
-//	kubectl label namespace kube-system yare-test=allowed
-//
-// Tests that need a control plane of their own ([New]), or stop, kill, pause, restart or compact
-// components, are skipped there. Pods are not simulated, unless the cluster does that.
+// If the environment variable YARETEST_KUBECONFIG names a kubeconfig file, by an absolute path, tests use the cluster
+// of its current context in place of a control plane on this machine. The variable KUBECONFIG is never used. The
+// namespace kube-system of that cluster must have the label yare-test=allowed, because tests create and delete
+// namespaces and CustomResourceDefinitions. Tests that need a control plane of their own, or stop components, are
+// skipped there. docs/guide/testing.md has the rest.
 package yaretest

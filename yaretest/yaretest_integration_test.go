@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
+// Each test of the process has a namespace of its own on one control plane.
 func Example() {
 	// In a file that ends in _test.go:
 	_ = func(t *testing.T) {

@@ -109,7 +109,8 @@ func ExampleStream() {
 	if err := client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}); err != nil {
 		fmt.Println(err)
 	}
-	for frame, err := range wire.Frames(response.Stream) {
+	var frame wire.Frame
+	for frame, err = range wire.Frames(response.Stream) {
 		if err == nil && frame.Type == "ERROR" {
 			err = stream.StatusError(frame.Object)
 		}

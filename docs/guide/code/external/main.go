@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -34,7 +35,8 @@ func (BucketSpec) Definition() kube.Definition {
 // Bucket is a bucket of a storage service.
 type Bucket = kube.CustomResource[BucketSpec, BucketStatus]
 
-// storage is the client of the storage service. Both methods can be repeated.
+// storage is the client of the storage service. Both methods can be repeated. Their errors have the same text for the
+// same cause.
 type storage interface {
 	// Ensure creates the bucket of an id unless it exists.
 	Ensure(ctx context.Context, id, region string) error
@@ -64,10 +66,7 @@ func (r reconciler) reconcile(ctx context.Context, b *Bucket, c *kube.Client) (c
 	// The uid names the bucket: it is the same after a crash, and another one for a new Bucket.
 	if err := r.storage.Ensure(ctx, string(b.UID), b.Spec.Region); err != nil {
 		kube.SetCondition(ctx, &b.Status.Conditions, b, "Ready", false, "StorageFailed", err.Error())
-		if statusErr := c.ApplyStatus(ctx, b); statusErr != nil {
-			return controller.Done(), statusErr
-		}
-		return controller.Done(), err // with growing intervals
+		return controller.Done(), errors.Join(c.ApplyStatus(ctx, b), err) // repeated with growing intervals
 	}
 	kube.SetCondition(ctx, &b.Status.Conditions, b, "Ready", true, "Exists", "The bucket exists.")
 	return controller.Done(), c.ApplyStatus(ctx, b)

@@ -35,7 +35,9 @@ func (DumpSpec) Definition() kube.Definition {
 
 // DumpStatus is the state of a Dump.
 type DumpStatus struct {
-	// How many bytes the dump has.
+	// When the last dump was made. If the status is lost, the dump is made once more.
+	At *metav1.Time `json:"at,omitempty"`
+	// How many bytes the last dump has.
 	Bytes int `json:"bytes,omitempty"`
 }
 
@@ -78,6 +80,9 @@ func (d *dumper) controller() *controller.Controller[Dump] {
 }
 
 func (d *dumper) reconcile(ctx context.Context, dump *Dump, c *kube.Client) (controller.Action, error) {
+	if at := dump.Status.At; at != nil && controller.Now(ctx).Before(at.Add(24*time.Hour)) {
+		return controller.RequeueAfter(at.Add(24 * time.Hour).Sub(controller.Now(ctx))), nil // called for another reason
+	}
 	text, err := d.run(ctx, c, dump.Namespace, dump.Spec.Pod)
 	if failed, ok := errors.AsType[*pods.ExitError](err); ok {
 		d.recorder.Warning(dump, "DumpFailed", "Dump", "the command ended with %d", failed.Code)
@@ -97,7 +102,8 @@ func (d *dumper) reconcile(ctx context.Context, dump *Dump, c *kube.Client) (con
 	if err != nil {
 		return controller.Done(), err
 	}
-	dump.Status.Bytes = len(text)
+	d.recorder.Normal(dump, "Dumped", "Dump", "the dump has %d bytes", len(text))
+	dump.Status.Bytes, dump.Status.At = len(text), &metav1.Time{Time: controller.Now(ctx)}
 	return controller.RequeueAfter(24 * time.Hour), c.ApplyStatus(ctx, dump)
 }
 

@@ -84,9 +84,17 @@ func validate(ctx context.Context, before, after *Mailbox, c *kube.Client) error
 
 // setDefaults makes the user who creates a Mailbox its owner.
 func setDefaults(ctx context.Context, m *Mailbox) {
-	if call := operator.CallOf(ctx); call.Operation == "CREATE" && m.Spec.Owner == "" {
-		m.Spec.Owner = call.User.Name
+	if m.Spec.Owner == "" {
+		m.Spec.Owner = creator(operator.CallOf(ctx)).Name
 	}
+}
+
+// creator returns the user who creates the object of a call. It returns nobody for another operation.
+func creator(call operator.Call) operator.User {
+	if call.Operation != "CREATE" {
+		return operator.User{}
+	}
+	return call.User
 }
 
 func reconcile(context.Context, *Mailbox, *kube.Client) (controller.Action, error) {

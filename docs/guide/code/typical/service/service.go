@@ -3,7 +3,9 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 )
 
@@ -27,6 +29,9 @@ func (c Client) send(ctx context.Context, method, password, path string) error {
 	}
 	request.SetBasicAuth("operator", password)
 	response, err := http.DefaultClient.Do(request)
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Errorf("the service does not answer: %w", failed.Err) // without the local port, which is new each time
+	}
 	if err != nil {
 		return err
 	}
