@@ -137,6 +137,45 @@ func TestIfServed(t *testing.T) {
 	})
 }
 
+// Regression: another controller of the program watches the same kind without IfServed, and so keeps the objects of a
+// kind that was removed. The controller with IfServed was told that the objects are gone, and read them all the same.
+func TestRemovedKindIsNotReadFromAnotherStream(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		direct := s.client()
+		served := &crds{next: s, absent: map[string]bool{}}
+		eden := create(t, direct, garden("eden"))
+		create(t, direct, kube.OwnedBy(eden, plant("rose")))
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			plants, err := kube.Namespaced[Plant](c, g.Namespace).List(ctx)
+			if err != nil {
+				return controller.Done(), err
+			}
+			_, err = kube.Namespaced[Plant](c, g.Namespace).Get(ctx, "rose")
+			calls.record(fmt.Sprint(len(plants), " ", kube.IsNotFound(err)))
+			return controller.Done(), kube.IgnoreNotFound(err)
+		}
+		start(t, kube.NewClientFromHandler(served),
+			controller.New(reconcile, controller.Owns[Plant](controller.IfServed())),
+			controller.New(recordingNames(new(journal)), controller.Owns[Plant](), controller.Name("others")))
+		synctest.Wait()
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "1 false" {
+			t.Errorf("before the removal: %q, want 1 false at last", got)
+		}
+		served.set("plants", false, nil)
+		for f := range s.feeds {
+			if f.plural == "plants" {
+				f.end()
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "0 true" {
+			t.Errorf("after the removal: %q, want 0 true at last", got)
+		}
+	})
+}
+
 // As long as discovery fails, a kind is not absent, and the controller does not start.
 func TestIfServedWhileDiscoveryFails(t *testing.T) {
 	t.Parallel()

@@ -113,12 +113,23 @@ func (w *world) before(ctx context.Context, r *wire.Request) error {
 	if !w.calm && w.random.IntN(4) == 0 {
 		wait = time.Duration(w.random.IntN(300)) * time.Millisecond
 	}
+	size := 0
+	if !w.calm && r.Subresource == "status" && w.random.IntN(8) == 0 {
+		size = 1 + w.random.IntN(3)
+	}
 	w.mu.Unlock()
 	if busy {
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	time.Sleep(wait)
+	if size > 0 { // somebody edits the object between the read of a reconcile and its status
+		body := fmt.Sprintf(`{"metadata":{"labels":{"size":%q}},"spec":{"size":%d}}`, strings.Repeat("x", size), size)
+		_, err := w.server.Do(stranger(), &wire.Request{
+			Verb: wire.VerbPatch, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, Body: []byte(body), ContentType: wire.ContentMergePatch,
+		})
+		w.log("a stranger sends patch %s %s/%s %s: %v", r.Resource.Plural, r.Namespace, r.Name, body, err)
+	}
 	return w.front.refuse(r)
 }
 
