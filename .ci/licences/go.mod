@@ -1,4 +1,4 @@
-module github.com/yare-go/yare/.ci/licences
+module github.com/yare-go/yare/ci/licences
 
 go 1.26.0
 
