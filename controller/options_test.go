@@ -157,6 +157,17 @@ func TestNeeds(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
+	got, err = controller.New(recordingNames(new(journal)), controller.FormerFieldManagers("manager")).Needs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = []kube.Access{ // the entry of the status moves by a patch of the object
+		{Resource: resourceOf[Garden](t), Verbs: append(read[:3:3], wire.VerbPatch)},
+		{Resource: resourceOf[Garden](t), Subresource: "status", Verbs: []wire.Verb{wire.VerbPatch}},
+	}
+	if diff := cmp.Diff(want, got.Access); diff != "" {
+		t.Errorf("access with former field managers (-want +got):\n%s", diff)
+	}
 	got, err = controller.New(recordingNames(new(journal)), controller.Name("second"), controller.FieldManager("me")).Needs()
 	if err != nil {
 		t.Fatal(err)

@@ -137,6 +137,85 @@ func TestIfServed(t *testing.T) {
 	})
 }
 
+// Regression: another controller of the program watches the same kind without IfServed, and so keeps the objects of a
+// kind that was removed. The controller with IfServed was told that the objects are gone, and read them all the same.
+func TestRemovedKindIsNotReadFromAnotherStream(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		direct := s.client()
+		served := &crds{next: s, absent: map[string]bool{}}
+		eden := create(t, direct, garden("eden"))
+		create(t, direct, kube.OwnedBy(eden, plant("rose")))
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			plants, err := kube.Namespaced[Plant](c, g.Namespace).List(ctx)
+			if err != nil {
+				return controller.Done(), err
+			}
+			_, err = kube.Namespaced[Plant](c, g.Namespace).Get(ctx, "rose")
+			calls.record(fmt.Sprint(len(plants), " ", kube.IsNotFound(err)))
+			return controller.Done(), kube.IgnoreNotFound(err)
+		}
+		start(t, kube.NewClientFromHandler(served),
+			controller.New(reconcile, controller.Owns[Plant](controller.IfServed())),
+			controller.New(recordingNames(new(journal)), controller.Owns[Plant](), controller.Name("others")))
+		synctest.Wait()
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "1 false" {
+			t.Errorf("before the removal: %q, want 1 false at last", got)
+		}
+		served.set("plants", false, nil)
+		for f := range s.feeds {
+			if f.plural == "plants" {
+				f.end()
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "0 true" {
+			t.Errorf("after the removal: %q, want 0 true at last", got)
+		}
+	})
+}
+
+// Regression: a kind is served, which its stream has not found out yet. The program writes an object of the kind, and a
+// second write of the object has an unknown outcome. A proxy that answers 404 for a moment made the object count as
+// absent, although the program had the answer to its first write.
+func TestWriteShowsThatAKindIsServed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		served := &crds{next: s, absent: map[string]bool{"plants": true}}
+		create(t, s.client(), garden("eden"))
+		isLost := false
+		s.before = func(r *wire.Request) error {
+			if isLost && r.Verb.IsWrite() {
+				return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+			}
+			return nil
+		}
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			rose := kube.OwnedBy(g, plant("rose"))
+			if _, err := kube.Apply(ctx, c, rose); err != nil {
+				return controller.RequeueAfter(time.Second), nil
+			}
+			isLost = true
+			_ = kube.Namespaced[Plant](c, g.Namespace).Delete(ctx, "rose")
+			isLost = false
+			served.set("plants", false, nil) // the proxy has no route
+			_, err := kube.Namespaced[Plant](c, g.Namespace).Get(ctx, "rose")
+			served.set("plants", true, nil)
+			calls.record(fmt.Sprint(kube.IsNotFound(err)))
+			return controller.Done(), nil
+		}
+		start(t, kube.NewClientFromHandler(served), controller.New(reconcile, controller.Owns[Plant](controller.IfServed())))
+		time.Sleep(time.Second / 2)
+		served.set("plants", true, nil)
+		time.Sleep(10 * time.Second)
+		if got := calls.drain(); len(got) == 0 || got[0] != "false" {
+			t.Errorf("whether the written object is not found: %q, want false first", got)
+		}
+	})
+}
+
 // As long as discovery fails, a kind is not absent, and the controller does not start.
 func TestIfServedWhileDiscoveryFails(t *testing.T) {
 	t.Parallel()

@@ -158,7 +158,7 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 		}
 	case kube.IsNotFound(err):
 		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: observed})
-	case kube.IsNoResource(err) && store.IsAbsent():
+	case kube.IsNoResource(err) && store.IsAbsent() && !o.isWrittenSinceList(store, k):
 		err = notFoundError(r) // an object of a kind that is not served does not exist
 	default:
 		return nil, err

@@ -161,6 +161,13 @@ func (o *programOverlay) dropObserved(k overlay.Key) {
 // sweep drops the entries that no read can need, from time to time.
 func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isDoubtNeeded) }
 
+// isWrittenSinceList reports whether the program has written an object since the latest list of a store began. If that
+// list has shown that the server does not serve the kind, the server has served the kind again since then.
+func (o *programOverlay) isWrittenSinceList(s *Store, k overlay.Key) bool {
+	e, has := o.Get(k)
+	return has && !s.hasListBegunAfter(e)
+}
+
 // lookup finds an object in the overlay and in a store that covers it.
 func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, representation wire.Representation) lookupResult {
 	// In this order: an entry that is dropped meanwhile is dropped because the store has

@@ -64,7 +64,8 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 // isCurrent reports whether a read in a namespace may use the store of s. The store must have every change that
 // the own streams of v have published there, and must not be in doubt because of a restoration. An empty
 // namespace stands for all. The changes of all objects count, because the object may have left the
-// selector of an own stream.
+// selector of an own stream. An own stream that has published the absence of the kind, which has no version, rules out
+// all stores that have not.
 func (v *View) isCurrent(s *stream, namespace string) bool {
 	if s.detector.IsDoubted() {
 		return false
@@ -75,7 +76,7 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 		if own == s || !own.store.collection().Overlaps(c) {
 			continue
 		}
-		if !own.store.progress.HasNewest(s.store.Version(), namespace) {
+		if own.store.IsAbsent() && !s.store.IsAbsent() || !own.store.progress.HasNewest(s.store.Version(), namespace) {
 			return false
 		}
 	}

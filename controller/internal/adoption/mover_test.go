@@ -1,10 +1,12 @@
 package adoption
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -149,4 +151,40 @@ func sortedText(t *testing.T, fields fieldSet) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// The log names the field managers whose fields stay because of their API version, and the fields that the next apply
+// removes, once for each kind. It warns of replicas.
+func TestLogOfMoves(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := NewMover(nil, slog.New(slog.NewTextHandler(&log, nil)), []string{"manager"}, nil, nil)
+	request := func(plural, name string) *wire.Request {
+		return &wire.Request{
+			Resource:  wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1"}, Plural: plural},
+			Namespace: "default", Name: name, Query: url.Values{"fieldManager": {"us"}},
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		m.logKept(request("deployments", name), []string{"manager"})
+		m.logMove(request("deployments", name), &ownershipMove{removed: []string{"spec.paused", "spec.replicas"}})
+	}
+	m.logMove(request("daemonsets", "c"), &ownershipMove{removed: []string{"spec.paused"}})
+	m.logKept(request("daemonsets", "c"), nil)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	wanted := [][]string{
+		{"level=WARN", "another API version", "default/a", "managers=manager"},
+		{"level=WARN", "removes spec.replicas", "default/a", "spec.paused spec.replicas"},
+		{"level=INFO", "now belong to this controller", "default/c", "removed=[spec.paused]"},
+	}
+	if len(lines) != len(wanted) {
+		t.Fatalf("the log has %d lines, want %d:\n%s", len(lines), len(wanted), log.String())
+	}
+	for i, parts := range wanted {
+		for _, part := range parts {
+			if !strings.Contains(lines[i], part) {
+				t.Errorf("line %d does not contain %q: %s", i+1, part, lines[i])
+			}
+		}
+	}
 }

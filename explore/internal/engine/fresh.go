@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -30,7 +31,7 @@ type freshState struct {
 	masks *history.Masks
 }
 
-// get returns the state of programs that have seen only these objects.
+// get returns the state of programs that have seen only these objects. Error: a run could not be made; [ErrNoReference].
 func (f *freshStates) get(ctx context.Context, text string, objects []json.RawMessage) (freshState, error) {
 	f.mu.Lock()
 	state, has := f.states[text]
@@ -57,7 +58,10 @@ func (f *freshStates) observe(ctx context.Context, objects []json.RawMessage) (f
 		states = append(states, out.states[0])
 	}
 	masks, err := history.Mask(states, f.options)
-	return freshState{states[0], masks}, err
+	if err != nil {
+		return freshState{}, fmt.Errorf("%w: of a program that has seen one value alone: %w", ErrNoReference, err)
+	}
+	return freshState{states[0], masks}, nil
 }
 
 // comparison returns the comparison of a run in which the user changes the declared state: the state after a step must

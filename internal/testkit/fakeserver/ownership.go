@@ -62,10 +62,12 @@ func (m manager) key() string {
 	return string(encode(entry))
 }
 
-// fieldOwnership computes who owns the fields of objects, with the code of API servers. It keeps no state.
+// fieldOwnership computes who owns the fields of objects, with the code of API servers.
 type fieldOwnership struct {
 	objects typed.ParseableType
 	updater *merge.Updater
+	// ignoresUpdates is true if only applies are recorded.
+	ignoresUpdates bool
 }
 
 func newFieldOwnership() *fieldOwnership {
@@ -73,7 +75,7 @@ func newFieldOwnership() *fieldOwnership {
 	if err != nil {
 		panic(err) // schema is a constant
 	}
-	return &fieldOwnership{parser.Type("object"), (&merge.UpdaterBuilder{Converter: sameVersion{}}).BuildUpdater()}
+	return &fieldOwnership{objects: parser.Type("object"), updater: (&merge.UpdaterBuilder{Converter: sameVersion{}}).BuildUpdater()}
 }
 
 // sameVersion is a converter for objects of one version.
@@ -91,6 +93,9 @@ const onlyVersion = fieldpath.APIVersion("v1")
 // recordUpdate records the manager in content as the owner of the fields that differ from live. The request
 // is not an apply.
 func (f *fieldOwnership) recordUpdate(m manager, live, content map[string]any) error {
+	if f.ignoresUpdates {
+		return nil
+	}
 	owned, err := ownersOf(live)
 	if err != nil {
 		return err

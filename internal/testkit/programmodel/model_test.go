@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,7 +98,8 @@ func run(t *testing.T, seed uint64) (w *world) {
 				p.quiet = time.Duration(1+extra.IntN(3000)) * time.Millisecond
 			}
 		}
-		d := &driver{world: w, plans: plans, extra: extra, random: steps, restores: steps.IntN(3) == 0}
+		d := &driver{world: w, plans: plans, extra: extra, random: steps, more: rand.New(rand.NewPCG(seed, 11)), restores: steps.IntN(3) == 0}
+		d.extend()
 		if d.random.IntN(2) == 0 {
 			w.server.Bookmarks(time.Minute)
 		}
@@ -111,10 +113,23 @@ func run(t *testing.T, seed uint64) (w *world) {
 			}
 		}
 		d.program = w.start(plans)
+		if d.hasStandby {
+			var others []*plan
+			for _, p := range plans {
+				others = append(others, p.inProgram(1))
+			}
+			d.standby = w.start(others)
+		}
+		if !d.startsAsStandby {
+			w.lead(d.program)
+		}
 		for range 10 + d.random.IntN(20) {
 			time.Sleep(time.Duration(d.random.IntN(8000)) * time.Millisecond)
 			d.step()
+			d.stepMore()
 		}
+		d.elect()
+		d.handOver()
 		d.settle()
 		d.program.stop()
 	})
@@ -123,16 +138,141 @@ func run(t *testing.T, seed uint64) (w *world) {
 
 // driver changes the world.
 type driver struct {
-	extra   *rand.Rand
-	world   *world
-	random  *rand.Rand
-	plans   []*plan
-	program *program
+	extra *rand.Rand
+	// more decides about standbys, pages, absent kinds, proxies without a route and shared children.
+	more *rand.Rand
+	// startsAsStandby is true if the program waits for its election at first. isElected is true after it.
+	startsAsStandby, isElected bool
+	// hasStandby is true if a second program waits until the first one ends. standby is nil after that.
+	hasStandby bool
+	standby    *program
+	// isBehind is true if the standby began to lead while its watches may have been behind. It then acts on objects that
+	// the former leader has cleaned up, until its watches show that they are gone.
+	isBehind bool
+	// removes is true if the kind of the children is removed at times, and losesRoute if a proxy has no route at times.
+	removes, losesRoute bool
+	world               *world
+	random              *rand.Rand
+	plans               []*plan
+	program             *program
 	// backup is a backup that can be restored. There is at most one in a run.
 	restores bool
 	backup   *fakeserver.Snapshot
 	restored bool
 	delayed  []delayed
+}
+
+// extend decides which of the rarer events a run has, and changes the plans for them.
+func (d *driver) extend() {
+	chance := func(n int) bool { return d.more.IntN(n) == 0 }
+	d.startsAsStandby, d.hasStandby = chance(5), chance(5)
+	if chance(2) {
+		d.world.front.pageItems = 1 + d.more.IntN(3)
+	}
+	d.removes, d.losesRoute = chance(5), chance(5)
+	for _, p := range d.plans {
+		p.prunes = chance(4) && !p.resync
+		p.ifServed = chance(4) && (p.waits || p.source == ownsAll || p.source == watchesMetadata)
+		if chance(4) && !p.waits && p.finalizer && p.source == ownsAll {
+			p.byLabel = true
+		}
+		p.shares = p.byLabel && p.source == ownsAll && !p.resync && chance(2)
+		// Nothing repairs a child that no stream shows.
+		if chance(6) && !p.waits && !p.byLabel && !p.ifServed && p.source == ownsAll && !d.removes {
+			p.source = ownsFirst
+		}
+	}
+}
+
+// elect makes the first program the leader, unless it leads already.
+func (d *driver) elect() {
+	if d.startsAsStandby && !d.isElected {
+		d.world.lead(d.program)
+	}
+	d.isElected = true
+}
+
+// handOver ends the first program, and makes the standby the leader. In some runs the watches of the standby show
+// everything before it leads.
+func (d *driver) handOver() {
+	if d.standby == nil {
+		return
+	}
+	d.elect()
+	d.isBehind = d.more.IntN(2) == 0
+	if !d.isBehind {
+		for _, s := range d.world.server.Streams() {
+			s.Thaw()
+			s.Allow()
+			s.Delay(0)
+		}
+		time.Sleep(3 * time.Minute)
+	}
+	d.program.stop()
+	synctest.Wait()
+	d.program, d.standby = d.standby, nil
+	d.world.lead(d.program)
+}
+
+// stepMore makes one of the rarer changes at times.
+func (d *driver) stepMore() {
+	switch d.more.IntN(12) {
+	case 0:
+		d.elect()
+	case 1:
+		d.handOver()
+	case 2:
+		if d.removes {
+			d.removeChildren()
+		}
+	case 3:
+		if d.losesRoute {
+			d.loseRoute()
+		}
+	case 4, 5:
+		p := d.plans[d.more.IntN(len(d.plans))]
+		if p.shares {
+			namespace := namespaces[d.more.IntN(2)]
+			if d.more.IntN(2) == 0 {
+				d.do(wire.VerbPatch, childResource, namespace, sharedPrefix+p.name, `{"spec":{"height":9}}`)
+			} else {
+				d.do(wire.VerbDelete, childResource, namespace, sharedPrefix+p.name, "")
+			}
+		}
+	}
+}
+
+// removeChildren removes the kind of the children with all objects, for a while.
+func (d *driver) removeChildren() {
+	w := d.world
+	w.front.set(func(f *front) { f.isAbsent = true })
+	synctest.Wait() // no request is between its refusal and the server
+	for _, o := range w.server.Objects(childResource.Plural) {
+		metadata := o["metadata"].(map[string]any)
+		w.server.Remove(childResource.Plural, metadata["namespace"].(string), metadata["name"].(string), nil)
+	}
+	for _, s := range w.server.Streams() {
+		if s.ID.Plural == childResource.Plural {
+			s.End()
+		}
+	}
+	w.log("the kind of the children is removed")
+	time.Sleep(time.Duration(d.more.IntN(90)) * time.Second)
+	w.front.set(func(f *front) { f.isAbsent = false })
+	w.log("the kind of the children is served again")
+}
+
+// loseRoute lets a proxy answer every request of the programs with 404 for a while.
+func (d *driver) loseRoute() {
+	w := d.world
+	w.front.set(func(f *front) { f.hasNoRoute = true })
+	for _, s := range w.server.Streams() {
+		s.Cut()
+	}
+	w.log("the proxy has no route")
+	time.Sleep(time.Duration(d.more.IntN(40)) * time.Second)
+	w.front.set(func(f *front) { f.hasNoRoute = false })
+	w.log("the proxy has a route again")
 }
 
 // delayed is a trigger for later.
@@ -156,7 +296,10 @@ func (d *driver) do(verb wire.Verb, r wire.Resource, namespace, name, body strin
 	if verb == wire.VerbCreate {
 		request.Name = ""
 	}
-	_, err := d.world.server.Do(stranger(), request)
+	err := d.world.front.refuseAbsent(request)
+	if err == nil {
+		_, err = d.world.server.Do(stranger(), request)
+	}
 	d.world.log("a stranger sends %s %s %s/%s %s: %v", verb, r.Plural, namespace, name, body, err)
 }
 
@@ -210,7 +353,12 @@ func (d *driver) step() {
 		after := time.Duration(d.random.IntN(600)) * time.Second
 		at := time.Now().Add(after)
 		w.log("a trigger of %s %s/%s for %s", p.name, namespace, name, at.Sub(w.started))
-		p.triggers <- controller.Trigger{Key: kube.Key{Namespace: namespace, Name: name}, NotBefore: at, Cause: "later"}
+		trigger := controller.Trigger{Key: kube.Key{Namespace: namespace, Name: name}, NotBefore: at, Cause: "later"}
+		for _, each := range []*program{d.program, d.standby} {
+			if each != nil {
+				each.plans[slices.Index(d.plans, p)].triggers <- trigger
+			}
+		}
 		d.delayed = append(d.delayed, delayed{target{p.name, kube.Key{Namespace: namespace, Name: name}}, at})
 	case 13:
 		if !d.restores {
@@ -448,10 +596,10 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	extra := w.server.Object("children", namespace, "extra-"+childOf(p.name, name))
 	o := w.server.Object(p.plural, namespace, name)
 	if o == nil {
-		if kid != nil && !(p.byLabel && w.restored) {
+		if kid != nil && !(p.byLabel && (w.restored || d.isBehind)) {
 			w.problem("%s is gone, and its child is not", t)
 		}
-		if extra != nil && !w.restored {
+		if extra != nil && !w.restored && !d.isBehind {
 			w.problem("%s is gone, and was not cleaned up", t)
 		}
 		return
@@ -484,7 +632,9 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	if got := w.last[t]; got != desired {
 		w.problem("%s wants %d, and its last reconcile saw %d", t, desired, got)
 	}
+	d.checkShared(p, t, metadata, desired)
 	switch {
+	case !p.follows(name): // nothing shows what strangers do to the child
 	case kid == nil:
 		w.problem("%s has no child", t)
 	case kid["spec"].(map[string]any)["height"] != float64(desired):
@@ -501,6 +651,23 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	}
 	if s, _ := o["status"].(map[string]any); s["size"] != float64(desired) {
 		w.problem("%s wants %d, and its status is %v", t, desired, s)
+	}
+}
+
+// checkShared checks that a parent which has applied the child that it shares has it.
+func (d *driver) checkShared(p *plan, t target, metadata map[string]any, desired int) {
+	w := d.world
+	if !p.shares || !w.holders[t] {
+		return
+	}
+	shared := w.server.Object(childResource.Plural, t.Namespace, sharedPrefix+p.name)
+	switch {
+	case shared == nil:
+		w.problem("%s has applied the shared child, which does not exist", t)
+	case shared["metadata"].(map[string]any)["labels"].(map[string]any)[ownerLabel] != metadata["uid"]:
+		w.problem("%s has applied the shared child, which has the labels %v", t, shared["metadata"].(map[string]any)["labels"])
+	case shared["spec"].(map[string]any)["height"] != float64(desired):
+		w.problem("%s wants the shared child to be %d high, and it is %v", t, desired, shared["spec"])
 	}
 }
 
@@ -523,6 +690,13 @@ func (d *driver) mayHaveChild(p *plan, namespace, name string) bool {
 	return true
 }
 
+// isUnseen reports whether r is about a child that its controller does not follow.
+func (d *driver) isUnseen(r *wire.Request) bool {
+	return slices.ContainsFunc(d.plans, func(p *plan) bool {
+		return slices.ContainsFunc(parentNames, func(parent string) bool { return r.Name == childOf(p.name, parent) && !p.follows(parent) })
+	})
+}
+
 // rest checks that the program does nothing once there is nothing to do.
 func (d *driver) rest() {
 	w := d.world
@@ -542,8 +716,8 @@ func (d *driver) rest() {
 	counts := map[string]int{}
 	for _, e := range w.server.Requests() {
 		r := e.Request
-		// Nothing of what the program watches shows whether an extra child is as it should be.
-		if strings.HasPrefix(r.Name, "extra-") || readsLive && (r.Verb == wire.VerbGet || r.Verb == wire.VerbList) {
+		// Nothing of what the program watches shows whether such a child is as it should be.
+		if strings.HasPrefix(r.Name, "extra-") || d.isUnseen(r) || readsLive && (r.Verb == wire.VerbGet || r.Verb == wire.VerbList) {
 			continue
 		}
 		if r.Verb != wire.VerbWatch || r.Query.Get("sendInitialEvents") != "" {

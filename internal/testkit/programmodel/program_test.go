@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -88,6 +89,8 @@ const (
 	ownsByTier
 	watchesMetadata
 	sources
+	// ownsFirst follows the child of the first parent of each namespace only, by a field selector.
+	ownsFirst
 )
 
 // predicate is which changes of the own kind matter to a controller.
@@ -123,11 +126,39 @@ type plan struct {
 	retires     bool
 	// skipsStatus is true with controller.SkipOwnStatus.
 	skipsStatus bool
+	// ifServed is true if the kind of the children may be absent.
+	ifServed bool
+	// shares is true if the parents of a namespace have one more child by label, which only one of them can have.
+	shares bool
+	// prunes is true if each reconcile deletes an object between the pages of a live list.
+	prunes bool
+	// program is the number of the program that the controller belongs to.
+	program int
+}
+
+const (
+	// ownerLabel is the label of owners by label.
+	ownerLabel = "owner"
+	// sharedPrefix begins the names of children that the parents of a namespace share.
+	sharedPrefix = "shared-"
+)
+
+// watcher returns the name under which the world records what the controller is shown.
+func (p *plan) watcher() string { return p.name + strconv.Itoa(p.program) }
+
+// follows reports whether the controller follows the child of a parent.
+func (p *plan) follows(parent string) bool { return p.source != ownsFirst || parent == parentNames[0] }
+
+// inProgram returns the plan for the program with a number.
+func (p *plan) inProgram(number int) *plan {
+	other := *p
+	other.program, other.triggers = number, make(chan controller.Trigger, cap(p.triggers))
+	return &other
 }
 
 func (p *plan) String() string {
-	return fmt.Sprintf("%s: source %d, predicate %d, narrow %t, finalizer %t, resync %t, reads %t %t %t, slow %t, concurrency %d",
-		p.name, p.source, p.predicate, p.narrow, p.finalizer, p.resync, p.reads, p.lists, p.readsMetadata, p.slow, p.concurrency)
+	return fmt.Sprintf("%s: source %d, predicate %d, narrow %t, finalizer %t, resync %t, reads %t %t %t, slow %t, concurrency %d, if served %t, by label %t, shares %t, prunes %t",
+		p.name, p.source, p.predicate, p.narrow, p.finalizer, p.resync, p.reads, p.lists, p.readsMetadata, p.slow, p.concurrency, p.ifServed, p.byLabel, p.shares, p.prunes)
 }
 
 // newPlan returns a random plan.
@@ -157,7 +188,7 @@ func childOf(controller, parent string) string { return controller + "-" + paren
 
 // options returns the options of a controller.
 func (w *world) options(p *plan) []controller.Option {
-	own := []controller.SourceOption{controller.When(w.watcher(p, p.plural))}
+	own := []controller.SourceOption{controller.When(w.watcher(p, p.plural, p.selects))}
 	if p.selects {
 		own = append(own, controller.Select(kube.Label("sel", "y")))
 	}
@@ -189,13 +220,18 @@ func (w *world) options(p *plan) []controller.Option {
 	if p.quiet > 0 {
 		options = append(options, controller.Debounce(p.quiet))
 	}
-	seen := controller.When(w.watcher(p, "children"))
+	seen := controller.When(w.watcher(p, "children", p.source == ownsByController || p.source == ownsByTier))
 	selected := controller.Select()
+	if p.ifServed {
+		selected = controller.IfServed()
+	}
 	switch p.source {
 	case ownsByController:
 		selected = controller.Select(kube.Label("app", p.name))
 	case ownsByTier:
 		selected = controller.Select(kube.Label("tier", "y"))
+	case ownsFirst:
+		selected = controller.Select(kube.Field("metadata.name", childOf(p.name, parentNames[0])))
 	}
 	switch {
 	case p.waits:
@@ -205,9 +241,9 @@ func (w *world) options(p *plan) []controller.Option {
 	case p.source == watchesMetadata:
 		options = append(options, controller.Watches(func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
 			return keysFor(p, m), nil
-		}, controller.Kind(childResource), seen))
+		}, controller.Kind(childResource), selected, seen))
 	case p.byLabel:
-		options = append(options, controller.OwnsByLabel[child]("owner", selected, seen))
+		options = append(options, controller.OwnsByLabel[child](ownerLabel, selected, seen))
 	default:
 		options = append(options, controller.Owns[child](selected, seen))
 	}
@@ -232,10 +268,10 @@ func keysFor(p *plan, o metav1.Object) []kube.Key {
 }
 
 // watcher returns a predicate that records what the controller is shown.
-func (w *world) watcher(p *plan, plural string) controller.Predicate {
+func (w *world) watcher(p *plan, plural string, deselects bool) controller.Predicate {
 	return func(c controller.Change) bool {
 		r := c.Record()
-		w.show(p.name, place{plural, r.Namespace, r.Name}, r.ResourceVersion, string(r.UID), c.Type == controller.Deleted)
+		w.show(p.watcher(), place{plural, r.Namespace, r.Name}, r.ResourceVersion, string(r.UID), c.Type == controller.Deleted, deselects)
 		return true
 	}
 }
@@ -257,7 +293,7 @@ func owner[S spec](w *world, p *plan) part {
 		return controller.Done(), err
 	}, w.options(p)...)
 	c.Backoff(func(_ *parent[S], err error, attempt int) time.Duration {
-		if errors.Is(err, errWaits) {
+		if errors.Is(err, errWaits) || errors.Is(err, kube.ErrForeignChild) {
 			return 3 * time.Hour
 		}
 		return min(time.Second<<min(attempt, 5), 10*time.Second)
@@ -271,10 +307,10 @@ func owner[S spec](w *world, p *plan) part {
 	if p.finalizer {
 		c.Finalizer(finalizer, func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Cleanup, error) {
 			t := target{p.name, kube.Key{Namespace: o.Namespace, Name: o.Name}}
-			_, end := w.begin(t, -1)
+			_, end := w.begin(p, t, -1)
 			defer end()
 			if p.byLabel {
-				mine, err := kube.Namespaced[child](c, o.Namespace).List(ctx, kube.Label("owner", string(o.UID)))
+				mine, err := kube.Namespaced[child](c, o.Namespace).List(ctx, kube.Label(ownerLabel, string(o.UID)))
 				if err != nil {
 					return controller.CleanupPending(), err
 				}
@@ -297,7 +333,7 @@ func owner[S spec](w *world, p *plan) part {
 func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *kube.Client) error {
 	desired := p.desired(o.Labels, o.Spec.size())
 	t := target{p.name, kube.Key{Namespace: o.Namespace, Name: o.Name}}
-	r, end := w.begin(t, desired)
+	r, end := w.begin(p, t, desired)
 	defer end()
 	if p.slow {
 		time.Sleep(time.Duration(w.intN(2000)) * time.Millisecond)
@@ -348,7 +384,7 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 	}, Spec: childSpec{Height: desired}}
 	owned := wanted
 	if p.byLabel {
-		kube.OwnedByLabel(o, "owner", wanted)
+		kube.OwnedByLabel(o, ownerLabel, wanted)
 	} else {
 		owned = kube.OwnedBy(o, wanted)
 	}
@@ -372,8 +408,59 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 		}
 		w.write(place{"children", o.Namespace, extra.Name}, applied)
 	}
+	if p.prunes {
+		if err := prune(ctx, w, p, o.Name, children, c, r); err != nil {
+			return err
+		}
+	}
 	o.Status.Size = desired
-	return c.ApplyStatus(ctx, o)
+	if err := c.ApplyStatus(ctx, o); err != nil || !p.shares {
+		return err
+	}
+	shared := &child{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: sharedPrefix + p.name}, Spec: childSpec{Height: desired}}
+	kube.OwnedByLabel(o, ownerLabel, shared)
+	_, err = kube.Apply(ctx, c, shared)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holders[t] = err == nil
+	return err
+}
+
+// prune makes an object, deletes it between the pages of a live list, and checks that it is not read any more.
+func prune(ctx context.Context, w *world, p *plan, parent string, children kube.API[child], c *kube.Client, r *reading) error {
+	namespace, name := r.target.Namespace, "temporary-"+childOf(p.name, parent)
+	made, err := kube.Apply(ctx, c, &child{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"temporary": name}}})
+	if err != nil {
+		return err
+	}
+	isDeleted := false
+	for _, err := range kube.Namespaced[child](c.Live(), namespace).Each(ctx) {
+		if err != nil {
+			return err
+		}
+		if isDeleted {
+			continue
+		}
+		isDeleted = true
+		if w.intN(2) == 0 {
+			err = children.Delete(ctx, name)
+		} else {
+			err = children.DeleteAll(ctx, []kube.Selector{kube.Label("temporary", name)})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	live, err := children.Get(ctx, name)
+	if err != nil {
+		return kube.IgnoreNotFound(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if isDeleted && live.UID == made.UID && !(w.restored && !w.noticed) {
+		w.problem("the reconcile of %s read %s/%s at version %s, which it has deleted", r.target, namespace, name, live.ResourceVersion)
+	}
+	return nil
 }
 
 // waitsFor returns an error unless the child of the parent before o is as that parent wants it.
@@ -414,14 +501,18 @@ func (r *reading) read(at place, f floor, live *child, err error) error {
 
 // program is a running program.
 type program struct {
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-	cache  *cache.Cache
+	plans []*plan
+	// elected is closed when the program begins to lead.
+	elected chan struct{}
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+	cache   *cache.Cache
 }
 
+// start starts a program. It does not lead.
 func (w *world) start(plans []*plan) *program {
-	client := w.server.Client()
-	p := &program{cache: cache.New(client, cache.OnError(w.checkStreamError))}
+	client := kube.NewClientFromHandler(w.front)
+	p := &program{plans: plans, elected: make(chan struct{}), cache: cache.New(client, cache.OnError(w.checkStreamError))}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	for _, each := range plans {
@@ -434,7 +525,7 @@ func (w *world) start(plans []*plan) *program {
 		case "waiter":
 			c = owner[waiterSpec](w, each)
 		}
-		rt := &controller.Runtime{Client: client, Cache: p.cache, Log: slog.New(slog.DiscardHandler)}
+		rt := &controller.Runtime{Client: client, Cache: p.cache, Log: slog.New(slog.DiscardHandler), Elected: p.elected}
 		if each.narrow {
 			rt.Client = client.InNamespaces(namespaces...)
 		}
@@ -447,6 +538,17 @@ func (w *world) start(plans []*plan) *program {
 		})
 	}
 	return p
+}
+
+// lead makes a program the leader. No other program leads.
+func (w *world) lead(p *program) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.leader = p.plans[0].program
+	w.logLocked("the program %d leads", w.leader)
+	clear(w.written)
+	clear(w.last)
+	close(p.elected)
 }
 
 func (p *program) stop() {

@@ -19,6 +19,7 @@ import (
 // world is one run: the server, and what the model knows of the program.
 type world struct {
 	server *fakeserver.Server
+	front  *front
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -44,7 +45,16 @@ type world struct {
 	shown map[string]map[place]floor
 	// written holds the newest version of each object that the program has written.
 	written map[place]floor
+	// leader is the number of the program that leads, or noLeader.
+	leader int
+	// shared holds the owner of each shared child by the uid of the child, when a program wrote it last.
+	shared map[string]string
+	// holders holds the parents whose last reconcile has applied the child that they share.
+	holders map[target]bool
 }
+
+// noLeader is the number of no program.
+const noLeader = -1
 
 // target is an object of a controller.
 type target struct {
@@ -80,7 +90,9 @@ func newWorld(random *rand.Rand) *world {
 		server: fakeserver.New(), random: random, started: time.Now(),
 		running: make(map[target]bool), begun: make(map[target][]time.Time), last: make(map[target]int),
 		shown: make(map[string]map[place]floor), written: make(map[place]floor),
+		leader: noLeader, shared: make(map[string]string), holders: make(map[target]bool),
 	}
+	w.front = &front{server: w.server}
 	w.server.Before(w.before)
 	w.server.After(w.after)
 	return w
@@ -101,13 +113,24 @@ func (w *world) before(ctx context.Context, r *wire.Request) error {
 	if !w.calm && w.random.IntN(4) == 0 {
 		wait = time.Duration(w.random.IntN(300)) * time.Millisecond
 	}
+	size := 0
+	if !w.calm && r.Subresource == "status" && w.random.IntN(8) == 0 {
+		size = 1 + w.random.IntN(3)
+	}
 	w.mu.Unlock()
 	if busy {
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	time.Sleep(wait)
-	return nil
+	if size > 0 { // somebody edits the object between the read of a reconcile and its status
+		body := fmt.Sprintf(`{"metadata":{"labels":{"size":%q}},"spec":{"size":%d}}`, strings.Repeat("x", size), size)
+		_, err := w.server.Do(stranger(), &wire.Request{
+			Verb: wire.VerbPatch, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, Body: []byte(body), ContentType: wire.ContentMergePatch,
+		})
+		w.log("a stranger sends patch %s %s/%s %s: %v", r.Resource.Plural, r.Namespace, r.Name, body, err)
+	}
+	return w.front.refuse(r)
 }
 
 // after delays answers, so that a watch shows a write before the answer arrives, and hides the
@@ -116,6 +139,7 @@ func (w *world) after(ctx context.Context, r *wire.Request) error {
 	if ctx.Value(strangerKey{}) != nil || !r.Verb.IsWrite() {
 		return nil
 	}
+	w.checkShared(r)
 	w.mu.Lock()
 	w.logLocked("the program sends %s %s/%s %s/%s as %s", r.Verb, r.Resource.Plural, r.Subresource, r.Namespace, r.Name, r.Query.Get("fieldManager"))
 	var wait time.Duration
@@ -133,6 +157,36 @@ func (w *world) after(ctx context.Context, r *wire.Request) error {
 		return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 	}
 	return nil
+}
+
+// checkShared checks, after a write of a program, that a child which two parents share was not taken from a parent that
+// exists.
+func (w *world) checkShared(r *wire.Request) {
+	if r.Resource.Plural != childResource.Plural || !strings.HasPrefix(r.Name, sharedPrefix) {
+		return
+	}
+	o := w.server.Object(r.Resource.Plural, r.Namespace, r.Name)
+	if o == nil {
+		return
+	}
+	metadata := o["metadata"].(map[string]any)
+	uid, owner := fmt.Sprint(metadata["uid"]), fmt.Sprint(metadata["labels"].(map[string]any)[ownerLabel])
+	w.mu.Lock()
+	former := w.shared[uid]
+	w.shared[uid] = owner
+	w.mu.Unlock()
+	if former == "" || former == owner {
+		return
+	}
+	plural, _, _ := strings.Cut(strings.TrimPrefix(r.Name, sharedPrefix), "-")
+	for _, each := range w.server.Objects(plural + "s") {
+		if each["metadata"].(map[string]any)["uid"] == former {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.problem("%s %s of the parent with the uid %s, which exists, was taken over by the one with the uid %s", r.Namespace, r.Name, former, owner)
+			return
+		}
+	}
 }
 
 // failed reports whether the program did anything wrong.
@@ -167,9 +221,12 @@ func (w *world) logLocked(format string, args ...any) {
 
 // begin records the beginning of a reconcile of an object, and returns the function that ends
 // the reconcile.
-func (w *world) begin(t target, desired int) (r *reading, end func()) {
+func (w *world) begin(p *plan, t target, desired int) (r *reading, end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if p.program != w.leader {
+		w.problem("%s is reconciled by the program %d, and %d leads", t, p.program, w.leader)
+	}
 	w.logLocked("reconcile %s, which wants %d", t, desired)
 	if w.running[t] {
 		w.problem("%s is reconciled by two workers at once", t)
@@ -182,7 +239,7 @@ func (w *world) begin(t target, desired int) (r *reading, end func()) {
 	w.begun[t] = append(w.begun[t], time.Now())
 	w.last[t] = desired
 	r = &reading{world: w, target: t, floors: make(map[place]floor)}
-	for at, f := range w.shown[t.controller] {
+	for at, f := range w.shown[p.watcher()] {
 		r.floors[at] = f
 	}
 	return r, func() {
@@ -194,15 +251,18 @@ func (w *world) begin(t target, desired int) (r *reading, end func()) {
 }
 
 // show records that a controller was shown a change. A deletion has gone set: the object is not
-// in that version any more.
-func (w *world) show(controller string, at place, version, uid string, gone bool) {
-	newest := w.server.Version()
+// in that version any more. With deselects set, the object may have stopped matching the selectors of the stream instead.
+func (w *world) show(controller string, at place, version, uid string, gone, deselects bool) {
+	newest, live := w.server.Version(), w.server.Object(at.plural, at.namespace, at.name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.logLocked("%s is shown %v at %s, gone: %t", controller, at, version, gone)
 	v, err := strconv.Atoi(version)
 	if err != nil || v > newest || w.restored && !w.noticed {
 		return
+	}
+	if gone && !deselects && live != nil && live["metadata"].(map[string]any)["uid"] == uid {
+		w.problem("%s was shown the deletion of %v, which exists", controller, at)
 	}
 	f := floor{v, uid}
 	if gone {
@@ -270,6 +330,7 @@ func (r *reading) check(at place, f floor, o metav1.Object) {
 func (w *world) restore(b fakeserver.Snapshot) {
 	w.mu.Lock()
 	w.restored = true
+	clear(w.shared)
 	w.mu.Unlock()
 	w.server.Restore(b)
 }
