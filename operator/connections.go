@@ -47,6 +47,10 @@ func (c *connections) recordState(conn net.Conn, state http.ConnState) {
 		}
 	}
 	c.mu.Unlock()
+	if inner, ok := surplus.(interface{ NetConn() net.Conn }); ok {
+		// A TLS connection would first send its end, and wait for a client that does not read. The listener waits meanwhile.
+		surplus = inner.NetConn()
+	}
 	if surplus != nil {
 		_ = surplus.Close() // the server then ends the connection
 	}

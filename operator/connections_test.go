@@ -98,3 +98,26 @@ func TestConnectionToClose(t *testing.T) {
 		t.Error("c should be closed, and b and d should be open")
 	}
 }
+
+// tlsLike is a TLS connection whose client does not read: it cannot send its end.
+type tlsLike struct {
+	net.Conn
+	inner *closable
+}
+
+func (c tlsLike) NetConn() net.Conn { return c.inner }
+
+func (tlsLike) Close() error { panic("the listener waits for a client") }
+
+// A TLS connection sends its end when it closes, and waits up to five seconds for a client that does not read. Nobody else
+// could connect meanwhile.
+func TestSurplusTLSConnectionsCloseAtOnce(t *testing.T) {
+	t.Parallel()
+	var first, second closable
+	bound := newConnections(1)
+	bound.recordState(tlsLike{inner: &first}, http.StateNew)
+	bound.recordState(&second, http.StateNew)
+	if !first.isClosed || second.isClosed {
+		t.Error("the first connection should be closed alone")
+	}
+}

@@ -7,15 +7,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/follow"
 )
 
 // metricTypes returns the metrics of a program, as lines of a name and a type.
 func metricTypes(t *testing.T) []string {
 	t.Helper()
 	m := newProgramMetrics(nil)
-	registerStreamMetrics(m.registry, func() []cache.Stats { return nil })
+	registerStreamMetrics(m.registry, func() []cache.Stats { return nil }, func() []follow.StreamState { return nil })
+	registerCertificateMetric(m.registry, func() (time.Time, error) { return time.Now(), nil })
 	var text strings.Builder
 	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)
@@ -64,7 +67,7 @@ func TestNamedMetricsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := regexp.MustCompile(`\b(yare|process|go)_[a-z0-9_]*[a-z0-9]\b`).FindAllString(string(text), -1)
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "go_version" }) // a label
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "go_version" || name == "yare_version" }) // labels
 		if len(names) < least {
 			t.Errorf("%s names only %q", file, names)
 		}
