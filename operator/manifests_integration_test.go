@@ -464,16 +464,6 @@ func TestUninstallKeepsWhatOthersNeed(t *testing.T) {
 	t.Parallel()
 	i := newInstallation[groupOfKept](t)
 	watched, other := i.cluster.Namespace(t), i.cluster.Namespace(t)
-	for _, isNarrow := range []bool{false, true} { // in all namespaces the program may change each Service
-		args := []string{"manifests", "--image=i:1", "--check"}
-		if isNarrow {
-			args = append(args, "--watch-namespace", watched)
-		}
-		status, _, stderr := i.call(args...)
-		if status != 0 || strings.Contains(stderr, "the roles allow writes in all namespaces, kube-system included") == isNarrow || strings.Contains(stderr, "patch services\n") == isNarrow {
-			t.Errorf("%q: status %d, %s", args, status, stderr)
-		}
-	}
 	i.apply("--replicas=1", "--watch-namespace", watched)
 	i.waitUntilReady(1)
 	second := i.cluster.Namespace(t) // it exists before the second installation
@@ -548,9 +538,19 @@ func TestTwoInstallationsOfOneName(t *testing.T) {
 	i.checkExist(true, [3]string{"deployment", one, i.name})
 	giveTo("clusterrolebinding", two)
 
-	if status, stdout, stderr = i.call("uninstall", "--namespace", two); status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions") {
-		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	// An object that both watch is no concern of the end of one of them. --delete-objects deleted it.
+	i.create("default", "shared")
+	for _, args := range [][]string{{"--dry-run"}, {"--delete-objects"}} {
+		status, stdout, stderr = i.call(append([]string{"uninstall", "--namespace", two}, args...)...)
+		if status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions") || !strings.Contains(stdout, "leaves the objects that another installation watches") {
+			t.Errorf("%q: status %d, %s\n%s", args, status, stderr, stdout)
+		}
 	}
+	if at := i.cluster.Kubectl(t, "", "get", i.robots.String(), "shared", "--namespace=default", "-o", "jsonpath={.metadata.deletionTimestamp}"); at != "" {
+		t.Errorf("the object is being deleted since %s", at)
+	}
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "shared", "--namespace=default", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+	i.cluster.Kubectl(t, "", "delete", i.robots.String(), "shared", "--namespace=default")
 	i.checkExist(false, [3]string{"deployment", two, i.name}, [3]string{"clusterrolebinding", "", i.name + "." + two})
 	if !i.mayList(one) {
 		t.Error("the other installation has lost its permissions")
