@@ -121,3 +121,23 @@ func TestSurplusTLSConnectionsCloseAtOnce(t *testing.T) {
 		t.Error("the first connection should be closed alone")
 	}
 }
+
+// A connection whose client is about to send its first request stays while others are idle. In a flood of connections over
+// TLS, one of seven was closed during its handshake, which its client takes for a refusal.
+func TestNewConnectionsOutliveIdleOnes(t *testing.T) {
+	t.Parallel()
+	var handshake, idle, next, last closable
+	bound := newConnections(2)
+	bound.recordState(&handshake, http.StateNew)
+	bound.recordState(&idle, http.StateNew)
+	bound.recordState(&idle, http.StateActive)
+	bound.recordState(&idle, http.StateIdle)
+	bound.recordState(&next, http.StateNew)
+	if handshake.isClosed || !idle.isClosed || next.isClosed {
+		t.Error("the idle connection should be closed alone")
+	}
+	bound.recordState(&last, http.StateNew)
+	if !handshake.isClosed || next.isClosed || last.isClosed {
+		t.Error("without an idle connection, the one that has been open longest without a request should be closed")
+	}
+}
