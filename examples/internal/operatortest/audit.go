@@ -32,7 +32,7 @@ func ProvePermissions(t *testing.T, use, begin func(*testing.T, *yaretest.Permis
 
 // usePermissions lets objects be created, changed, healed and deleted, while the operator is restarted and its
 // connection breaks.
-func (o Operator) usePermissions(t *testing.T, run *yaretest.PermissionRun) {
+func usePermissions(t *testing.T, o Operator, run *yaretest.PermissionRun) {
 	w := newWorld(t, o, run.Cluster, run.Program, run.Namespace, run.Proxy)
 	w.requireNoRefusal(t)
 	w.apply(t, "app", first)
@@ -108,7 +108,7 @@ func hasGot(granted []rbacv1.PolicyRule, requests []yaretest.Request) bool {
 }
 
 // beginPermissions creates an object, and fails t unless the operator reports a refusal and a child is missing.
-func (o Operator) beginPermissions(t *testing.T, run *yaretest.PermissionRun) {
+func beginPermissions(t *testing.T, o Operator, run *yaretest.PermissionRun) {
 	w := newWorld(t, o, run.Cluster, run.Program, run.Namespace, run.Proxy)
 	w.apply(t, "app", first)
 	w.start(t)

@@ -106,7 +106,8 @@ func (o Operator) Test(t *testing.T) {
 // ask for the permissions that it prints. A permission without a request of its own must be one that the
 // server demands for another request.
 func (o Operator) TestPermissions(t *testing.T) {
-	ProvePermissions(t, o.usePermissions, o.beginPermissions)
+	ProvePermissions(t, func(t *testing.T, run *yaretest.PermissionRun) { usePermissions(t, o, run) },
+		func(t *testing.T, run *yaretest.PermissionRun) { beginPermissions(t, o, run) })
 }
 
 // An object is created, changed and deleted, and its children with it. The sample works unchanged. The operator
