@@ -129,8 +129,8 @@ func (e *engine) observe() {
 	}
 	e.runtime.Observer.Queue(e.definition.name, func() QueueStats {
 		s := e.queue.Stats()
-		if !e.runtime.isElected() {
-			s.OldestReady = 0
+		if !e.runtime.isElected() { // the objects wait for the leadership
+			s.Ready, s.Waiting, s.OldestReady = 0, s.Waiting+s.Ready, 0
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,

@@ -16,17 +16,17 @@ type Observer interface {
 // QueueStats is a snapshot of the queue of one controller. An object that only waits for its
 // next change is not in the queue.
 type QueueStats struct {
-	// Ready is the number of objects that wait for a worker.
+	// Ready is the number of objects that wait for a worker. It is zero in a replica that does not lead, because no
+	// object waits for a worker there.
 	Ready int
 	// Waiting is the number of objects that wait for a requeue, a delayed trigger or the end of a
-	// back-off.
+	// back-off. In a replica that does not lead, all objects of the queue wait.
 	Waiting int
 	// Running is the number of objects that are being reconciled.
 	Running int
 	// Failing is the number of objects whose last reconcile failed.
 	Failing int
-	// Oldest is the longest time that an object in Ready has been waiting. It is zero in a replica that
-	// does not lead, because no object waits for a worker there.
+	// Oldest is the longest time that an object in Ready has been waiting.
 	Oldest time.Duration
 	// Retries counts the reconciles that failed and are retried, since the start.
 	Retries uint64

@@ -35,7 +35,7 @@ func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageI
 		if err != nil {
 			return nil, err
 		}
-		attestation, err := b.attestation(digest)
+		attestation, err := b.attestation(digest, certificates)
 		if err != nil {
 			return nil, fmt.Errorf("make the bill of materials for %s: %w", b.platform, err)
 		}

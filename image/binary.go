@@ -30,6 +30,8 @@ type binary struct {
 	// content is the file.
 	content []byte
 	info    *debug.BuildInfo
+	// licences has the licences of the modules, by their paths.
+	licences map[string]string
 }
 
 // build compiles the main package in dir for a platform.
@@ -58,6 +60,9 @@ func build(ctx context.Context, dir string, p platform, scratch string) (binary,
 	}
 	if err == nil {
 		b.info, err = buildinfo.Read(bytes.NewReader(b.content))
+	}
+	if err == nil {
+		b.licences, err = moduleLicences(ctx, dir, cmd.Env)
 	}
 	if err != nil {
 		return binary{}, fmt.Errorf("read what go build made of %s for %s: %w", dir, p, err)
@@ -163,8 +168,12 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 
 // attestation returns the bill of materials of the binary as BuildKit attaches it to an image: a
 // manifest in the same index. So a copy or a signature of the index includes both.
-func (b binary) attestation(image v1.Hash) (v1.Image, error) {
-	statement, err := bill{b.name, b.info, b.created()}.statement(image)
+func (b binary) attestation(image v1.Hash, certificates bool) (v1.Image, error) {
+	materials := bill{name: b.name, info: b.info, created: b.created(), licences: b.licences}
+	if certificates {
+		materials.certificates = rootCertificates()
+	}
+	statement, err := materials.statement(image)
 	if err != nil {
 		return nil, err
 	}

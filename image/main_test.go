@@ -389,27 +389,39 @@ func TestBillOfMaterials(t *testing.T) {
 		GoVersion: "go1.26.8 X:jsonv2",
 		Main:      debug.Module{Path: "example.org/beacon", Version: "v1.2.0"},
 		Deps: []*debug.Module{
-			{Path: "example.org/lens", Version: "v0.9.0+incompatible"},
+			{Path: "example.org/lens", Version: "v0.9.0+incompatible", Sum: "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
 			{Path: "example.org/lamp", Version: "v1.0.0", Replace: &debug.Module{Path: "../lamp"}},
 			{Path: "example.org/oil", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/gas", Version: "v3.0.0"}},
 		},
 	}
-	d := bill{"beacon", info, binary{info: info}.created()}.document(v1.Hash{Algorithm: "sha256", Hex: "abc"})
+	d := bill{
+		name: "beacon", info: info, created: binary{info: info}.created(), certificates: []byte("roots"),
+		licences: map[string]string{"example.org/beacon": "MIT", "example.org/oil": "Apache-2.0 AND MIT"},
+	}.document(v1.Hash{Algorithm: "sha256", Hex: "abc"})
 	var got []string
 	for _, p := range d.Packages {
-		got = append(got, p.Name+" "+p.Version+" "+p.References[0].Locator)
+		line := strings.Join([]string{p.Name, p.Version, p.References[0].Locator, p.LicenseDeclared}, " ")
+		for _, c := range p.Checksums {
+			line += " " + c.Algorithm + " " + c.Value[:8]
+		}
+		got = append(got, line)
 	}
 	want := []string{
-		"example.org/beacon v1.2.0 pkg:golang/example.org/beacon@v1.2.0",
-		"example.org/lens v0.9.0+incompatible pkg:golang/example.org/lens@v0.9.0%2Bincompatible",
-		"example.org/lamp  pkg:golang/example.org/lamp",
-		"example.org/gas v3.0.0 pkg:golang/example.org/gas@v3.0.0",
-		"stdlib 1.26.8 pkg:golang/stdlib@1.26.8",
+		"example.org/beacon v1.2.0 pkg:golang/example.org/beacon@v1.2.0 MIT",
+		"example.org/lens v0.9.0+incompatible pkg:golang/example.org/lens@v0.9.0%2Bincompatible NOASSERTION SHA256 00010203",
+		"example.org/lamp  pkg:golang/example.org/lamp NOASSERTION",
+		"example.org/gas v3.0.0 pkg:golang/example.org/gas@v3.0.0 Apache-2.0 AND MIT",
+		"stdlib 1.26.8 pkg:golang/stdlib@1.26.8 BSD-3-Clause",
+	}
+	certificates := got[len(got)-1]
+	got = got[:len(got)-1]
+	if !strings.HasPrefix(certificates, "ca-certificates ") || !strings.HasSuffix(certificates, " MPL-2.0 AND BSD-3-Clause SHA256 a4e3c20a") {
+		t.Errorf("the certificates are %q", certificates)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the packages are %q, want %q", got, want)
 	}
-	if len(d.Relationships) != 5 || d.Relationships[0] != (spdxRelationship{"SPDXRef-DOCUMENT", "DESCRIBES", d.Packages[0].ID}) {
+	if len(d.Relationships) != 6 || d.Relationships[0] != (spdxRelationship{"SPDXRef-DOCUMENT", "DESCRIBES", d.Packages[0].ID}) {
 		t.Errorf("the relationships are %v", d.Relationships)
 	}
 	if d.Creation.Created != "1970-01-01T00:00:00Z" {

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
@@ -51,7 +55,16 @@ type spdxPackage struct {
 	Version          string          `json:"versionInfo,omitempty"`
 	DownloadLocation string          `json:"downloadLocation"`
 	FilesAnalyzed    bool            `json:"filesAnalyzed"`
+	Checksums        []spdxChecksum  `json:"checksums,omitempty"`
+	LicenseConcluded string          `json:"licenseConcluded"`
+	LicenseDeclared  string          `json:"licenseDeclared"`
+	Copyright        string          `json:"copyrightText"`
 	References       []spdxReference `json:"externalRefs,omitempty"`
+}
+
+type spdxChecksum struct {
+	Algorithm string `json:"algorithm"`
+	Value     string `json:"checksumValue"`
 }
 
 type spdxReference struct {
@@ -71,7 +84,14 @@ type bill struct {
 	name    string
 	info    *debug.BuildInfo
 	created time.Time
+	// licences has the licences of modules, by their paths: see moduleLicences.
+	licences map[string]string
+	// certificates is the file of root certificates in the image, or empty.
+	certificates []byte
 }
+
+// certificatesModule is the module of this program from which the root certificates come.
+const certificatesModule = "golang.org/x/crypto/x509roots/fallback"
 
 // statement returns the statement that lists the modules of the image of the binary.
 func (b bill) statement(image v1.Hash) ([]byte, error) {
@@ -84,7 +104,7 @@ func (b bill) statement(image v1.Hash) ([]byte, error) {
 }
 
 // document returns the bill of materials: the main module of the binary, the modules that it was
-// compiled from, and the standard library.
+// compiled from, the standard library, and the root certificates if the image has them.
 func (b bill) document(image v1.Hash) spdxDocument {
 	const document = "SPDXRef-DOCUMENT"
 	d := spdxDocument{
@@ -92,42 +112,72 @@ func (b bill) document(image v1.Hash) spdxDocument {
 		Namespace: "https://spdx.org/spdxdocs/" + b.name + "-" + image.Hex,
 		Creation:  spdxCreation{Created: b.created.Format(time.RFC3339), Creators: []string{"Tool: yare image"}},
 	}
-	add := func(name, version string) (id string) {
-		id = fmt.Sprintf("SPDXRef-Package-%d", len(d.Packages))
-		d.Packages = append(d.Packages, newPackage(id, name, version))
-		return id
+	add := func(p spdxPackage) (id string) {
+		p.ID = fmt.Sprintf("SPDXRef-Package-%d", len(d.Packages))
+		d.Packages = append(d.Packages, p)
+		return p.ID
 	}
-	main := add(b.info.Main.Path, b.info.Main.Version)
+	main := add(newPackage(b.info.Main.Path, b.info.Main.Version, "", b.licences[b.info.Main.Path]))
 	d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", main})
 	for _, m := range b.info.Deps {
-		name, version := compiledModule(m)
-		d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(name, version)})
+		name, version, sum := compiledModule(m)
+		d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path]))})
 	}
 	// A version of Go may have the names of experiments behind it.
 	version, _, _ := strings.Cut(strings.TrimPrefix(b.info.GoVersion, "go"), " ")
-	d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add("stdlib", version)})
+	d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", version, "", "BSD-3-Clause"))})
+	if len(b.certificates) > 0 {
+		d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", add(certificatesPackage(b.certificates))})
+	}
 	return d
 }
 
-// compiledModule returns the path and the version of the code that is compiled for the module m.
-func compiledModule(m *debug.Module) (path, version string) {
-	switch {
-	case m.Replace == nil:
-		return m.Path, m.Version
-	case m.Replace.Version == "":
-		return m.Path, "" // a folder
+// certificatesPackage returns the package of the file of root certificates. Its list is that of Mozilla (MPL-2.0), as the
+// module of this program has it.
+func certificatesPackage(content []byte) spdxPackage {
+	version := ""
+	if own, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range own.Deps {
+			if m.Path == certificatesModule {
+				_, version, _ = compiledModule(m)
+			}
+		}
 	}
-	return m.Replace.Path, m.Replace.Version
+	p := newPackage(certificatesModule, version, "", "MPL-2.0 AND BSD-3-Clause")
+	p.Name = "ca-certificates"
+	digest := sha256.Sum256(content)
+	p.Checksums = []spdxChecksum{{"SHA256", hex.EncodeToString(digest[:])}}
+	return p
 }
 
-// newPackage returns a package of a document. version is empty or "(devel)" if it is not known.
-func newPackage(id, name, version string) spdxPackage {
-	p := spdxPackage{Name: name, ID: id, DownloadLocation: "NOASSERTION"}
+// compiledModule returns the path, the version and the hash in go.sum of the code that is compiled for the module m.
+func compiledModule(m *debug.Module) (path, version, sum string) {
+	switch {
+	case m.Replace == nil:
+		return m.Path, m.Version, m.Sum
+	case m.Replace.Version == "":
+		return m.Path, "", "" // a folder
+	}
+	return m.Replace.Path, m.Replace.Version, m.Replace.Sum
+}
+
+// newPackage returns a package of a document, without its ID. version is empty or "(devel)" if it is not known. sum is as
+// in go.sum, such as h1:…, which is the SHA-256 of a list of the files with their hashes. sum and licence may be empty.
+func newPackage(name, version, sum, licence string) spdxPackage {
+	p := spdxPackage{
+		Name: name, DownloadLocation: "NOASSERTION", Copyright: "NOASSERTION",
+		LicenseConcluded: unknownLicence, LicenseDeclared: cmp.Or(licence, unknownLicence),
+	}
 	locator := "pkg:golang/" + name
 	if version != "" && version != "(devel)" {
 		p.Version = version
 		locator += "@" + strings.ReplaceAll(version, "+", "%2B")
 	}
 	p.References = []spdxReference{{"PACKAGE-MANAGER", "purl", locator}}
+	if hash, ok := strings.CutPrefix(sum, "h1:"); ok {
+		if digest, err := base64.StdEncoding.DecodeString(hash); err == nil {
+			p.Checksums = []spdxChecksum{{"SHA256", hex.EncodeToString(digest)}}
+		}
+	}
 	return p
 }

@@ -10,11 +10,12 @@ import (
 const maxConnections = 64
 
 // connections bounds the open connections of a server. If one connection too many is opened, the connection closes
-// that has been idle longest. If none is idle, the connection closes whose last request began first. So nobody can
+// that has been idle longest since its last answer. If none is idle, the connection closes that has been open longest
+// without a request. If each has a request, the connection closes whose request began first. So nobody can
 // keep the pages from others, or the memory of the program, by holding connections open.
 //
 // An example with a bound of 2. The connections a and b are idle, and b had the last request. Then c is opened: a closes.
-// A request arrives on b, and d is opened: c closes, because c is idle and b is not.
+// A request arrives on b, and d is opened: c closes, because c has no request and b has one.
 type connections struct {
 	bound int
 
@@ -26,8 +27,9 @@ type connections struct {
 // connection is an open connection.
 type connection struct {
 	conn net.Conn
-	// isActive is true while a request is read or answered.
-	isActive bool
+	// state is StateIdle after an answer, StateNew before the first request, which follows the handshake of TLS, and
+	// StateActive while a request is read or answered.
+	state http.ConnState
 }
 
 // newConnections returns a bound of n connections.
@@ -40,24 +42,30 @@ func (c *connections) recordState(conn net.Conn, state http.ConnState) {
 	var surplus net.Conn
 	switch state {
 	case http.StateNew, http.StateIdle, http.StateActive:
-		c.open = append(c.open, connection{conn, state == http.StateActive})
+		c.open = append(c.open, connection{conn, state})
 		if len(c.open) > c.bound {
 			surplus = c.surplusLocked()
 			c.removeLocked(surplus)
 		}
 	}
 	c.mu.Unlock()
+	if inner, ok := surplus.(interface{ NetConn() net.Conn }); ok {
+		// A TLS connection would first send its end, and wait for a client that does not read. The listener waits meanwhile.
+		surplus = inner.NetConn()
+	}
 	if surplus != nil {
 		_ = surplus.Close() // the server then ends the connection
 	}
 }
 
-// surplusLocked returns the connection to close: the first one that is idle, and the first one if none is idle. The
-// last connection has just changed its state, and stays.
+// surplusLocked returns the connection to close: the first one that is idle, or else the first one without a request, or
+// else the first one. The last connection has just changed its state, and stays.
 func (c *connections) surplusLocked() net.Conn {
-	for _, each := range c.open[:len(c.open)-1] {
-		if !each.isActive {
-			return each.conn
+	for _, state := range []http.ConnState{http.StateIdle, http.StateNew} {
+		for _, each := range c.open[:len(c.open)-1] {
+			if each.state == state {
+				return each.conn
+			}
 		}
 	}
 	return c.open[0].conn

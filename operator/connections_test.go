@@ -98,3 +98,46 @@ func TestConnectionToClose(t *testing.T) {
 		t.Error("c should be closed, and b and d should be open")
 	}
 }
+
+// tlsLike is a TLS connection whose client does not read: it cannot send its end.
+type tlsLike struct {
+	net.Conn
+	inner *closable
+}
+
+func (c tlsLike) NetConn() net.Conn { return c.inner }
+
+func (tlsLike) Close() error { panic("the listener waits for a client") }
+
+// A TLS connection sends its end when it closes, and waits up to five seconds for a client that does not read. Nobody else
+// could connect meanwhile.
+func TestSurplusTLSConnectionsCloseAtOnce(t *testing.T) {
+	t.Parallel()
+	var first, second closable
+	bound := newConnections(1)
+	bound.recordState(tlsLike{inner: &first}, http.StateNew)
+	bound.recordState(&second, http.StateNew)
+	if !first.isClosed || second.isClosed {
+		t.Error("the first connection should be closed alone")
+	}
+}
+
+// A connection whose client is about to send its first request stays while others are idle. In a flood of connections over
+// TLS, one of seven was closed during its handshake, which its client takes for a refusal.
+func TestNewConnectionsOutliveIdleOnes(t *testing.T) {
+	t.Parallel()
+	var handshake, idle, next, last closable
+	bound := newConnections(2)
+	bound.recordState(&handshake, http.StateNew)
+	bound.recordState(&idle, http.StateNew)
+	bound.recordState(&idle, http.StateActive)
+	bound.recordState(&idle, http.StateIdle)
+	bound.recordState(&next, http.StateNew)
+	if handshake.isClosed || !idle.isClosed || next.isClosed {
+		t.Error("the idle connection should be closed alone")
+	}
+	bound.recordState(&last, http.StateNew)
+	if !handshake.isClosed || next.isClosed || last.isClosed {
+		t.Error("without an idle connection, the one that has been open longest without a request should be closed")
+	}
+}

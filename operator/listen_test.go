@@ -411,6 +411,17 @@ func TestReadinessOfFunctions(t *testing.T) {
 			go func() {
 				ended <- runParts(ctx, client, environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 			}()
+			// A function that does not see changes is seen: the gauge had the streams of controllers alone.
+			requireWatching := func(want int) {
+				t.Helper()
+				line := fmt.Sprintf("yare_stream_watching{resource=\"gadgets.example.com\",namespace=\"\",selector=\"a=b\",form=\"uncached\"} %d\n", want)
+				eventually(t, func() error {
+					if _, text := ask(t, listener.Addr(), "/metrics"); !strings.Contains(text, line) {
+						return fmt.Errorf("the metrics lack %s", line)
+					}
+					return nil
+				})
+			}
 			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
 				eventually(t, func() error {
 					if _, text := ask(t, listener.Addr(), "/readyz"); text != want {
@@ -419,9 +430,11 @@ func TestReadinessOfFunctions(t *testing.T) {
 					return nil
 				})
 				if want != "ok\n" {
+					requireWatching(0)
 					close(server.open)
 				}
 			}
+			requireWatching(1)
 			cancel()
 			if err := <-ended; err != nil {
 				t.Error(err)

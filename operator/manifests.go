@@ -150,6 +150,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		if err != nil {
 			return err
 		}
+		if client != nil {
+			manifests.NoteGrants(objects, ownGroups(needs), p.note)
+		}
 		return manifests.WriteChart(flags.helm, options, objects)
 	}
 	objects, err := p.objects(options)
@@ -158,9 +161,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	}
 	if client != nil {
 		c := manifests.Conflicts{
-			Installation: options.Installation, Client: client, Definitions: options.Definitions, Finalizers: needs.Finalizers,
-			Note: func(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) },
+			Installation: options.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
 		}
+		manifests.NoteGrants(objects, c.Groups, p.note)
 		err := c.Check(ctx, objects)
 		if commander, noWebhooks := webhookCommanderIn(p.parts); err == nil && noWebhooks == nil && !o.webhooks.isOff() {
 			err = commander.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
@@ -174,10 +177,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
 	}
-	prune, err := options.SetRevision(objects)
-	if err != nil {
-		return err
-	}
+	prune := options.SetObjectHashes(objects)
 	text, err := manifests.Stream(objects)
 	if err != nil {
 		return err
@@ -187,6 +187,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		p.program, options.Version, prune, p.program, text)
 	return err
 }
+
+// note prints a line for the user.
+func (p manifestPrinter) note(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) }
 
 // objects returns the objects of an installation as the author has changed them, with labels.
 func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,20 @@ func TestManifestsOnAServer(t *testing.T) {
 	if now := i.waitUntilReady(2); now.Generation != installed.Generation {
 		t.Error("the second apply has changed the Deployment")
 	}
+	// The apply of a stream is refused. The command in the stream deletes nothing that the stream prints. It deleted the
+	// running Deployment, because that had the label of another stream.
+	_, refused, _ := i.call("manifests", "--image=example.com/robots:v2", "--listen=:8080", "--network-policy")
+	runPrune(t, i.cluster, refused)
+	i.checkExist(true, append(i.objects(), [3]string{"networkpolicy", i.in, i.name})...)
+	for _, level := range []string{"view", "edit", "admin"} { // Kubernetes adds the rules of the roles for users to its own
+		yaretest.Eventually(t, func() error {
+			role, err := kube.Get[rbacv1.ClusterRole](t.Context(), i.client, "", level)
+			if err == nil && !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, i.robots.Group) }) {
+				err = errors.New(level + " does not include the kind")
+			}
+			return err
+		})
+	}
 	i.create("default", "upgraded")
 	stream := i.apply("--replicas=1", "--memory-limit=256Mi")
 	i.waitUntilReady(1)
@@ -204,7 +219,8 @@ func TestManifestsOnAServer(t *testing.T) {
 		t.Errorf("the NetworkPolicy is still there: %v", err)
 	}
 	i.checkExist(true, [3]string{"crd", "", i.robots.String()}, [3]string{"namespace", "", i.in}, [3]string{i.robots.String(), "default", "upgraded"},
-		[3]string{"deployment", i.in, i.name}, [3]string{"service", i.in, i.name}, [3]string{"serviceaccount", i.in, i.name}, [3]string{"clusterrole", "", i.name + "." + i.in})
+		[3]string{"deployment", i.in, i.name}, [3]string{"service", i.in, i.name}, [3]string{"serviceaccount", i.in, i.name}, [3]string{"clusterrole", "", i.name + "." + i.in},
+		[3]string{"clusterrole", "", i.robots.String() + "-edit"})
 	i.waitUntilReady(1)
 	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "upgraded", "--namespace=default", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
 }
@@ -214,7 +230,8 @@ func runPrune(t *testing.T, cluster *yaretest.Cluster, stream string) {
 	t.Helper()
 	for line := range strings.Lines(stream) {
 		if command, ok := strings.CutPrefix(line, "# kubectl "); ok {
-			cluster.Kubectl(t, "", strings.Fields(strings.ReplaceAll(command, "'", ""))...)
+			parts := strings.Split(strings.TrimSpace(command), "'") // the second part is quoted
+			cluster.Kubectl(t, "", slices.Concat(strings.Fields(parts[0]), parts[1:2], strings.Fields(parts[2]))...)
 			return
 		}
 	}
@@ -334,7 +351,7 @@ func TestUninstall(t *testing.T) {
 	i.create(one, "a")
 	i.create(one, "b")
 	i.create(two, "c")
-	definition := [3]string{"crd", "", i.robots.String()}
+	definition, userRole := [3]string{"crd", "", i.robots.String()}, [3]string{"clusterrole", "", i.robots.String() + "-view"}
 
 	status, _, stderr := i.call("uninstall")
 	if status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "2 in namespace "+one) || !strings.Contains(stderr, "1 in namespace "+two) {
@@ -374,13 +391,13 @@ func TestUninstall(t *testing.T) {
 		}
 		return nil
 	})
-	i.checkExist(true, append(i.objects(), definition)...)
+	i.checkExist(true, append(i.objects(), definition, userRole)...)
 	close(i.hold)
 	<-ended
 	if status != 0 || !strings.Contains(stdout, "waiting for the end of 3 objects") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
-	i.checkExist(false, append(i.objects(), definition)...)
+	i.checkExist(false, append(i.objects(), definition, userRole)...)
 	// The command that uninstall prints deletes the namespace. Nothing but this command does.
 	status, stdout, stderr = i.call("uninstall")
 	if status != 0 || !keepsNamespace(stdout, i.in) || strings.Contains(stdout, "deleted") {
@@ -521,9 +538,19 @@ func TestTwoInstallationsOfOneName(t *testing.T) {
 	i.checkExist(true, [3]string{"deployment", one, i.name})
 	giveTo("clusterrolebinding", two)
 
-	if status, stdout, stderr = i.call("uninstall", "--namespace", two); status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions") {
-		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	// An object that both watch is no concern of the end of one of them. --delete-objects deleted it.
+	i.create("default", "shared")
+	for _, args := range [][]string{{"--dry-run"}, {"--delete-objects"}} {
+		status, stdout, stderr = i.call(append([]string{"uninstall", "--namespace", two}, args...)...)
+		if status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions") || !strings.Contains(stdout, "leaves the objects that another installation watches") {
+			t.Errorf("%q: status %d, %s\n%s", args, status, stderr, stdout)
+		}
 	}
+	if at := i.cluster.Kubectl(t, "", "get", i.robots.String(), "shared", "--namespace=default", "-o", "jsonpath={.metadata.deletionTimestamp}"); at != "" {
+		t.Errorf("the object is being deleted since %s", at)
+	}
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "shared", "--namespace=default", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+	i.cluster.Kubectl(t, "", "delete", i.robots.String(), "shared", "--namespace=default")
 	i.checkExist(false, [3]string{"deployment", two, i.name}, [3]string{"clusterrolebinding", "", i.name + "." + two})
 	if !i.mayList(one) {
 		t.Error("the other installation has lost its permissions")
@@ -555,7 +582,7 @@ func TestCheckOfAnInstallation(t *testing.T) {
 			older += "---\n" + strings.ReplaceAll(document, i.name+"."+i.in, i.name)
 		}
 	}
-	older = strings.ReplaceAll(older, "manifests.yare.dev/revision: ", "manifests.yare.dev/revision: a")
+	older = strings.ReplaceAll(older, "manifests.yare.dev/object: ", "manifests.yare.dev/revision: a")
 	i.cluster.Kubectl(t, older, "apply", "--server-side", "-f", "-")
 	i.create("default", "checked")
 	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "checked", "--namespace=default", "--type=json",
@@ -611,6 +638,16 @@ func TestUninstallWithFinalizersOnOtherKinds(t *testing.T) {
 		})), err
 	}
 	watched, other := i.cluster.Namespace(t), i.cluster.Namespace(t)
+	for _, isNarrow := range []bool{false, true} { // in all namespaces the program may change each Service
+		args := []string{"manifests", "--image=i:1", "--check"}
+		if isNarrow {
+			args = append(args, "--watch-namespace", watched)
+		}
+		status, _, stderr := i.call(args...)
+		if status != 0 || strings.Contains(stderr, "the roles allow writes in all namespaces, kube-system included") == isNarrow || strings.Contains(stderr, "patch services\n") == isNarrow {
+			t.Errorf("%q: status %d, %s", args, status, stderr)
+		}
+	}
 	i.apply("--replicas=1", "--watch-namespace", watched)
 	i.waitUntilReady(1)
 	i.cluster.Kubectl(t, fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {namespace: %s, name: shop, finalizers: [%s, %s]}\nspec: {ports: [{port: 80}]}\n", other, cleanup, keep), "apply", "-f", "-")

@@ -81,7 +81,8 @@ func TestManifestsInTheirOrder(t *testing.T) {
 	_, order := documents(t, stdout)
 	order = slices.DeleteFunc(order, func(key string) bool { return strings.HasPrefix(key, "Role") }) // for the Lease
 	want := []string{
-		"CustomResourceDefinition gadgets.example.com", "Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets.gadgets-system", "ClusterRoleBinding gadgets.gadgets-system",
+		"CustomResourceDefinition gadgets.example.com", "ClusterRole gadgets.example.com-view", "ClusterRole gadgets.example.com-edit", "ClusterRole gadgets.example.com-admin",
+		"Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets.gadgets-system", "ClusterRoleBinding gadgets.gadgets-system",
 		"Service gadgets", "PodDisruptionBudget gadgets", "NetworkPolicy gadgets", "ServiceMonitor gadgets", "Deployment gadgets",
 	}
 	if !slices.Equal(order, want) {
@@ -285,7 +286,7 @@ func TestManifestsOfAnAuthor(t *testing.T) {
 		t.Errorf("the order is %q", order)
 	}
 	labels := objects["ConfigMap settings"]["metadata"].(map[string]any)["labels"].(map[string]any)
-	if labels["a"] != "b" || labels["app.kubernetes.io/instance"] != "gadgets" || labels["manifests.yare.dev/revision"] == nil {
+	if labels["a"] != "b" || labels["app.kubernetes.io/instance"] != "gadgets" || labels["manifests.yare.dev/object"] == nil {
 		t.Errorf("the labels are %v", labels)
 	}
 	if d := deploymentOf(t, stdout, "gadgets"); len(d.Spec.Template.Spec.Containers[0].Env) != 3 || d.Spec.Template.Spec.Volumes[0].EmptyDir == nil {

@@ -51,6 +51,7 @@ func registerProcessMetrics(r *metrics.Registry) {
 	}{
 		{"process_resident_memory_bytes", "Memory of the process that is in RAM. Only on Linux.", residentBytes},
 		{"process_open_fds", "Open file descriptors. Only on Linux.", openFiles},
+		{"process_max_fds", "How many file descriptors may be open.", maxFiles},
 	} {
 		r.Collect(metrics.KindGauge, each.name, each.help, nil, func(emit metrics.Emit) {
 			if v, err := each.value(); err == nil {
@@ -68,7 +69,20 @@ func registerProcessMetrics(r *metrics.Registry) {
 		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.of) })
 	}
 	r.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
-		[]string{"version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), runtime.Version()) })
+		[]string{"version", "yare_version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
+}
+
+// registerCertificateMetric registers when the certificate of the pages expires. end is nil without a certificate.
+func registerCertificateMetric(r *metrics.Registry, end func() (time.Time, error)) {
+	if end == nil {
+		return
+	}
+	r.Collect(metrics.KindGauge, "yare_certificate_expiry_timestamp_seconds", "When the certificate of the pages expires, in seconds since 1970.",
+		[]string{"server"}, func(emit metrics.Emit) {
+			if at, err := end(); err == nil { // a certificate that cannot be read again goes on, and is logged
+				emit(float64(at.Unix()), "pages")
+			}
+		})
 }
 
 // registerGauge registers a gauge without labels.
@@ -104,6 +118,13 @@ func residentBytes() (float64, error) {
 func openFiles() (float64, error) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	return float64(len(entries) - 1), err
+}
+
+// maxFiles returns how many file descriptors may be open.
+func maxFiles() (float64, error) {
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	return float64(limit.Cur), err
 }
 
 // cpuSeconds returns the CPU time of the process.

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
@@ -17,7 +19,8 @@ import (
 func metricTypes(t *testing.T) []string {
 	t.Helper()
 	m := newProgramMetrics(nil)
-	registerStreamMetrics(m.registry, func() []cache.Stats { return nil })
+	registerStreamMetrics(m.registry, func() []cache.Stats { return nil }, func() []follow.StreamState { return nil })
+	registerCertificateMetric(m.registry, func() (time.Time, error) { return time.Now(), nil })
 	newCallMetrics(m.registry)
 	registerCertificateMetrics(m.registry, func() certificates.Status { return certificates.Status{} })
 	registerConfigurationMetrics(m.registry, func() []publishing.Status { return nil })
@@ -69,7 +72,7 @@ func TestNamedMetricsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := regexp.MustCompile(`\b(yare|process|go)_[a-z0-9_]*[a-z0-9]\b`).FindAllString(string(text), -1)
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "go_version" }) // a label
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "go_version" || name == "yare_version" }) // labels
 		if len(names) < least {
 			t.Errorf("%s names only %q", file, names)
 		}

@@ -60,3 +60,13 @@ func ownDefinitions(needs kube.Needs) []kube.Type {
 	}
 	return own
 }
+
+// ownGroups returns the groups of the kinds that a program defines.
+func ownGroups(needs kube.Needs) (groups []string) {
+	for _, t := range ownDefinitions(needs) {
+		if !slices.Contains(groups, t.Resource.Group) {
+			groups = append(groups, t.Resource.Group)
+		}
+	}
+	return groups
+}

@@ -124,7 +124,8 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
 	if !env.isEmpty() {
 		rt.Observer = m.reconciles
-		registerStreamMetrics(m.registry, caches.Stats)
+		registerStreamMetrics(m.registry, caches.Stats, tracker.States)
+		registerCertificateMetric(m.registry, env.certificateEnd)
 		pages.builtInMetrics = m.registry
 		pages.ready = &readiness{
 			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -36,7 +37,15 @@ func (secureListener) Start(context.Context, *controller.Runtime) error { return
 // A secureOpener opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.
 type secureOpener interface {
-	openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (net.Listener, guard, error)
+	openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (secureListeners, error)
+}
+
+// secureListeners are what a secureOpener opens.
+type secureListeners struct {
+	pages net.Listener
+	guard guard
+	// certificateEnd returns when the certificate of pages expires.
+	certificateEnd func() (time.Time, error)
 }
 
 // A guard returns a handler behind checks of the requests.
@@ -77,6 +86,8 @@ type listeners struct {
 	pages, probes net.Listener
 	// guard checks the requests to pages, except those for the health. It is nil unless pages is secure.
 	guard guard
+	// certificateEnd returns when the certificate of pages expires. It is nil unless pages is secure.
+	certificateEnd func() (time.Time, error)
 }
 
 // isEmpty reports whether nothing is open.
@@ -119,9 +130,11 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 		return l, err
 	}
 	client, err := newGuardClient(config, problems)
-	if err == nil {
-		l.pages, l.guard, err = opener.openSecure(ctx, f, client, log)
+	if err != nil {
+		return l, err
 	}
+	opened, err := opener.openSecure(ctx, f, client, log)
+	l.pages, l.guard, l.certificateEnd = opened.pages, opened.guard, opened.certificateEnd
 	return l, err
 }
 
@@ -141,16 +154,20 @@ func (f listenFlags) certificates(log *slog.Logger) (secure.Certificates, error)
 	return secure.SelfSigned(names...), nil
 }
 
-func (secureListener) openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (net.Listener, guard, error) {
+func (secureListener) openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (secureListeners, error) {
 	certificates, err := flags.certificates(log)
 	if err != nil {
-		return nil, nil, err
+		return secureListeners{}, err
 	}
 	listener, err := listen(ctx, flags.secureAddress)
 	if err != nil {
-		return nil, nil, err
+		return secureListeners{}, err
 	}
 	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
 	g := secure.NewGuard(client, log)
-	return secure.Listen(listener, certificates), func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") }, nil
+	return secureListeners{
+		pages:          secure.Listen(listener, certificates),
+		guard:          func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") },
+		certificateEnd: certificates.End,
+	}, nil
 }

@@ -101,7 +101,7 @@ func TestSecureMetrics(t *testing.T) {
 		{"/metrics", "", 401, "bearer token"},
 		{"/metrics", "nonsense", 401, "bearer token"},
 		{"/metrics", denied, 403, "nonResourceURLs"},
-		{"/metrics", allowed, 200, "\nyare_build_info{"},
+		{"/metrics", allowed, 200, "\nyare_build_info{"}, {"/metrics", allowed, 200, "\nyare_certificate_expiry_timestamp_seconds{server=\"pages\"} "},
 		{"/other", allowed, 403, "nonResourceURLs"},
 	} {
 		if code, text := askSecure(t, address, test.path, test.token); code != test.code || !strings.Contains(text, test.text) {

@@ -36,7 +36,9 @@ func webhookCommanderIn(parts []Part) (webhookCommander, error) {
 type webhookCommands struct{}
 
 // checkDoubles returns an error for each webhook that is there twice.
-func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error { return admission.CheckDoubles(webhooks) }
+func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error {
+	return admission.CheckDoubles(webhooks)
+}
 
 // planWebhooks returns what an installation has for its webhooks.
 func (webhookCommands) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }

@@ -86,6 +86,16 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 	a.waitUntilGranted(t, client, namespace, rules)
 }
 
+// AllowPrinted gives the account the rights that the program at path needs: those that its command permissions prints
+// with these arguments, such as --watch-namespace. It returns their rules. The namespace of the account is that of the
+// program.
+func (a *ServiceAccount) AllowPrinted(t testing.TB, path string, args ...string) []rbacv1.PolicyRule {
+	t.Helper()
+	printed := printedRules(t, path, append([]string{"--namespace", a.namespace}, args...)...)
+	printed.allow(t, a)
+	return printed.all()
+}
+
 // waitUntilGranted waits until the API server has observed new rights, which takes a moment. It
 // observes all rules of a role at once, so it is enough to ask for the first right.
 func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, namespace string, rules []rbacv1.PolicyRule) {

@@ -153,3 +153,42 @@ func ExampleCluster_ApplyPolicies() {
 	}
 	_ = test
 }
+
+// The operator needs each permission that it prints, and no others.
+func ExamplePermissionProof() {
+	test := func(t *testing.T) {
+		use := func(t *testing.T, run *yaretest.PermissionRun) {
+			process := yaretest.Run(t, run.Proxy.Kubeconfig(), run.Program, run.Args...)
+			maps := kube.Namespaced[corev1.ConfigMap](run.Cluster.Client(t), run.Namespace)
+			if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "hello"}}); err != nil {
+				t.Fatal(err)
+			}
+			yaretest.WaitFor(t, maps, "hello", func(m *corev1.ConfigMap) error { // until the operator has done its work
+				if m.Data["greeting"] == "" {
+					return fmt.Errorf("there is no greeting, with the rules %v", run.Granted)
+				}
+				return nil
+			})
+			process.Interrupt(t)
+		}
+		// Begin is for the permissions that no request shows, such as create beside the patch of an apply.
+		begin := func(t *testing.T, run *yaretest.PermissionRun) {
+			yaretest.Run(t, run.Proxy.Kubeconfig(), run.Program, run.Args...)
+		}
+		yaretest.PermissionProof{Program: yaretest.Build(t, "."), Use: use, Begin: begin}.Run(t)
+	}
+	_ = test
+}
+
+// The operator works with the permissions that it prints for one namespace.
+func ExampleServiceAccount_AllowPrinted() {
+	test := func(t *testing.T) {
+		cluster := yaretest.Shared(t)
+		namespace := cluster.Namespace(t)
+		account, program := cluster.ServiceAccount(t, namespace), yaretest.Build(t, ".")
+		rules := account.AllowPrinted(t, program, "--watch-namespace", namespace)
+		yaretest.Run(t, account.Kubeconfig(), program, "--watch-namespace", namespace)
+		t.Logf("the program runs with %v", rules)
+	}
+	_ = test
+}

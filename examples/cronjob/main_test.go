@@ -175,19 +175,15 @@ func TestSuspendAndDeadline(t *testing.T) {
 // connection breaks. The operator has exactly the permissions that it declares.
 func TestPermissions(t *testing.T) {
 	operatortest.OnRequest(t)
-	resource, err := kube.ResourceOf[CronJob]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) *schedules {
-		client := cluster.Client(t)
-		s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
-		s.start(proxy, parts()[0]) // a webhook has a test of its permissions in package operator
+	begin := func(t *testing.T, run *yaretest.PermissionRun) *schedules {
+		client := run.Cluster.Client(t)
+		s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, run.Namespace), jobs: kube.Namespaced[batchv1.Job](client, run.Namespace)}
+		s.start(run.Proxy, parts()[0]) // a webhook has a test of its permissions in package operator
 		s.create(hourly(Allow, nil))
 		return s
 	}
-	live := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) {
-		s := begin(t, cluster, proxy, namespace)
+	use := func(t *testing.T, run *yaretest.PermissionRun) {
+		s, proxy := begin(t, run), run.Proxy
 		for i := range 5 {
 			s.advance()
 			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, min(i+1, 3))...)
@@ -206,9 +202,7 @@ func TestPermissions(t *testing.T) {
 		s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
 		s.run.Stop()
 	}
-	operatortest.Audit(t, resource, live, func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) {
-		begin(t, cluster, proxy, namespace).advance()
-	})
+	operatortest.ProvePermissions(t, use, func(t *testing.T, run *yaretest.PermissionRun) { begin(t, run).advance() })
 }
 
 func TestInvalid(t *testing.T) {

@@ -29,9 +29,9 @@ func runFollower(ctx context.Context, h wire.Handler, s wire.Stream, options []O
 	for _, option := range options {
 		option(&settings)
 	}
-	markSynced, unregister := registerSync(ctx, s)
+	record, unregister := registerSync(ctx, s)
 	defer unregister()
-	q := sequence{stream: s, yield: yield, tracker: newObjectTracker(s.Cluster), backoff: new(backoff), markSynced: markSynced}
+	q := sequence{stream: s, yield: yield, tracker: newObjectTracker(s.Cluster), backoff: new(backoff), record: record}
 	f := &follower{sequence: &q, watcher: watcher{
 		handler: h, sequence: &q, relister: settings.relister, prober: prober{handler: h}, hasPings: true,
 	}}

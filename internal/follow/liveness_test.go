@@ -122,13 +122,25 @@ func TestSyncTracker(t *testing.T) {
 			}()
 			return func() { cancel(); <-done }
 		}
+		requireWatching := func(what string, want bool) {
+			t.Helper()
+			synctest.Wait()
+			if states := tracker.States(); len(states) != 1 || states[0].Watching != want || states[0].Stream != things {
+				t.Errorf("%s: the states are %+v", what, states)
+			}
+		}
 		requireUnsynced("nothing is followed", 0)
 		stopFirst := run(stream(added(object("a", 1)), pause(10*time.Second), endOfList("5"), pause(time.Minute), gone()), stream(hang()))
 		requireUnsynced("the list is under way", 1)
 		time.Sleep(11 * time.Second)
 		requireUnsynced("the list is complete", 0)
+		requireWatching("the list is complete", true)
+		if at := tracker.States()[0].LastEvent; time.Since(at) != time.Second {
+			t.Errorf("the last event came at %s", at)
+		}
 		time.Sleep(time.Minute)
 		requireUnsynced("a later list is under way", 0)
+		requireWatching("a later list is under way", false)
 		stopSecond := run(stream(hang()))
 		requireUnsynced("the same stream is followed once more", 1)
 		stopSecond()

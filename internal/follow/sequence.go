@@ -27,8 +27,8 @@ type sequence struct {
 	yield   func(Change, error) bool
 	tracker objectTracker
 	backoff *backoff
-	// markSynced records in the SyncTracker of the context that the stream has been listed.
-	markSynced func()
+	// record records a change in the SyncTracker of the context before the change is yielded.
+	record func(Change)
 
 	// version is the resource version to watch from: the version of a complete list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
@@ -65,7 +65,6 @@ func (q *sequence) publishListed(version string, isAbsence bool) error {
 	q.isListing = false
 	q.tracker.advance(version)
 	q.backoff.recordList()
-	q.markSynced()
 	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsAbsence: isAbsence})
 }
 
@@ -158,6 +157,7 @@ func (q *sequence) publishMissing(o trackedVersion) error {
 
 // publish yields c. It returns errStopped if the consumer has left the loop.
 func (q *sequence) publish(c Change) error {
+	q.record(c)
 	if !q.yield(c, nil) {
 		return errStopped
 	}

@@ -13,7 +13,7 @@ import (
 // call: the type of each change, the name and the version.
 func newTestSequence() (*sequence, func() string) {
 	var yielded []string
-	q := &sequence{tracker: newObjectTracker(""), backoff: new(backoff), markSynced: func() {}}
+	q := &sequence{tracker: newObjectTracker(""), backoff: new(backoff), record: func(Change) {}}
 	q.yield = func(c Change, err error) bool {
 		if err != nil {
 			yielded = append(yielded, "error")

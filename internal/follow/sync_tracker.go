@@ -4,21 +4,49 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// SyncTracker records which streams have been listed. A program that reports itself as ready
+// SyncTracker records which streams have been listed, and which ones watch. A program that reports itself as ready
 // only when its streams are complete puts one into the context of its functions, with
 // [WithSyncTracker], and asks [SyncTracker.Unsynced]. It may be used by several goroutines.
 type SyncTracker struct {
 	mu sync.Mutex
-	// streams has an element for each call of Follow that runs, which is true once its first list is complete.
-	streams map[*wire.Stream]bool
+	// streams has an element for each call of Follow that runs.
+	streams map[*wire.Stream]*StreamState
+}
+
+// StreamState is what a SyncTracker knows of a stream.
+type StreamState struct {
+	Stream wire.Stream
+	// Synced is true once the first list is complete.
+	Synced bool
+	// Watching is true while the watch is open, or there is nothing to watch because the server does not serve the
+	// resource.
+	Watching bool
+	// LastEvent is when the last change or bookmark came. It is zero before the first one.
+	LastEvent time.Time
+}
+
+// recordLocked records that the stream publishes c.
+func (s *StreamState) recordLocked(c Change) {
+	switch c.Type {
+	case ChangeWatchOpened:
+		s.Watching = true
+	case ChangeWatchEnded:
+		s.Watching = false
+	case ChangeListStarted:
+	case ChangeListed:
+		s.Synced, s.Watching, s.LastEvent = true, c.IsAbsence, time.Now() // the watch is opened afterwards
+	default:
+		s.LastEvent = time.Now()
+	}
 }
 
 // NewSyncTracker returns a SyncTracker without streams.
-func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*wire.Stream]bool)} }
+func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*wire.Stream]*StreamState)} }
 
 // Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
 // A stream that several calls of Follow follow is unsynced until all of them have listed it.
@@ -26,12 +54,32 @@ func (t *SyncTracker) Unsynced() []wire.Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var unsynced []wire.Stream
-	for s, isSynced := range t.streams {
-		if !isSynced && !slices.Contains(unsynced, *s) {
+	for s, state := range t.streams {
+		if !state.Synced && !slices.Contains(unsynced, *s) {
 			unsynced = append(unsynced, *s)
 		}
 	}
 	return unsynced
+}
+
+// States returns the states of the followed streams, each once, in no particular order. A stream that several calls of
+// Follow follow is synced and watches if all of them do.
+func (t *SyncTracker) States() (states []StreamState) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s, state := range t.streams {
+		i := slices.IndexFunc(states, func(other StreamState) bool { return other.Stream == *s })
+		if i < 0 {
+			states = append(states, *state)
+			continue
+		}
+		states[i].Synced = states[i].Synced && state.Synced
+		states[i].Watching = states[i].Watching && state.Watching
+		if state.LastEvent.Before(states[i].LastEvent) {
+			states[i].LastEvent = state.LastEvent
+		}
+	}
+	return states
 }
 
 // syncTrackerKey is the key of the SyncTracker in a context.
@@ -43,22 +91,24 @@ func WithSyncTracker(ctx context.Context, t *SyncTracker) context.Context {
 	return context.WithValue(ctx, syncTrackerKey{}, t)
 }
 
-// registerSync registers s with the SyncTracker of ctx, if ctx has one. markSynced records that s has been listed.
+// registerSync registers s with the SyncTracker of ctx, if ctx has one. record records that s publishes a change.
 // unregister ends the registration.
-func registerSync(ctx context.Context, s wire.Stream) (markSynced, unregister func()) {
+func registerSync(ctx context.Context, s wire.Stream) (record func(Change), unregister func()) {
 	t, _ := ctx.Value(syncTrackerKey{}).(*SyncTracker)
 	if t == nil {
-		return func() {}, func() {}
+		return func(Change) {}, func() {}
 	}
-	record := func(isSynced bool) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.streams[&s] = isSynced
-	}
-	record(false)
-	return func() { record(true) }, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.streams, &s)
-	}
+	state := &StreamState{Stream: s}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.streams[&s] = state
+	return func(c Change) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			state.recordLocked(c)
+		}, func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			delete(t.streams, &s)
+		}
 }

@@ -106,7 +106,8 @@ func (o Operator) Test(t *testing.T) {
 // ask for the permissions that it prints. A permission without a request of its own must be one that the
 // server demands for another request.
 func (o Operator) TestPermissions(t *testing.T) {
-	audit(t, o, (*audited).live, (*audited).requireRefusal)
+	ProvePermissions(t, func(t *testing.T, run *yaretest.PermissionRun) { usePermissions(t, o, run) },
+		func(t *testing.T, run *yaretest.PermissionRun) { beginPermissions(t, o, run) })
 }
 
 // An object is created, changed and deleted, and its children with it. The sample works unchanged. The operator
@@ -114,8 +115,7 @@ func (o Operator) TestPermissions(t *testing.T) {
 func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program string) {
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
-	printed := printedRules(t, program, "--watch-namespace", namespace)
-	printed.allow(t, account)
+	printed := account.AllowPrinted(t, program, "--watch-namespace", namespace)
 	if _, err := kube.Dynamic(account.Client(t), crds, "").List(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("it may see CustomResourceDefinitions: %v", err)
 	}
@@ -138,7 +138,7 @@ func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program stri
 	// Without the operator the children stay.
 	w.waitUntilReady(t, o.Sample, o.SampleState)
 	w.requireNoErrors(t)
-	printed.checkUsed(t, w.proxy.Requests())
+	checkUsed(t, printed, w.proxy.Requests())
 }
 
 // When the cluster is as it should be, the operator sends no request. After a restart it writes nothing.

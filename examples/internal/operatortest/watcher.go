@@ -12,9 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -188,7 +186,7 @@ func (w Watcher) testFewRights(t *testing.T) {
 	cluster := w.cluster(t, program)
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
-	printedRules(t, program, "--watch-namespace", namespace).allow(t, account)
+	account.AllowPrinted(t, program, "--watch-namespace", namespace)
 	p := yaretest.Run(t, account.Kubeconfig(), program, "--watch-namespace", namespace)
 	w.apply(t, cluster, namespace, "fresh", false)
 	waitForAll(t, p, w.Added("fresh"))
@@ -199,20 +197,19 @@ func (w Watcher) testFewRights(t *testing.T) {
 }
 
 // TestPermissions checks that the program asks for the printed permissions, and for nothing else: see
-// [Audit].
+// [ProvePermissions].
 func (w Watcher) TestPermissions(t *testing.T) {
-	resource := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: "v1", Kind: w.Plural}, Plural: w.Plural}
-	live := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) {
-		p := yaretest.Run(t, proxy.Kubeconfig(), yaretest.Build(t, "."), "--watch-namespace", namespace)
-		w.apply(t, cluster, namespace, "fresh", false)
+	use := func(t *testing.T, run *yaretest.PermissionRun) {
+		p := yaretest.Run(t, run.Proxy.Kubeconfig(), run.Program, "--watch-namespace", run.Namespace)
+		w.apply(t, run.Cluster, run.Namespace, "fresh", false)
 		waitForAll(t, p, w.Added("fresh"))
-		w.delete(t, cluster, namespace, "fresh")
+		w.delete(t, run.Cluster, run.Namespace, "fresh")
 		waitForAll(t, p, w.Deleted("fresh"))
 		if status := p.Interrupt(t); status != 0 {
 			t.Errorf("after SIGINT the status is %d", status)
 		}
 	}
-	Audit(t, resource, live, nil)
+	ProvePermissions(t, use, nil)
 }
 
 // withoutErrors returns lines without the lines of the start, and without lines that may be due to errors.

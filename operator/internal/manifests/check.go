@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/definitions"
+	"github.com/yare-go/yare/operator/internal/live"
 )
 
 // CheckDefinitions returns an error if the server would refuse an apply of the definitions, or if an apply would take
@@ -63,8 +64,13 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 	var list struct {
 		Items []struct {
 			Spec struct {
-				Group string    `json:"group"`
-				Names crd.Names `json:"names"`
+				Group    string    `json:"group"`
+				Scope    string    `json:"scope"`
+				Names    crd.Names `json:"names"`
+				Versions []struct {
+					Name   string `json:"name"`
+					Served bool   `json:"served"`
+				} `json:"versions"`
 			} `json:"spec"`
 		} `json:"items"`
 	}
@@ -80,8 +86,19 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 		names := definition.Spec.Names
 		for _, there := range list.Items {
 			if there.Spec.Group == definition.Spec.Group && there.Spec.Names.Kind == names.Kind && there.Spec.Names.Plural != names.Plural {
-				errs = append(errs, fmt.Errorf("the cluster has the kind %s of %s under the plural %s, which the program would change to %s: no server allows that, so set Plural to %q in the Definition of the kind",
-					names.Kind, definition.Spec.Group, there.Spec.Names.Plural, names.Plural, there.Spec.Names.Plural))
+				r := wire.Resource{Plural: there.Spec.Names.Plural, ClusterScoped: there.Spec.Scope == "Cluster"}
+				r.Group, r.Kind = there.Spec.Group, names.Kind
+				for _, v := range there.Spec.Versions {
+					if v.Served {
+						r.Version = v.Name
+					}
+				}
+				objects, err := live.List(ctx, client, wire.Stream{Resource: r, Representation: wire.MetadataOnly}, nil)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("count the objects of %s: %w", r, err))
+				}
+				errs = append(errs, fmt.Errorf("the cluster has the kind %s of %s under the plural %s, with %d objects, which the program would change to %s: no server allows that, so set Plural to %q in the Definition of the kind",
+					names.Kind, definition.Spec.Group, there.Spec.Names.Plural, len(objects), names.Plural, there.Spec.Names.Plural))
 			}
 		}
 	}

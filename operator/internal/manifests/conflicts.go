@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
@@ -17,9 +16,8 @@ import (
 type Conflicts struct {
 	Installation
 	Client *kube.Client
-	// Definitions and Finalizers are those of the program.
-	Definitions []*crd.CustomResourceDefinition
-	Finalizers  []string
+	// Groups are those of the kinds that the program defines, and Finalizers are those of the program.
+	Groups, Finalizers []string
 	// Note gets a line for each thing that the user should know: objects of the installation under an older name,
 	// finalizers that the program does not know, and what cannot be checked.
 	Note func(string)
@@ -146,8 +144,8 @@ func (c *Conflicts) isUnknown(name string) bool {
 	if !isQualified || slices.Contains(c.Finalizers, name) {
 		return false
 	}
-	for _, definition := range c.Definitions {
-		if strings.HasSuffix("."+domain, "."+definition.Spec.Group) {
+	for _, group := range c.Groups {
+		if strings.HasSuffix("."+domain, "."+group) {
 			return true
 		}
 	}

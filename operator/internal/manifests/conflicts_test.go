@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
@@ -13,8 +12,8 @@ import (
 func TestUnknownFinalizers(t *testing.T) {
 	t.Parallel()
 	c := &Conflicts{
-		Definitions: []*crd.CustomResourceDefinition{{Spec: crd.Spec{Group: "example.com"}}},
-		Finalizers:  []string{"apps.example.com/cleanup", "shop.example.org/cleanup"},
+		Groups:     []string{"example.com"},
+		Finalizers: []string{"apps.example.com/cleanup", "shop.example.org/cleanup"},
 	}
 	for name, want := range map[string]bool{
 		"apps.example.com/cleanup": false, "apps.example.com/former": true, "jobs.example.com/cleanup": true, "example.com/x": true,

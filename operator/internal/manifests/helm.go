@@ -37,6 +37,7 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 	c := chart{
 		values: Object{
 			"replicas": o.Replicas, "args": []any{},
+			"env": []any{}, "envFrom": []any{}, "volumes": []any{}, "volumeMounts": []any{},
 			"crds": true, "networkPolicy": o.NetworkPolicy, "serviceMonitor": o.ServiceMonitor,
 		},
 		expressions: []string{
@@ -51,12 +52,12 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 		if Kind(object) == "Namespace" {
 			continue // helm install --create-namespace makes it
 		}
-		condition := c.addValues(object)
+		condition := c.addValues(object, isUserRole(object, objects))
 		document, err := yaml.Marshal(object)
 		if err != nil {
 			return fmt.Errorf("write the %s %s: %w", Kind(object), Name(object), err)
 		}
-		template := "---\n" + strings.NewReplacer(c.expressions...).Replace(string(document))
+		template := "---\n" + addRanges(strings.NewReplacer(c.expressions...).Replace(string(document)))
 		if condition != "" {
 			template = "{{- if " + condition + " }}\n" + template + "{{- end }}\n"
 		}
@@ -82,9 +83,9 @@ type chart struct {
 }
 
 // addValues puts placeholders into an object, and returns the condition under which a release has
-// the object, or nothing.
-func (c *chart) addValues(object Object) (condition string) {
-	if Kind(object) == "CustomResourceDefinition" {
+// the object, or nothing. isUserRole is true for a role of the users of a definition.
+func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
+	if Kind(object) == "CustomResourceDefinition" || isUserRole {
 		// Helm would delete the definition with the release, and with it everybody's objects.
 		at(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
 		return ".Values.crds"
@@ -96,6 +97,8 @@ func (c *chart) addValues(object Object) (condition string) {
 		return ""
 	}
 	switch Kind(object) {
+	case "ServiceAccount":
+		c.addValueNamed("serviceAccountAnnotations", at(object, "metadata"), "annotations", "toJson .Values.serviceAccountAnnotations")
 	case "PodDisruptionBudget":
 		return "gt (int .Values.replicas) 1"
 	case "NetworkPolicy":
@@ -105,9 +108,10 @@ func (c *chart) addValues(object Object) (condition string) {
 	case "Deployment":
 		spec := podSpec(object)
 		c.addValue(at(object, "spec"), "replicas", "toJson .Values.replicas")
-		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations"} {
+		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations", "priorityClassName"} {
 			c.addValue(spec, name, "toJson .Values."+name)
 		}
+		appendTo(spec, "volumes", []any{rangeOf("volumes")})
 		if containers, ok := spec["containers"].([]any); ok && len(containers) > 0 {
 			if container, ok := containers[0].(Object); ok {
 				c.addContainerValues(container)
@@ -127,6 +131,25 @@ func (c *chart) addContainerValues(container Object) {
 	c.addValue(container, "args", "toJson (concat (list"+given+") (.Values.args | default list))")
 	c.addValue(container, "image", `toJson (required "the value image is missing" .Values.image)`)
 	c.addValue(container, "resources", "toJson .Values.resources")
+	for _, name := range []string{"env", "envFrom", "volumeMounts"} {
+		appendTo(container, name, []any{rangeOf(name)})
+	}
+}
+
+// rangeOf returns an item of a list that stands for the items of a value of the chart.
+func rangeOf(name string) string { return "{helm items of " + name + "}" }
+
+// addRanges replaces each item of rangeOf in a document by the items of the value, in lines with the same indentation.
+// The list in the document and the value may be empty.
+func addRanges(document string) string {
+	lines := strings.Split(document, "\n")
+	for i, line := range lines {
+		indentation, item, isItem := strings.Cut(line, "- '{helm items of ")
+		if name, ok := strings.CutSuffix(item, "}'"); ok && isItem {
+			lines[i] = indentation + "{{ range .Values." + name + " }}\n" + indentation + "- {{ toJson . }}\n" + indentation + "{{ end }}"
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // textExpression returns the expression of a template for a text. For example, the expression of --a={helm-release}-b
@@ -143,11 +166,16 @@ func textExpression(text string) string {
 // addValue makes a member of an object a value of the chart, with the member as its default unless
 // the chart has another.
 func (c *chart) addValue(in Object, name, expression string) {
-	if _, ok := c.values[name]; !ok {
-		c.values[name] = in[name]
+	c.addValueNamed(name, in, name, expression)
+}
+
+// addValueNamed does what addValue does, for a value with another name than the member.
+func (c *chart) addValueNamed(value string, in Object, name, expression string) {
+	if _, ok := c.values[value]; !ok {
+		c.values[value] = in[name]
 	}
-	in[name] = "{helm " + name + "}"
-	c.expressions = append(c.expressions, quoted("{helm "+name+"}"), "{{ "+expression+" }}")
+	in[name] = "{helm " + value + "}"
+	c.expressions = append(c.expressions, quoted("{helm "+value+"}"), "{{ "+expression+" }}")
 }
 
 // quoted returns a placeholder as YAML writes it.

@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
-// The labels of the objects. A CustomResourceDefinition belongs to all installations of the program,
-// and has the first and the third. A Namespace has the first three.
+// The labels of the objects. A CustomResourceDefinition and the roles of its users belong to all installations of the
+// program, and have the first and the third. A Namespace has the first three.
 const (
 	LabelName      = "app.kubernetes.io/name"
 	LabelInstance  = "app.kubernetes.io/instance"
@@ -19,8 +19,9 @@ const (
 	// LabelNamespace is the namespace of the installation. An object outside of the namespace, such as
 	// a ClusterRole, has the label too.
 	LabelNamespace = "manifests.yare.dev/namespace"
-	// LabelRevision is a digest of all objects that were printed together.
-	LabelRevision = "manifests.yare.dev/revision"
+	// LabelObject is a hash of the kind, the namespace and the name of the object. A selector of labels can leave out
+	// objects by it.
+	LabelObject = "manifests.yare.dev/object"
 
 	// ManagedBy is the value of LabelManagedBy of what the command manifests prints.
 	ManagedBy = "yare"
@@ -75,9 +76,9 @@ func (i Installation) Labels() map[string]string {
 func (i Installation) Label(objects []Object) {
 	for _, object := range objects {
 		labels := Object{LabelName: i.Program, LabelManagedBy: i.ManagedBy}
-		switch Kind(object) {
-		case "CustomResourceDefinition":
-		case "Namespace":
+		switch {
+		case Kind(object) == "CustomResourceDefinition", isUserRole(object, objects):
+		case Kind(object) == "Namespace":
 			labels[LabelInstance] = i.Name
 		default:
 			labels[LabelInstance], labels[LabelNamespace] = i.Name, i.Namespace
@@ -92,27 +93,36 @@ func addLabels(object, labels Object) {
 	metadata["labels"] = labels
 }
 
-// SetRevision adds the label of their revision to the objects of the installation, which have the other
-// labels. It returns the command line that deletes the objects of other revisions. A
-// CustomResourceDefinition and a Namespace have no revision, so that this command does not delete them.
-func (i Installation) SetRevision(objects []Object) (prune string, err error) {
-	text, err := Stream(objects)
-	if err != nil {
-		return "", err
-	}
-	digest := sha256.Sum256(text)
-	revision := hex.EncodeToString(digest[:5])
+// SetObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns the
+// command line that deletes all other objects of the installation. The command leaves out the objects by what they are
+// called, and not by whether they were applied: it never deletes an object whose apply was refused. A
+// CustomResourceDefinition, the roles of its users and a Namespace are no objects of the installation.
+func (i Installation) SetObjectHashes(objects []Object) (prune string) {
+	var hashes []string
 	// The configurations come first, so that nobody calls a program that is deleted after them.
 	kinds := []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
 	for _, object := range objects {
 		if _, ok := at(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue
 		}
-		addLabels(object, Object{LabelRevision: revision})
 		version, _ := object["apiVersion"].(string)
+		hash := objectHash(object, version)
+		addLabels(object, Object{LabelObject: hash})
+		hashes = append(hashes, hash)
 		kinds = appendKind(kinds, version, Kind(object))
 	}
-	return fmt.Sprintf("kubectl delete --all-namespaces -l '%s,%s!=%s' %s", i.Selector(), LabelRevision, revision, strings.Join(kinds, ",")), nil
+	return fmt.Sprintf("kubectl delete --all-namespaces -l '%s,%s notin (%s)' %s", i.Selector(), LabelObject, strings.Join(hashes, ","), strings.Join(kinds, ","))
+}
+
+// objectHash returns a hash of what an object is called, in any version of its group.
+func objectHash(object Object, apiVersion string) string {
+	group, _, isGroup := strings.Cut(apiVersion, "/")
+	if !isGroup {
+		group = ""
+	}
+	namespace, _ := at(object, "metadata")["namespace"].(string)
+	digest := sha256.Sum256([]byte(strings.Join([]string{group, Kind(object), namespace, Name(object)}, "/")))
+	return hex.EncodeToString(digest[:5])
 }
 
 // appendKind appends the name of a kind for kubectl, such as certificate.v1.cert-manager.io, unless

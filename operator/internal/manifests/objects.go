@@ -66,6 +66,7 @@ type Choices struct {
 	PolicyLabels map[string]string
 	// TLSSecret is the Secret with the certificate of the program, or empty.
 	TLSSecret string
+	Extras
 }
 
 // TLSFolder is where the container of the program has the files of the Secret of [Choices].
@@ -88,6 +89,9 @@ func Objects(o *Options) ([]Object, error) {
 	r := &renderer{replacer: strings.NewReplacer(o.values()...)}
 	for _, definition := range o.Definitions {
 		r.addValue(definition)
+		for _, role := range userRoles(definition) {
+			r.addValue(role)
+		}
 	}
 	r.add(namespaceText)
 	if o.OwnNamespace {
@@ -138,6 +142,7 @@ func Objects(o *Options) ([]Object, error) {
 	if o.TLSSecret != "" {
 		podSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
 	}
+	o.addTo(r.last())
 	if len(o.PullSecrets) > 0 {
 		var secrets []any
 		for _, name := range o.PullSecrets {

@@ -3,15 +3,33 @@ package secure
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"sync"
+	"time"
 )
 
 // Certificates returns the certificate of a handshake, for [tls.Config].
 type Certificates func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+// End returns when the certificate of a handshake at this moment expires.
+func (c Certificates) End() (time.Time, error) {
+	certificate, err := c(nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	leaf := certificate.Leaf
+	if leaf == nil {
+		leaf, err = x509.ParseCertificate(certificate.Certificate[0])
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return leaf.NotAfter, nil
+}
 
 // Listen returns a listener that accepts TLS connections from next, for HTTP/1.1.
 func Listen(next net.Listener, certificates Certificates) net.Listener {

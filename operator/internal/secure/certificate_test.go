@@ -28,6 +28,9 @@ func leaf(t *testing.T, certificates Certificates) *x509.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if end, err := certificates.End(); err != nil || !end.Equal(c.NotAfter) { // the alert for certificates needs it
+		t.Errorf("the certificate ends at %s, and not at %s, %v", c.NotAfter, end, err)
+	}
 	return c
 }
 

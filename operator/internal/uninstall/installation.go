@@ -86,6 +86,12 @@ func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
 			return err
 		}
 		if !exists {
+			if len(others) == 0 {
+				err = removeUserRoles(ctx, c, r.String())
+			}
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		reason := ""
@@ -112,7 +118,27 @@ func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
 		}
 		if reason != "" {
 			fmt.Fprintf(c.out, "kept %s: %s\n", definition, reason)
-		} else if err := c.remove(ctx, definition); err != nil {
+			continue
+		}
+		if err := removeUserRoles(ctx, c, r.String()); err != nil {
+			return err
+		}
+		if err := c.remove(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeUserRoles removes the roles for the users of a definition that the command manifests has printed.
+func removeUserRoles(ctx context.Context, c *cluster, definition string) error {
+	r := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, Plural: "clusterroles", ClusterScoped: true}
+	for _, name := range manifests.UserRoleNames(definition) {
+		role, exists, err := live.Find(ctx, c.client, r, "", name)
+		if exists && role.Metadata.Labels[manifests.LabelManagedBy] == manifests.ManagedBy {
+			err = c.remove(ctx, role)
+		}
+		if err != nil {
 			return err
 		}
 	}

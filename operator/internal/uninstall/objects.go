@@ -56,7 +56,7 @@ func removeObjects(ctx context.Context, c *cluster, o *Options, objects []*live.
 		if err != nil {
 			return fmt.Errorf("wait for the cleanups: %w", err)
 		}
-		if objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, nil); err != nil {
+		if objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, o.isOwn); err != nil {
 			return err
 		}
 		d, err := findDeployment(ctx, c, &o.Installation)

@@ -61,6 +61,8 @@ type Options struct {
 
 	// ownKinds and reconciled are Kinds and Reconciled in the versions that the server serves.
 	ownKinds, reconciled []wire.Resource
+	// others are the Deployments of other installations of the program. Their objects are no concern of this one.
+	others []*live.Object
 }
 
 // errStopped is the error of a command that has changed nothing.
@@ -122,12 +124,22 @@ func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objec
 	if len(o.Watched) == 0 {
 		o.Watched = flagValues(d, "watch-namespace")
 	}
+	if d.Metadata.UID != "" { // without it nobody knows which objects both watch
+		if o.others, err = otherDeployments(ctx, c, &o.Installation); err != nil {
+			return nil, nil, err
+		}
+	}
 	c.resources, c.discoveryErr = wire.DiscoverAll(ctx, c.client)
 	if o.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
 		o.reconciled, err = c.served(ctx, o.Reconciled)
 	}
 	if err == nil {
 		objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, nil)
+	}
+	shared := slices.DeleteFunc(slices.Clone(objects), o.isOwn)
+	objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !o.isOwn(x) })
+	if err == nil && len(shared) > 0 {
+		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n", o.others[0], live.Counts(shared))
 	}
 	if err == nil {
 		err = checkObjects(d, o, objects)
@@ -146,7 +158,12 @@ func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objec
 
 // isDeleted reports whether the command deletes x as an object of the program.
 func (o *Options) isDeleted(x *live.Object) bool {
-	return o.DeleteObjects && indexOf(o.ownKinds, x.Resource) >= 0 && isIn(o.Watched, x)
+	return o.DeleteObjects && indexOf(o.ownKinds, x.Resource) >= 0 && isIn(o.Watched, x) && o.isOwn(x)
+}
+
+// isOwn reports whether no other installation watches x.
+func (o *Options) isOwn(x *live.Object) bool {
+	return !slices.ContainsFunc(o.others, func(d *live.Object) bool { return watches(d, x) })
 }
 
 // mustCleanUp reports whether the program must clean up after an object that is deleted.

@@ -91,13 +91,18 @@ func TestReleaseIsWhatManifestsPrints(t *testing.T) {
 		metadata := o["metadata"].(map[string]any)
 		labels := metadata["labels"].(map[string]any)
 		labels["app.kubernetes.io/managed-by"] = "Helm"
-		delete(labels, "manifests.yare.dev/revision")
-		if o["kind"] == "CustomResourceDefinition" {
+		delete(labels, "manifests.yare.dev/object")
+		if o["kind"] == "CustomResourceDefinition" || strings.HasPrefix(metadata["name"].(string), "webapps.example.com-") {
 			metadata["annotations"] = map[string]any{"helm.sh/resource-policy": "keep"}
 		}
 		if o["kind"] == "Deployment" {
 			pod := o["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
-			pod["imagePullSecrets"], pod["tolerations"] = nil, nil // as the values have them
+			pod["imagePullSecrets"], pod["tolerations"], pod["priorityClassName"], pod["volumes"] = nil, nil, nil, nil // as the values have them
+			container := pod["containers"].([]any)[0].(map[string]any)
+			container["envFrom"], container["volumeMounts"] = nil, nil
+		}
+		if o["kind"] == "ServiceAccount" {
+			metadata["annotations"] = nil
 		}
 	}
 	if diff := cmp.Diff(printed, released); diff != "" {
@@ -109,13 +114,18 @@ func TestReleaseIsWhatManifestsPrints(t *testing.T) {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	program, dir := build(t), t.TempDir()
-	run(t, program, "manifests", "--helm", dir)
+	run(t, program, "manifests", "--helm", dir, "--env=REGION=north")
 	if _, err := render(t, dir, nil); err == nil || !strings.Contains(err.Error(), "the value image is missing") {
 		t.Errorf("without an image: %v", err)
 	}
 	objects, err := render(t, dir, map[string]any{
 		"image": image, "replicas": 1, "args": []any{"--watch-namespace={{ a }}"}, "crds": false,
 		"resources": map[string]any{"limits": map[string]any{"memory": "1Gi"}}, "imagePullSecrets": []any{map[string]any{"name": "key"}},
+		"serviceAccountAnnotations": map[string]any{"example.com/role": "operator"}, "priorityClassName": "high",
+		"env":          []any{map[string]any{"name": "TZ", "value": "Europe/Berlin"}},
+		"envFrom":      []any{map[string]any{"secretRef": map[string]any{"name": "database"}}},
+		"volumes":      []any{map[string]any{"name": "cache", "emptyDir": map[string]any{}}},
+		"volumeMounts": []any{map[string]any{"name": "cache", "mountPath": "/cache"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +146,16 @@ func TestValues(t *testing.T) {
 	if spec["replicas"] != 1.0 || args[len(args)-1] != "--watch-namespace={{ a }}" || container["resources"].(map[string]any)["requests"] == nil ||
 		pod["imagePullSecrets"].([]any)[0].(map[string]any)["name"] != "key" {
 		t.Errorf("the Deployment is %v", spec)
+	}
+	env := container["env"].([]any)
+	if len(env) != 4 || env[3].(map[string]any)["name"] != "TZ" || env[0].(map[string]any)["name"] != "POD_NAME" ||
+		len(container["envFrom"].([]any)) != 1 || container["volumeMounts"].([]any)[0].(map[string]any)["mountPath"] != "/cache" ||
+		pod["volumes"].([]any)[0].(map[string]any)["name"] != "cache" || pod["priorityClassName"] != "high" {
+		t.Errorf("what the values add is missing in %v", pod)
+	}
+	account := objects[slices.Index(kinds, "ServiceAccount")]["metadata"].(map[string]any)
+	if annotations, _ := account["annotations"].(map[string]any); annotations["example.com/role"] != "operator" {
+		t.Errorf("the ServiceAccount is %v", account)
 	}
 }
 
