@@ -131,20 +131,14 @@ func (w *writer) patch(r *wire.Request) (*wire.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := clone(live.content)
 	switch r.ContentType {
-	case wire.ContentJSONPatch:
-		if content, err = patched(r, content); err != nil {
-			return nil, err
-		}
-	case wire.ContentMergePatch, wire.ContentStrategicPatch:
-		body, err := bodyOf(r)
-		if err != nil {
-			return nil, err
-		}
-		content = mergePatch(content, body).(map[string]any)
+	case wire.ContentJSONPatch, wire.ContentMergePatch, wire.ContentStrategicPatch:
 	default:
 		return nil, Refusal(r, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType)
+	}
+	content, err := patched(r, live)
+	if err != nil {
+		return nil, err
 	}
 	if metadataOf(content)["uid"] != metadataOf(live.content)["uid"] {
 		return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
