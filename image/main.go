@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -157,12 +158,21 @@ func makeImage(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	blobs, err := collect(index)
+	digest, err := index.Digest()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(scratch, "layout")
+	size, err := writeLayout(folder, familiarName(tag), index)
 	if err != nil {
 		return err
 	}
 	if o.output != "" {
-		if err := writeArchive(o.output, familiarName(tag), blobs); err != nil {
+		docker, err := dockerManifest(familiarName(tag), index)
+		if err != nil {
+			return err
+		}
+		if err := writeArchive(o.output, folder, docker); err != nil {
 			return err
 		}
 	}
@@ -171,6 +181,6 @@ func makeImage(ctx context.Context, o options, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(stdout, "%s@%s %d\n", familiarName(tag.Context()), blobs.index.Digest, blobs.size())
+	_, err = fmt.Fprintf(stdout, "%s@%s %d\n", familiarName(tag.Context()), digest, size)
 	return err
 }

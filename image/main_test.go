@@ -186,7 +186,7 @@ func TestFile(t *testing.T) {
 	}
 	files, _ := untar(t, bytes.NewReader(data))
 	l := layout{t, files}
-	if string(files["oci-layout"]) != `{"imageLayoutVersion":"1.0.0"}` {
+	if decode[struct{ ImageLayoutVersion string }](t, files["oci-layout"]).ImageLayoutVersion != "1.0.0" {
 		t.Errorf("oci-layout: %s", files["oci-layout"])
 	}
 	top := decode[v1.IndexManifest](t, files["index.json"])

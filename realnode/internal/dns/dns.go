@@ -4,11 +4,14 @@ package dns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
+	"github.com/miekg/dns"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,23 +58,48 @@ func (s *Server) Run(ctx context.Context, client kubernetes.Interface) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	factory.Start(ctx.Done())
-	stop := context.AfterFunc(ctx, func() {
-		_ = s.packets.Close()
-		_ = s.stream.Close()
-	})
-	defer stop()
 	synced := []cache.InformerSynced{
 		factory.Core().V1().Services().Informer().HasSynced,
 		factory.Discovery().V1().EndpointSlices().Informer().HasSynced,
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		s.close()
 		return nil
 	}
-	serve(s.packets, s.stream, z.lookup)
-	if ctx.Err() == nil {
-		return fmt.Errorf("answer questions about names: the server stopped")
+	return s.serve(ctx, z)
+}
+
+// serve answers questions about a zone until ctx ends.
+func (s *Server) serve(ctx context.Context, z *zone) error {
+	servers := []*dns.Server{
+		{PacketConn: s.packets, Handler: z},
+		{Listener: s.stream, Handler: z, IdleTimeout: func() time.Duration { return streamTimeout }},
+	}
+	ended := make(chan error, len(servers))
+	for _, each := range servers {
+		go func() { ended <- each.ActivateAndServe() }()
+	}
+	stop := context.AfterFunc(ctx, func() {
+		for _, each := range servers {
+			_ = each.Shutdown() // a server that has not begun yet ends because its socket is closed
+		}
+		s.close()
+	})
+	defer stop()
+	var errs []error
+	for range servers {
+		errs = append(errs, <-ended)
+		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("answer questions about names: %w", err)
+		}
 	}
 	return nil
+}
+
+// close closes both sockets.
+func (s *Server) close() {
+	_ = s.packets.Close()
+	_ = s.stream.Close()
 }
 
 // zone finds the addresses of names.
