@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // retryInterval is the wait before another attempt to remove a group whose processes are ending.
@@ -76,27 +79,24 @@ func Remove(ctx context.Context, name string) error {
 
 // mountPoints returns where the hierarchies are mounted.
 func mountPoints() ([]string, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("read the mounts: %w", err)
 	}
-	return cgroupMounts(string(data)), nil
+	defer file.Close()
+	return cgroupMounts(file)
 }
 
-// cgroupMounts returns the mount points of cgroup file systems in the text of a mountinfo file.
-func cgroupMounts(mountinfo string) []string {
-	var points []string
-	for line := range strings.Lines(mountinfo) {
-		before, after, found := strings.Cut(line, " - ")
-		fields, kind := strings.Fields(before), strings.Fields(after)
-		if !found || len(fields) < 5 || len(kind) == 0 {
-			continue
-		}
-		if kind[0] == "cgroup" || kind[0] == "cgroup2" {
-			points = append(points, fields[4])
-		}
+// cgroupMounts returns the mount points of cgroup file systems in a mountinfo file.
+func cgroupMounts(file io.Reader) (points []string, err error) {
+	mounts, err := mountinfo.GetMountsFromReader(file, mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return nil, fmt.Errorf("read the mounts: %w", err)
 	}
-	return points
+	for _, mount := range mounts {
+		points = append(points, mount.Mountpoint)
+	}
+	return points, nil
 }
 
 func removeTree(ctx context.Context, dir string) error {

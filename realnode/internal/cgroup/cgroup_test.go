@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,8 +19,8 @@ func TestCgroupMounts(t *testing.T) {
 32 30 0:27 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
 `
 	want := []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"}
-	if got := cgroupMounts(text); !slices.Equal(got, want) {
-		t.Errorf("the mounts are %v, want %v", got, want)
+	if got, err := cgroupMounts(strings.NewReader(text)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("the mounts are %v, %v, want %v", got, err, want)
 	}
 }
 

@@ -19,6 +19,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+
 	"github.com/yare-go/yare/realnode/internal/programs"
 )
 
@@ -108,32 +111,19 @@ func parseList(table string) map[string]string {
 
 // aliases returns further names for an image, by which Pods may refer to it: the name in full, as the
 // kubelet asks for it, and that name with the digest in place of the tag.
-func aliases(name, digest string) []string {
-	full := fullName(name)
-	if strings.Contains(full, "@") {
+func aliases(name, imageDigest string) []string {
+	full, err := reference.ParseDockerRef(name)
+	if err != nil {
+		return nil // no Pod can refer to it
+	}
+	if _, hasDigest := full.(reference.Digested); hasDigest {
 		return nil
 	}
-	repository := full
-	if colon := strings.LastIndex(full, ":"); colon > strings.LastIndex(full, "/") {
-		repository = full[:colon]
-	} else {
-		full += ":latest"
+	byDigest, err := reference.WithDigest(reference.TrimNamed(full), digest.Digest(imageDigest))
+	if err != nil {
+		return []string{full.String()}
 	}
-	return []string{full, repository + "@" + digest}
-}
-
-// fullName returns the name of an image with its registry. Names without a registry belong to
-// docker.io.
-func fullName(name string) string {
-	first, _, found := strings.Cut(name, "/")
-	switch {
-	case found && (first == "localhost" || strings.ContainsAny(first, ".:")):
-		return name
-	case found:
-		return "docker.io/" + name
-	default:
-		return "docker.io/library/" + name
-	}
+	return []string{full.String(), byDigest.String()}
 }
 
 func (s Store) run(ctx context.Context, args ...string) (string, error) {

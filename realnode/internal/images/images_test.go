@@ -10,7 +10,7 @@ import (
 
 func TestAliases(t *testing.T) {
 	t.Parallel()
-	const digest = "sha256:1234"
+	const digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	for _, test := range []struct {
 		name string
 		want []string

@@ -8,13 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"github.com/yare-go/yare/realnode/internal/cgroup"
 	"github.com/yare-go/yare/realnode/internal/layout"
@@ -175,38 +178,30 @@ func (s *Slot) removeFolder() error {
 // unmountBelow unmounts what is mounted below dir. The mounts of a node are in its own mount
 // namespace and end with it. If a mount is left, the files behind it must not be removed.
 func unmountBelow(dir string) error {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return fmt.Errorf("read the mounts: %w", err)
 	}
-	for _, point := range mountsBelow(dir, string(data)) {
-		if err := syscall.Unmount(point, syscall.MNT_DETACH|umountNoFollow); err != nil {
+	defer file.Close()
+	points, err := mountsBelow(dir, file)
+	if err != nil {
+		return fmt.Errorf("read the mounts: %w", err)
+	}
+	for _, point := range points {
+		if err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
 			return fmt.Errorf("unmount %s: %w", point, err)
 		}
 	}
 	return nil
 }
 
-// umountNoFollow is UMOUNT_NOFOLLOW: a symbolic link is not followed.
-const umountNoFollow = 8
-
-// mountsBelow returns the mount points below dir in the text of a mountinfo file, the last mount
-// first.
-func mountsBelow(dir, mountinfo string) []string {
-	var points []string
-	for line := range strings.Lines(mountinfo) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			continue
-		}
-		point := unescape.Replace(fields[4])
-		if strings.HasPrefix(point, dir+"/") {
-			points = append(points, point)
+// mountsBelow returns the mount points below dir in a mountinfo file, the last mount first.
+func mountsBelow(dir string, file io.Reader) (points []string, err error) {
+	mounts, err := mountinfo.GetMountsFromReader(file, mountinfo.PrefixFilter(dir))
+	for _, mount := range slices.Backward(mounts) {
+		if mount.Mountpoint != dir {
+			points = append(points, mount.Mountpoint)
 		}
 	}
-	slices.Reverse(points)
-	return points
+	return points, err
 }
-
-// unescape replaces the escapes that the kernel writes into mountinfo.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

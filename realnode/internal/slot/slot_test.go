@@ -4,6 +4,7 @@ package slot
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -16,7 +17,7 @@ func TestMountsBelow(t *testing.T) {
 43 22 0:9 / /var/tmp/yare-node-1 rw - tmpfs tmpfs rw
 `
 	want := []string{"/var/tmp/yare-node-1/a/with space", "/var/tmp/yare-node-1/a"}
-	if got := mountsBelow("/var/tmp/yare-node-1", text); !slices.Equal(got, want) {
-		t.Errorf("the mounts are %q, want %q", got, want)
+	if got, err := mountsBelow("/var/tmp/yare-node-1", strings.NewReader(text)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("the mounts are %q, %v, want %q", got, err, want)
 	}
 }
