@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,10 +12,11 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/namespace/deletion"
+
+	"github.com/yare-go/yare/controlplane/internal/workers"
 )
 
 const (
@@ -35,7 +35,7 @@ type namespaces struct {
 	deleter deletion.NamespacedResourcesDeleterInterface
 	lister  corev1listers.NamespaceLister
 	synced  cache.InformerSynced
-	queue   workqueue.TypedRateLimitingInterface[string]
+	workers workers.Workers
 }
 
 func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.Controller, error) {
@@ -57,14 +57,12 @@ func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.
 			client.CoreV1(), client.Discovery().ServerPreferredNamespacedResources, corev1.FinalizerKubernetes),
 		lister: informer.Lister(),
 		synced: informer.Informer().HasSynced,
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
 	}
-	_, err = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    n.enqueue,
-		UpdateFunc: func(_, updated any) { n.enqueue(updated) },
-	})
-	if err != nil {
+	n.workers = workers.Workers{Count: namespaceWorkers, Handle: n.empty, Failed: func(ctx context.Context, name string, err error) {
+		utilruntime.HandleErrorWithContext(ctx, err, "Deleting the content of a namespace failed", "namespace", name)
+	}}
+	n.workers.Init(50 * time.Millisecond)
+	if err := n.workers.Watch(informer.Informer(), isDeleted); err != nil {
 		return nil, fmt.Errorf("watch namespaces: %w", err)
 	}
 	return n, nil
@@ -75,49 +73,25 @@ func (*namespaces) Name() string { return names.NamespaceController }
 
 // Run implements app.Controller.
 func (n *namespaces) Run(ctx context.Context) {
-	if !cache.WaitForCacheSync(ctx.Done(), n.synced) {
-		return
-	}
-	var group sync.WaitGroup
-	for range namespaceWorkers {
-		group.Go(func() {
-			for n.processNext(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	n.queue.ShutDown()
-	group.Wait()
-}
-
-func (n *namespaces) enqueue(object any) {
-	if namespace, ok := object.(*corev1.Namespace); ok && namespace.DeletionTimestamp != nil {
-		n.queue.Add(namespace.Name)
+	if cache.WaitForCacheSync(ctx.Done(), n.synced) {
+		n.workers.Run(ctx)
 	}
 }
 
-// processNext empties one namespace, and reports whether the queue is still open.
-func (n *namespaces) processNext(ctx context.Context) bool {
-	name, shutdown := n.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer n.queue.Done(name)
+// isDeleted reports whether an object is a namespace that is being deleted.
+func isDeleted(object any) bool {
+	namespace, ok := object.(*corev1.Namespace)
+	return ok && namespace.DeletionTimestamp != nil
+}
+
+// empty deletes the content of a namespace.
+func (n *namespaces) empty(ctx context.Context, name string) (again time.Duration, err error) {
 	if _, err := n.lister.Get(name); err != nil {
-		n.queue.Forget(name) // the namespace is gone
-		return true
+		return 0, nil // the namespace is gone
 	}
-	err := n.deleter.Delete(ctx, name)
-	var remaining *deletion.ResourcesRemainingError
-	switch {
-	case err == nil:
-		n.queue.Forget(name)
-	case errors.As(err, &remaining):
-		n.queue.Forget(name)
-		n.queue.AddAfter(name, contentRemains)
-	default:
-		n.queue.AddRateLimited(name)
-		utilruntime.HandleErrorWithContext(ctx, err, "Deleting the content of a namespace failed", "namespace", name)
+	err = n.deleter.Delete(ctx, name)
+	if _, ok := errors.AsType[*deletion.ResourcesRemainingError](err); ok {
+		return contentRemains, nil
 	}
-	return true
+	return 0, err
 }

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/yare-go/yare/controlplane/internal/kubelet/lifecycle"
+	"github.com/yare-go/yare/controlplane/internal/workers"
 )
 
 // podWorkers is how many Pods are written at the same time.
@@ -28,7 +28,7 @@ const podWorkers = 16
 type pods struct {
 	client    kubernetes.Interface
 	informer  cache.SharedIndexInformer
-	queue     workqueue.TypedRateLimitingInterface[string]
+	workers   workers.Workers
 	addresses map[string]*addresses // by node name
 	nodes     map[string]lifecycle.Node
 
@@ -37,7 +37,7 @@ type pods struct {
 }
 
 // record holds what the node knows of one Pod besides the object in the API. Only the worker
-// that handles the Pod touches its fields; the queue gives a Pod to one worker at a time.
+// that handles the Pod touches its fields; a Pod is with one worker at a time.
 type record struct {
 	uid     types.UID
 	node    string
@@ -55,9 +55,11 @@ func newPods(client kubernetes.Interface, nodeNames []string) *pods {
 		addresses: map[string]*addresses{},
 		nodes:     map[string]lifecycle.Node{},
 		records:   map[string]*record{},
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
 	}
+	p.workers = workers.Workers{Count: podWorkers, Handle: p.handle, Failed: func(_ context.Context, key string, err error) {
+		slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
+	}}
+	p.workers.Init(20 * time.Millisecond)
 	for i, name := range nodeNames {
 		p.addresses[name] = newAddresses(i)
 		p.nodes[name] = lifecycle.Node{IP: nodeIP(i)}
@@ -79,29 +81,17 @@ func newPods(client kubernetes.Interface, nodeNames []string) *pods {
 
 // run looks after Pods until the context ends.
 func (p *pods) run(ctx context.Context) {
-	_, err := p.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    p.enqueue,
-		UpdateFunc: func(_, updated any) { p.enqueue(updated) },
-		DeleteFunc: p.enqueue,
-	})
-	if err != nil {
+	if err := p.workers.Watch(p.informer, nil); err != nil {
 		slog.Error("watching Pods failed", "error", err)
 		return
 	}
 	var group sync.WaitGroup
+	defer group.Wait()
 	group.Go(func() { p.informer.RunWithContext(ctx) })
 	if cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
 		p.keepAddresses()
-		for range podWorkers {
-			group.Go(func() {
-				for p.next(ctx) {
-				}
-			})
-		}
+		p.workers.Run(ctx)
 	}
-	<-ctx.Done()
-	p.queue.ShutDown()
-	group.Wait()
 }
 
 // keepAddresses marks the addresses of the Pods that existed before as used, so that no address is given
@@ -113,36 +103,6 @@ func (p *pods) keepAddresses() {
 			a.markUsed(pod.Status.PodIP)
 		}
 	}
-}
-
-func (p *pods) enqueue(object any) {
-	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-		p.queue.Add(key)
-	}
-}
-
-// next handles one Pod, and reports whether there may be another Pod.
-func (p *pods) next(ctx context.Context) bool {
-	key, shutdown := p.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer p.queue.Done(key)
-	again, err := p.handle(ctx, key)
-	switch {
-	case err == nil:
-		p.queue.Forget(key)
-		if again > 0 {
-			p.queue.AddAfter(key, again)
-		}
-	case ctx.Err() != nil:
-	default:
-		if !errors.IsConflict(err) { // somebody else wrote it: look again
-			slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
-		}
-		p.queue.AddRateLimited(key)
-	}
-	return true
 }
 
 // handle writes the status that one Pod should have by now, or removes the Pod, and returns

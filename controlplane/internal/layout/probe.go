@@ -2,13 +2,14 @@ package layout
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 )
 
 // pollInterval is short: asking a server that is still starting costs it little.
@@ -20,22 +21,13 @@ type prober struct {
 }
 
 func newProber(c credentials) (*prober, error) {
-	pair, err := tls.X509KeyPair(c.pair.Certificate, c.pair.Key)
+	client, err := rest.HTTPClientFor(&rest.Config{Timeout: 10 * time.Second, TLSClientConfig: rest.TLSClientConfig{
+		CAData: c.ca, CertData: c.pair.Certificate, KeyData: c.pair.Key,
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("read the administrator's certificate: %w", err)
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(c.ca) {
-		return nil, fmt.Errorf("read the certificate of the authority: it is not one")
-	}
-	return &prober{client: &http.Client{
-		Timeout: 10 * time.Second,
-		Transport: &http.Transport{
-			TLSClientConfig:     &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
-			ForceAttemptHTTP2:   true,
-			TLSHandshakeTimeout: 5 * time.Second,
-		},
-	}}, nil
+	return &prober{client}, nil
 }
 
 // until repeats a check until it succeeds or the context ends. The error then includes the
@@ -67,14 +59,7 @@ func (p *prober) answersOK(url string) func(context.Context) error {
 // nodesReady returns a check that succeeds when this number of nodes is Ready and accepts Pods.
 func (p *prober) nodesReady(url string, want int) func(context.Context) error {
 	return func(ctx context.Context) error {
-		var list struct {
-			Items []struct {
-				Spec   struct{ Taints []struct{ Key string } }
-				Status struct {
-					Conditions []struct{ Type, Status string }
-				}
-			}
-		}
+		var list corev1.NodeList
 		body, err := p.get(ctx, url)
 		if err != nil {
 			return err
@@ -85,7 +70,7 @@ func (p *prober) nodesReady(url string, want int) func(context.Context) error {
 		ready := 0
 		for _, node := range list.Items {
 			for _, c := range node.Status.Conditions {
-				if c.Type == "Ready" && c.Status == "True" && len(node.Spec.Taints) == 0 {
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0 {
 					ready++
 				}
 			}

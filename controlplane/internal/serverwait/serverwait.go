@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
 
@@ -26,18 +27,13 @@ func Usable(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		if isUsable(ctx, client, config.Host) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the API server at %s: %w", config.Host, ctx.Err())
-		case <-ticker.C:
-		}
+	err = wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
+		return isUsable(ctx, client, config.Host), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the API server at %s: %w", config.Host, err)
 	}
+	return nil
 }
 
 func isUsable(ctx context.Context, client *http.Client, host string) bool {

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +12,8 @@ import (
 	informerscorev1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
+
+	"github.com/yare-go/yare/controlplane/internal/workers"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	// of the volume to that provisioner.
 	originAnnotation = "pv.kubernetes.io/provisioned-by"
 
-	workers = 4
+	workerCount = 4
 )
 
 // Provisioner makes, resizes and deletes simulated volumes. The stock controllers do the rest:
@@ -34,31 +34,30 @@ type Provisioner struct {
 	informers informers.SharedInformerFactory
 	claims    informerscorev1.PersistentVolumeClaimInformer
 	volumes   informerscorev1.PersistentVolumeInformer
-	// queue holds claims as namespace/name, and volumes by their name.
-	queue workqueue.TypedRateLimitingInterface[string]
+	// workers handle claims as namespace/name, and volumes by their name.
+	workers workers.Workers
 }
 
 // NewProvisioner returns a provisioner that does nothing until it runs.
 func NewProvisioner(client kubernetes.Interface) *Provisioner {
 	factory := informers.NewSharedInformerFactory(client, 0)
-	return &Provisioner{
+	p := &Provisioner{
 		client:    client,
 		informers: factory,
 		claims:    factory.Core().V1().PersistentVolumeClaims(),
 		volumes:   factory.Core().V1().PersistentVolumes(),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
 	}
+	p.workers = workers.Workers{Count: workerCount, Handle: p.handle, Failed: func(_ context.Context, key string, err error) {
+		slog.Warn("serving storage failed; trying again", "object", key, "error", err)
+	}}
+	p.workers.Init(20 * time.Millisecond)
+	return p
 }
 
 // Run serves claims and volumes until the context ends.
 func (p *Provisioner) Run(ctx context.Context) {
 	for _, informer := range []cache.SharedIndexInformer{p.claims.Informer(), p.volumes.Informer()} {
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    p.enqueue,
-			UpdateFunc: func(_, updated any) { p.enqueue(updated) },
-		})
-		if err != nil {
+		if err := p.workers.Watch(informer, nil); err != nil {
 			slog.Error("watching volumes failed", "error", err)
 			return
 		}
@@ -66,62 +65,27 @@ func (p *Provisioner) Run(ctx context.Context) {
 	p.informers.StartWithContext(ctx)
 	defer p.informers.Shutdown()
 	p.informers.WaitForCacheSyncWithContext(ctx)
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for p.handleNext(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	p.queue.ShutDown()
-	group.Wait()
+	p.workers.Run(ctx)
 }
 
-func (p *Provisioner) enqueue(object any) {
-	if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
-		p.queue.Add(key)
-	}
-}
-
-// handleNext handles one claim or volume, and reports whether there may be another.
-func (p *Provisioner) handleNext(ctx context.Context) bool {
-	key, shutdown := p.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer p.queue.Done(key)
-	err := p.handle(ctx, key)
-	switch {
-	case err == nil:
-		p.queue.Forget(key)
-	case ctx.Err() != nil:
-	default:
-		if !errors.IsConflict(err) { // somebody else wrote the object: look again
-			slog.Warn("serving storage failed; trying again", "object", key, "error", err)
-		}
-		p.queue.AddRateLimited(key)
-	}
-	return true
-}
-
-func (p *Provisioner) handle(ctx context.Context, key string) error {
+// handle handles one claim or volume.
+func (p *Provisioner) handle(ctx context.Context, key string) (again time.Duration, err error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if namespace == "" {
 		volume, err := p.volumes.Lister().Get(name)
 		if err != nil {
-			return ignoreNotFound(err)
+			return 0, ignoreNotFound(err)
 		}
-		return p.handleVolume(ctx, volume)
+		return 0, p.handleVolume(ctx, volume)
 	}
 	claim, err := p.claims.Lister().PersistentVolumeClaims(namespace).Get(name)
 	if err != nil {
-		return ignoreNotFound(err)
+		return 0, ignoreNotFound(err)
 	}
-	return p.handleClaim(ctx, claim)
+	return 0, p.handleClaim(ctx, claim)
 }
 
 func (p *Provisioner) handleClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
