@@ -8,21 +8,16 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/miekg/dns"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/yare-go/yare/realnode/internal/layout"
 )
+
+// streamTimeout is how long a TCP client may be silent.
+const streamTimeout = 30 * time.Second
 
 // Server is a DNS server.
 type Server struct {
@@ -100,83 +95,4 @@ func (s *Server) serve(ctx context.Context, z *zone) error {
 func (s *Server) close() {
 	_ = s.packets.Close()
 	_ = s.stream.Close()
-}
-
-// zone finds the addresses of names.
-type zone struct {
-	services corelisters.ServiceLister
-	slices   discoverylisters.EndpointSliceLister
-}
-
-// answer holds the addresses or the alias of a name.
-type answer struct {
-	exists    bool
-	addresses []netip.Addr
-	// alias is another name, if the name stands for that name.
-	alias string
-}
-
-// lookup returns the answer for a name, such as web.default.svc.cluster.local.
-func (z *zone) lookup(name string) answer {
-	rest, found := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".svc."+layout.Domain)
-	if !found {
-		return answer{}
-	}
-	parts := strings.Split(rest, ".")
-	host := ""
-	switch len(parts) {
-	case 2:
-	case 3: // a Pod behind a headless Service
-		host, parts = parts[0], parts[1:]
-	default:
-		return answer{}
-	}
-	service, err := z.services.Services(parts[1]).Get(parts[0])
-	if err != nil {
-		return answer{}
-	}
-	switch {
-	case service.Spec.Type == corev1.ServiceTypeExternalName && host == "":
-		return answer{exists: true, alias: strings.TrimSuffix(service.Spec.ExternalName, ".") + "."}
-	case service.Spec.ClusterIP == corev1.ClusterIPNone:
-		addresses := z.endpoints(service, host)
-		return answer{exists: host == "" || len(addresses) > 0, addresses: addresses}
-	case host != "":
-		return answer{}
-	}
-	var addresses []netip.Addr
-	for _, ip := range service.Spec.ClusterIPs {
-		if address, err := netip.ParseAddr(ip); err == nil {
-			addresses = append(addresses, address)
-		}
-	}
-	return answer{exists: true, addresses: addresses}
-}
-
-// endpoints returns the addresses of the ready Pods of a headless Service, and of its other Pods too if the
-// Service publishes them. If host is not empty, only the Pods with this host name count.
-func (z *zone) endpoints(service *corev1.Service, host string) []netip.Addr {
-	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})
-	slices, err := z.slices.EndpointSlices(service.Namespace).List(selector)
-	if err != nil {
-		return nil
-	}
-	var addresses []netip.Addr
-	for _, slice := range slices {
-		for _, endpoint := range slice.Endpoints {
-			isReady := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
-			if !isReady && !service.Spec.PublishNotReadyAddresses {
-				continue
-			}
-			if host != "" && (endpoint.Hostname == nil || *endpoint.Hostname != host) {
-				continue
-			}
-			for _, ip := range endpoint.Addresses {
-				if address, err := netip.ParseAddr(ip); err == nil {
-					addresses = append(addresses, address)
-				}
-			}
-		}
-	}
-	return addresses
 }
