@@ -144,8 +144,8 @@ func (s *stream) follow(ctx context.Context) {
 			isRecovered = s.recovery.RecordChange(change.Type)
 		}
 		s.reportFailures()
-		if recovery := s.updater.takeRecovery(); recovery.IsRecovery {
-			s.publishRecovery(recovery.IsRestoration)
+		if result := s.updater.takeListResult(); result.IsDoubtSettled {
+			s.publishRestored(result.IsRestoration)
 		}
 		if isRecovered && s.options.onRecovered != nil {
 			s.options.onRecovered(s.id)
@@ -181,9 +181,9 @@ type restorationError interface {
 	IsRestoration() bool
 }
 
-// publishRecovery publishes that the store is right again. After a restoration, the subscribers of all streams that the
+// publishRestored publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams that the
 // restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
-func (s *stream) publishRecovery(isRestoration bool) {
+func (s *stream) publishRestored(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
 		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.Synced() {
 			other.published.publish(Change{Type: Restored})

@@ -38,8 +38,8 @@ type updater struct {
 	changes []Change
 	// failures holds the errors that are to be reported after the change.
 	failures []error
-	// recovery is the result of the list that the change has completed.
-	recovery restoration.ListResult
+	// listResult is the result of the list that the change has completed.
+	listResult restoration.ListResult
 }
 
 func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
@@ -175,7 +175,7 @@ func (u *updater) endList(version string, isAbsence bool) {
 	}
 	u.store.isAbsent.Store(isAbsence)
 	u.recordContradiction(result.Err)
-	if result.IsRecovery {
+	if result.IsDoubtSettled {
 		// Other streams of the same objects may be behind this list.
 		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
 	}
@@ -187,7 +187,7 @@ func (u *updater) endList(version string, isAbsence bool) {
 	u.isListing = false
 	u.progress.RecordListed(version)
 	u.restoration.EndList(version, result)
-	u.recovery = result
+	u.listResult = result
 }
 
 // publishMissed publishes deletions that the stream has missed within a list.
@@ -220,11 +220,11 @@ func (u *updater) takeFailures() []error {
 	return failures
 }
 
-// takeRecovery returns the result of the list that the change has completed, once.
-func (u *updater) takeRecovery() restoration.ListResult {
-	recovery := u.recovery
-	u.recovery = restoration.ListResult{}
-	return recovery
+// takeListResult removes and returns the result of the list that the change has completed.
+func (u *updater) takeListResult() restoration.ListResult {
+	result := u.listResult
+	u.listResult = restoration.ListResult{}
+	return result
 }
 
 func (u *updater) ref(c follow.Change) wire.Ref {

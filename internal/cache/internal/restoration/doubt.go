@@ -88,8 +88,8 @@ func (d *doubt) isDueToRestoration() bool {
 	return d.isRestoration
 }
 
-// endsWithList reports whether the current list ends the doubt, if the list does not prove anything itself.
-func (d *doubt) endsWithList() bool {
+// isSettledByList reports whether the current list settles the doubt, unless the list is itself a proof.
+func (d *doubt) isSettledByList() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.count > d.settled && d.count == d.begun
