@@ -157,12 +157,12 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	}
 }
 
-func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(wire.Ref)) *dispatcher {
+func newDispatcher(own ownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
 		log: discard, own: own, echoes: echo.NewTracker(), failures: newFailures(), cancels: newCancels(),
 		reconciled:        relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordRestoration: newRestorationSignal().record,
-		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, doubt: doubt,
+		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
 		dropGone: func(kube.Key) bool { return false },
 	}
 }

@@ -28,12 +28,12 @@ func TestEntryOfAnswers(t *testing.T) {
 		{wire.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, overlay.Tombstone},
 		// A delete that is repeated, and meets nothing, has this answer. The answer names no
 		// object.
-		{wire.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.Doubt},
+		{wire.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.UnknownState},
 		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, overlay.Value},
 		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, overlay.Tombstone},
-		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, overlay.Doubt},
-		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, overlay.Doubt},
-		{wire.VerbPatch, "pods", `{`, overlay.Doubt},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, overlay.UnknownState},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, overlay.UnknownState},
+		{wire.VerbPatch, "pods", `{`, overlay.UnknownState},
 	} {
 		r := &wire.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
 		r.Resource.Plural = test.plural

@@ -84,7 +84,7 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*store.En
 		missed = append(missed, m.statesOf(k, written, func(value overlay.Entry) bool {
 			// A value of another UID that is older than the object in the store was published when
 			// the list contained the object.
-			stored := m.store.objects.Get(k.In())
+			stored := m.store.objects.Get(k.ObjectKey())
 			return (isBefore || ident.HasReached(version, value.Version)) &&
 				(stored == nil || stored.UID() != value.UID && ident.IsNewer(value.Version, stored.ResourceVersion()))
 		})...)
@@ -143,7 +143,7 @@ func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry 
 	if object == nil {
 		return nil
 	}
-	e, err := m.writer.Build(store.NewItem(k.In(), value.UID, value.Version, object))
+	e, err := m.writer.Build(store.NewItem(k.ObjectKey(), value.UID, value.Version, object))
 	if err != nil {
 		return nil
 	}

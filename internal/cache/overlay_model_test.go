@@ -152,7 +152,7 @@ func (run *overlayRun) compareAtRest() {
 	for _, form := range []wire.Representation{wire.Full, wire.MetadataOnly} {
 		for _, r := range []wire.Resource{webApps.Resource, beta(webApps.Resource)} {
 			list := &wire.Request{Verb: wire.VerbList, Resource: r, Representation: form}
-			for range 2 { // the first one may settle doubts
+			for range 2 { // the first one may settle unknown states
 				if _, err := run.client.Do(run.t.Context(), list); err != nil {
 					run.t.Fatal(err)
 				}

@@ -137,7 +137,7 @@ type storeState struct {
 func (r *registry) storeStates(k overlay.Key) (states []storeState) {
 	for s := range r.thatMayHold(k) {
 		settled := s.detector.Settled() // before the state, which a list may replace meanwhile
-		state := s.store.state(k.In())
+		state := s.store.state(k.ObjectKey())
 		state.Settled = settled
 		states = append(states, storeState{s, state})
 	}
@@ -147,6 +147,6 @@ func (r *registry) storeStates(k overlay.Key) (states []storeState) {
 // checkAnswer compares the object of an answer, and what stores showed before the request.
 func checkAnswer(states []storeState, k overlay.Key, answer ident.Metadata) {
 	for _, s := range states {
-		s.stream.checkAnswer(s.before, k.In(), answer)
+		s.stream.checkAnswer(s.before, k.ObjectKey(), answer)
 	}
 }

@@ -107,9 +107,9 @@ func (s *Store) hasListBegunAfter(e overlay.Entry) bool {
 	return e.IsRecordedBefore(overlay.Tick(s.listBegan.Load()))
 }
 
-// selects reports whether the stream has a selector. Such a store serves a get only for objects
+// hasSelector reports whether the stream has a selector. Such a store serves a get only for objects
 // that it contains.
-func (s *Store) selects() bool {
+func (s *Store) hasSelector() bool {
 	return s.stream.LabelSelector != "" || s.stream.FieldSelector != "" || s.stream.ShardSelector != ""
 }
 
@@ -133,15 +133,15 @@ func (s *Store) state(k kube.Key) restoration.DetectorState {
 
 // observe returns what the store shows of an object, and the object.
 func (s *Store) observe(k kube.Key) (overlay.Observation, Object) {
-	// In this order: what the watch has shown by now is in the entry.
-	o := overlay.Observation{OpenSince: s.progress.OpenSince(), Selects: s.selects()}
+	// ObjectKey this order: what the watch has shown by now is in the entry.
+	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
 	e, version := s.objects.State(k)
 	o.Version = version
 	if e == nil {
 		return o, Object{}
 	}
 	object := objectOf(e)
-	o.Present, o.UID, o.ResourceVersion = true, object.UID, object.ResourceVersion
+	o.IsPresent, o.UID, o.ResourceVersion = true, object.UID, object.ResourceVersion
 	return o, object
 }
 

@@ -67,7 +67,7 @@ func (u *updater) apply(c follow.Change) []Change {
 	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.recordContradiction(u.restoration.CheckOverdue())
-		u.overlay.sweep() // a program that writes nothing has doubts too
+		u.overlay.sweep() // a program that writes nothing has entries too
 	case follow.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
@@ -166,7 +166,7 @@ func (u *updater) beginList() {
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
 // list could show. An absence is no list of the server: its version proves nothing about a restoration.
 func (u *updater) endList(version string, isAbsence bool) {
-	missed := u.missed.afterList(version, u.listBegan) // before a restoration puts the answers in doubt
+	missed := u.missed.afterList(version, u.listBegan) // before a restoration invalidates the entries
 	var result restoration.ListResult
 	if isAbsence {
 		result = u.restoration.RecordAbsence()
@@ -177,7 +177,7 @@ func (u *updater) endList(version string, isAbsence bool) {
 	u.recordContradiction(result.Err)
 	if result.IsDoubtSettled {
 		// Other streams of the same objects may be behind this list.
-		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
+		u.overlay.InvalidateUntil(u.store.collection(), u.listBegan, version)
 	}
 	if u.writer.Complete(version) {
 		u.changes = append(u.changes, Change{Type: Synced})

@@ -39,12 +39,12 @@ func (w *writeHandler) recordError(r *wire.Request, began overlay.Tick, err erro
 	switch {
 	case r.Verb != wire.VerbDeleteCollection && k.Name != "":
 		if w.mayHaveChanged(r, k, err) {
-			o.Record(k, began, overlay.Entry{Kind: overlay.Doubt})
+			o.Record(k, began, overlay.Entry{Kind: overlay.UnknownState})
 			o.dropObserved(k)
 		}
 	case mayHaveHappened(err):
 		// Objects may have been deleted, or one may exist under a name that the server has made.
-		o.DoubtCollection(k.Collection)
+		o.RecordCollectionEffect(k.Collection)
 	}
 }
 
@@ -53,7 +53,7 @@ func (w *writeHandler) recordError(r *wire.Request, began overlay.Tick, err erro
 func (w *writeHandler) recordAnswer(r *wire.Request, began overlay.Tick, before []storeState, body []byte) {
 	o, k := w.view.overlay, keyOfWrite(r)
 	if r.Verb == wire.VerbDeleteCollection {
-		o.DoubtCollection(k.Collection)
+		o.RecordCollectionEffect(k.Collection)
 		return
 	}
 	var answer ident.Answer
@@ -64,7 +64,7 @@ func (w *writeHandler) recordAnswer(r *wire.Request, began overlay.Tick, before 
 		k.Name = answer.Metadata.Name
 	}
 	if k.Name == "" {
-		o.DoubtCollection(k.Collection)
+		o.RecordCollectionEffect(k.Collection)
 		return
 	}
 	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != wire.VerbDelete {
@@ -126,8 +126,8 @@ func (w *writeHandler) mayHaveChanged(r *wire.Request, k overlay.Key, err error)
 	if !isRefused && !isConflict && !isMissing && !kube.IsAlreadyExists(err) {
 		return false
 	}
-	record, isPresent, ok := w.view.lookupMetadata(k, r.Resource)
-	if !ok {
+	record, isPresent, isCertain := w.view.lookupMetadata(k, r.Resource)
+	if !isCertain {
 		return true
 	}
 	switch p := r.Preconditions; {

@@ -86,14 +86,14 @@ func (n *newestChanges) set(namespace string, c newestChange) {
 func (n *newestChanges) endList(version string) {
 	for _, changes := range []map[string]newestChange{n.current, n.previous} {
 		for namespace, c := range changes {
-			changes[namespace] = c.boundBy(version, n.list)
+			changes[namespace] = c.afterList(version, n.list)
 		}
 	}
-	n.evicted = n.evicted.boundBy(version, n.list)
+	n.evicted = n.evicted.afterList(version, n.list)
 }
 
-// boundBy returns c as it counts once the list of that number is complete.
-func (c newestChange) boundBy(version string, list uint32) newestChange {
+// afterList returns c as it counts once the list of that number is complete.
+func (c newestChange) afterList(version string, list uint32) newestChange {
 	if c.unknown || c.list != list && ident.IsNewer(c.version, version) {
 		c.version, c.unknown = version, false
 	}

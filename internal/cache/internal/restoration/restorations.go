@@ -9,8 +9,8 @@ import (
 
 // Restorations finds the streams of a program that a restoration concerns. All methods can be used concurrently.
 type Restorations struct {
-	// doubtAnswers puts in doubt what requests were answered with: see [New].
-	doubtAnswers func(cluster string, isAffected func(group string) bool)
+	// invalidateAnswers puts in doubt what requests were answered with: see [New].
+	invalidateAnswers func(cluster string, isAffected func(group string) bool)
 
 	mu sync.Mutex
 	// detectors holds a Detector for each open stream.
@@ -19,11 +19,11 @@ type Restorations struct {
 	definedGroups map[string]bool
 }
 
-// New returns Restorations without streams. doubtAnswers is called when a restoration is found. It puts in doubt
+// New returns Restorations without streams. invalidateAnswers is called when a restoration is found. It puts in doubt
 // what the requests of the program for the affected groups of a cluster were answered with. It must not use the
 // Restorations.
-func New(doubtAnswers func(cluster string, isAffected func(group string) bool)) *Restorations {
-	return &Restorations{doubtAnswers: doubtAnswers, definedGroups: make(map[string]bool)}
+func New(invalidateAnswers func(cluster string, isAffected func(group string) bool)) *Restorations {
+	return &Restorations{invalidateAnswers: invalidateAnswers, definedGroups: make(map[string]bool)}
 }
 
 // Follower lists and watches one stream. Its methods must not block, and must not use the Restorations.
@@ -99,6 +99,6 @@ func (r *Restorations) record(found *Detector) (isNew bool) {
 			d.probeTimer.start(d.follower.Probe)
 		}
 	}
-	r.doubtAnswers(cluster, isAffected)
+	r.invalidateAnswers(cluster, isAffected)
 	return true
 }
