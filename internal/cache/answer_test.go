@@ -39,7 +39,7 @@ func TestEntryOfAnswers(t *testing.T) {
 		r.Resource.Plural = test.plural
 		var answer ident.Answer
 		_ = kube.Unmarshal([]byte(test.answer), &answer)
-		if got := c.overlay.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
+		if got := c.overlay.overlayEntryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
 			t.Errorf("%s %s answered %s: %d, want %d", test.verb, test.plural, test.answer, got, test.want)
 		}
 	}

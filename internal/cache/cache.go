@@ -20,8 +20,8 @@ type Cache struct{ shared }
 // [Cache.Open].
 func New(h wire.Handler, o ...Option) *Cache {
 	all := new(registry)
-	written := &programOverlay{Overlay: overlay.New(), streams: all}
-	c := &Cache{shared{handler: h, streams: all, overlay: written, restorations: restoration.New(written.InvalidateGroups)}}
+	program := &programOverlay{Overlay: overlay.New(), streams: all}
+	c := &Cache{shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)}}
 	for _, option := range o {
 		option(&c.options)
 	}
@@ -43,7 +43,7 @@ func New(h wire.Handler, o ...Option) *Cache {
 // goes on.
 func (c *Cache) Open(ctx context.Context, id wire.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{streams: c.streams, subscriber: subscriber}
-	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *stream { return newStream(c.shared, id, cancel) })
+	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *followedStream { return newFollowedStream(c.shared, id, cancel) })
 	if err != nil {
 		return nil, err
 	}

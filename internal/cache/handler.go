@@ -77,14 +77,14 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 	if store == nil || !h.resolveCollectionEffects(ctx, r, store) {
 		return h.listLive(ctx, r)
 	}
-	// A written object counts by itself: its labels may differ from the labels that the store shows.
-	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
+	// An object in the overlay counts by itself: its labels may differ from the labels that the store shows.
+	answered, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
 	for _, k := range h.view.overlay.Keys(collection) {
 		found := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
 		if !found.isCertain {
 			uncertain = append(uncertain, k)
 		}
-		written[k.ObjectKey()] = found
+		answered[k.ObjectKey()] = found
 	}
 	if len(uncertain) > maxUncertain {
 		return h.listLive(ctx, r)
@@ -95,9 +95,9 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 		response, err := h.getLive(ctx, &get, k, store)
 		switch {
 		case err == nil:
-			written[k.ObjectKey()] = lookupResult{isCertain: true, isPresent: true, written: response.Body}
+			answered[k.ObjectKey()] = lookupResult{isCertain: true, isPresent: true, answered: response.Body}
 		case kube.IsNotFound(err):
-			written[k.ObjectKey()] = lookupResult{isCertain: true}
+			answered[k.ObjectKey()] = lookupResult{isCertain: true}
 		default:
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 		}
 	}
 	return &wire.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
-		for _, found := range written {
+		for _, found := range answered {
 			if !found.isPresent {
 				continue
 			}
@@ -124,7 +124,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 			}
 		}
 		for o := range stored {
-			if _, ok := written[o.Key()]; ok || !match.matchesFields(o.Record) {
+			if _, ok := answered[o.Key()]; ok || !match.matchesFields(o.Record) {
 				continue
 			}
 			if !yieldMatching(yield, r, o.Record, lookupResult{object: o}, rest, nil) {
@@ -143,7 +143,7 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 	if object, ok := store.Get(k.ObjectKey()); ok && object.UID != "" {
 		holders = []ident.Version{o.shownVersion(k, object.UID)}
 	}
-	before := o.streams.storeStates(k)
+	before := o.streams.shownStates(k)
 	began := o.Begin()
 	response, err := h.next.Do(ctx, r)
 	switch {
@@ -158,7 +158,7 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 		}
 	case kube.IsNotFound(err):
 		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Holders: holders})
-	case kube.IsNoResource(err) && store.IsAbsent():
+	case kube.IsNoResource(err) && store.IsUnserved():
 		err = notFoundError(r) // an object of a kind that is not served does not exist
 	default:
 		return nil, err

@@ -28,8 +28,8 @@ func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 	}
 }
 
-// entryOf returns the overlay entry for the answer of a write that succeeded.
-func (o *programOverlay) entryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+// overlayEntryOf returns the overlay entry for the answer of a write that succeeded.
+func (o *programOverlay) overlayEntryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	unknown := overlay.Entry{Kind: overlay.UnknownState, UID: m.UID}
 	switch {
@@ -58,7 +58,7 @@ func (o *programOverlay) entryOf(r *wire.Request, k overlay.Key, answer ident.An
 	return o.valueOf(r, k, answer, body)
 }
 
-// valueOf returns the entry of an object that the server answered with. Its content is limited
+// valueOf returns the overlay entry of an object that the server has answered with. The content of the entry is limited
 // to what reads can need.
 func (o *programOverlay) valueOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
@@ -127,7 +127,7 @@ func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Versio
 // before the beginning of this list is not needed.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 	for s := range o.streams.thatMayHold(k) {
-		if !s.store.Synced() || s.store.IsAbsent() {
+		if !s.store.Synced() || s.store.IsUnserved() {
 			if !s.store.hasListBegunAfter(e) {
 				return true
 			}
@@ -166,7 +166,7 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	// ObjectKey this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)
-	if has && s.IsAbsent() && s.hasListBegunAfter(e) {
+	if has && s.IsUnserved() && s.hasListBegunAfter(e) {
 		return lookupResult{isCertain: true}
 	}
 	observation, object := s.observe(k.ObjectKey())
@@ -177,8 +177,8 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	switch finding {
 	case overlay.Stored:
 		return lookupResult{isCertain: true, isPresent: observation.IsPresent, object: object}
-	case overlay.Written:
-		return lookupResult{isCertain: true, isPresent: true, written: e.Object}
+	case overlay.Answered:
+		return lookupResult{isCertain: true, isPresent: true, answered: e.Object}
 	case overlay.Absent:
 		return lookupResult{isCertain: true}
 	default:

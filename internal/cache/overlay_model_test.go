@@ -190,7 +190,7 @@ func (run *overlayRun) compareAtRest() {
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
 			for _, s := range run.caches.streams.snapshot() {
-				if s.store.selects() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
+				if s.store.hasSelector() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
 					continue
 				}
 				_, _ = run.client.Do(run.t.Context(), &wire.Request{

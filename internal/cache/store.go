@@ -23,8 +23,8 @@ type Store struct {
 	objects  *store.Store
 	progress *progress.Progress
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
-	listBegan atomic.Uint64
-	isAbsent  atomic.Bool
+	listBegan  atomic.Uint64
+	isUnserved atomic.Bool
 }
 
 // Filter narrows what [Store.All] returns. All conditions that are set must match; the zero
@@ -98,8 +98,8 @@ func (s *Store) Synced() bool { return s.objects.IsComplete() }
 // was restored from a backup.
 func (s *Store) Version() string { return s.objects.Version() }
 
-// IsAbsent reports whether the server does not serve the resource, by the latest list.
-func (s *Store) IsAbsent() bool { return s.isAbsent.Load() }
+// IsUnserved reports whether the server does not serve the resource, by the latest list.
+func (s *Store) IsUnserved() bool { return s.isUnserved.Load() }
 
 // hasListBegunAfter reports whether the latest list began after e was recorded. Then the list shows what e
 // records, or a later state.
@@ -122,13 +122,13 @@ func (s *Store) collection() overlay.Collection {
 // mayHold reports whether an object is in the stream, unless a selector leaves it out.
 func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) }
 
-// state returns what the store shows of an object, for a comparison with the answer to a request.
-func (s *Store) state(k kube.Key) restoration.DetectorState {
+// shown returns what the store shows of an object, for a comparison with the answer to a request.
+func (s *Store) shown(k kube.Key) restoration.ShownState {
 	e, version := s.objects.State(k)
 	if e == nil {
-		return restoration.DetectorState{Reached: version}
+		return restoration.ShownState{Reached: version}
 	}
-	return restoration.DetectorState{Object: e.Version(), Reached: version}
+	return restoration.ShownState{Object: e.Version(), Reached: version}
 }
 
 // observe returns what the store shows of an object, and the object.

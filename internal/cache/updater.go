@@ -63,7 +63,7 @@ func (u *updater) apply(c follow.Change) []Change {
 	case follow.ChangeListStarted:
 		u.beginList()
 	case follow.ChangeListed:
-		u.endList(c.ResourceVersion, c.IsAbsence)
+		u.endList(c.ResourceVersion, c.IsUnserved)
 	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.recordContradiction(u.restoration.CheckOverdue())
@@ -94,8 +94,9 @@ func (u *updater) put(c follow.Change) {
 		u.advance(c.ResourceVersion, c.Key)
 		return
 	}
-	change := Change{Type: Added, Missed: u.isListing && u.missed.hasStateBefore(c)}
-	// Whoever finds the change in this store must not miss it in another one.
+	change := Change{Type: Added, Missed: u.isListing && u.missed.hasMissedStateOf(c)}
+	// This comes before the store changes: a reader that finds the change in this store must know that other stores do
+	// not have it yet. See View.isCurrent.
 	u.progress.RecordChange(c.Key.Namespace, c.ResourceVersion, u.isListing)
 	before, after, err := u.writer.Put(item)
 	u.advance(c.ResourceVersion, c.Key)
@@ -157,23 +158,23 @@ func (u *updater) recordContradiction(err error) {
 func (u *updater) beginList() {
 	u.listBegan = u.overlay.Begin()
 	u.store.listBegan.Store(uint64(u.listBegan))
-	u.store.isAbsent.Store(false)
+	u.store.isUnserved.Store(false)
 	u.restoration.BeginList()
 	u.isListing = true
 	u.progress.RecordListStarted()
 }
 
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
-// list could show. An absence is no list of the server: its version proves nothing about a restoration.
-func (u *updater) endList(version string, isAbsence bool) {
+// list could show. If the server does not serve the resource, the version proves nothing about a restoration.
+func (u *updater) endList(version string, isUnserved bool) {
 	missed := u.missed.afterList(version, u.listBegan) // before a restoration invalidates the entries
 	var result restoration.ListResult
-	if isAbsence {
-		result = u.restoration.RecordAbsence()
+	if isUnserved {
+		result = u.restoration.RecordUnserved()
 	} else {
 		result = u.restoration.RecordList(version)
 	}
-	u.store.isAbsent.Store(isAbsence)
+	u.store.isUnserved.Store(isUnserved)
 	u.recordContradiction(result.Err)
 	if result.IsDoubtSettled {
 		// Other streams of the same objects may be behind this list.
@@ -203,9 +204,9 @@ func (u *updater) publishDeleted(e *store.Entry) {
 	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
 }
 
-// markUnreadable records that a change could not be read.
-func (u *updater) markUnreadable(err *wire.DecodeError) {
-	u.writer.MarkUnreadable(err)
+// markUndecodable records that a change could not be decoded.
+func (u *updater) markUndecodable(err *wire.DecodeError) {
+	u.writer.MarkUndecodable(err)
 	u.restoration.ForgetExpected() // the change may be an expected one
 	u.counts.decodeFailures.Add(1)
 }

@@ -15,7 +15,7 @@ import (
 type View struct {
 	overlay *programOverlay
 	// own holds the streams whose changes trigger the controller.
-	own []*stream
+	own []*followedStream
 }
 
 // Handler returns a handler like [Cache.Handler]. The reads of the handler use only stores that v may see.
@@ -65,7 +65,7 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 // the own streams of v have published there, and must not be in doubt because of a restoration. An empty
 // namespace stands for all. The changes of all objects count, because the object may have left the
 // selector of an own stream.
-func (v *View) isCurrent(s *stream, namespace string) bool {
+func (v *View) isCurrent(s *followedStream, namespace string) bool {
 	if s.detector.IsDoubted() {
 		return false
 	}

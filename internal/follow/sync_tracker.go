@@ -13,7 +13,7 @@ import (
 // [WithSyncTracker], and asks [SyncTracker.Unsynced]. It may be used by several goroutines.
 type SyncTracker struct {
 	mu sync.Mutex
-	// streams has an element for each call of Follow that runs, which is true once its first list is complete.
+	// streams has an element for each running sequence of [Changes]. The element is true once the first list is complete.
 	streams map[*wire.Stream]bool
 }
 
@@ -21,7 +21,7 @@ type SyncTracker struct {
 func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*wire.Stream]bool)} }
 
 // Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
-// A stream that several calls of Follow follow is unsynced until all of them have listed it.
+// A stream that several sequences follow is unsynced until each of them has listed it.
 func (t *SyncTracker) Unsynced() []wire.Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,8 +37,8 @@ func (t *SyncTracker) Unsynced() []wire.Stream {
 // syncTrackerKey is the key of the SyncTracker in a context.
 type syncTrackerKey struct{}
 
-// WithSyncTracker returns a context with t, or without a SyncTracker if t is nil. [Stream] and [Events] with this context register the
-// streams that they follow with t, until their sequence ends.
+// WithSyncTracker returns a context with t, or without a SyncTracker if t is nil. A sequence of [Changes] with this
+// context is registered with t until the sequence ends. The same holds for watch.Events.
 func WithSyncTracker(ctx context.Context, t *SyncTracker) context.Context {
 	return context.WithValue(ctx, syncTrackerKey{}, t)
 }

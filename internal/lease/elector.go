@@ -150,7 +150,7 @@ func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
 // watch sends the states of the Lease to states, until ctx ends.
 func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
 	exists := false
-	for change, err := range follow.Stream(ctx, e.Client, e.leases.stream()) {
+	for change, err := range follow.Changes(ctx, e.Client, e.leases.stream()) {
 		var l *Lease
 		switch {
 		case err != nil:

@@ -5,7 +5,7 @@ func cacheMutations() []mutation {
 	return []mutation{
 		{15, 3, "internal/cache", "updater.endList", `_u._missed.afterList(_version, _Began)`, `_u._missed.afterList(_version, _Began)[:0]`},
 
-		{18, 4, "internal/cache", "updater.markUnreadable", `_u._writer.MarkUnreadable(_err)`, `_ = _err`},
+		{18, 4, "internal/cache", "updater.markUndecodable", `_u._writer.MarkUndecodable(_err)`, `_ = _err`},
 
 		{27, 7, "internal/cache", "writeHandler.write", `!isDryRun(_r) && _X`, `_X`},
 		{28, 7, "internal/cache/internal/overlay", "Entry.IsObservedBy", `_known && ident.HasReached(_Version, _last)`, `_known || ident.HasReached(_Version, _last)`},

@@ -90,8 +90,8 @@ const (
 	Uncertain ReadResult = iota
 	// Stored means that the store is right.
 	Stored
-	// Written means that the content of the entry is right.
-	Written
+	// Answered means that the content of the entry is right.
+	Answered
 	// Absent means that the object does not exist.
 	Absent
 )
@@ -119,7 +119,7 @@ func (e Entry) Read(o Observation, r wire.Resource, representation wire.Represen
 		}
 		return Uncertain
 	case e.hasContent(r, representation):
-		return Written
+		return Answered
 	default:
 		return Uncertain
 	}

@@ -112,7 +112,7 @@ func TestTheLatestSightingStays(t *testing.T) {
 	for i := range 3 * maxHolders {
 		e.Holders = addHolder(e.Holders, ident.NewVersion(types.UID(fmt.Sprint("newer", i)), fmt.Sprint(110+i)))
 	}
-	if last, isKnown := e.lastHolderVersion(); known {
+	if last, isKnown := e.lastHolderVersion(); isKnown {
 		t.Errorf("what is not known is known to be %q", last)
 	}
 }

@@ -123,7 +123,7 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 		k, behind := Key{collection, "a"}, Observation{Version: "5"}
 		o.Record(k, o.Begin(), Entry{Kind: Value, UID: "u", Version: "9", Object: []byte("content"), Resource: podsOfV1})
 		e, _ := o.Get(k)
-		if e.Read(behind, podsOfV1, wire.Full) != Written {
+		if e.Read(behind, podsOfV1, wire.Full) != Answered {
 			t.Errorf("a new value is not read: %+v", e)
 		}
 		time.Sleep(MaxAge + time.Second)

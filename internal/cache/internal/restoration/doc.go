@@ -56,7 +56,7 @@
 //
 // Some servers answer from several caches of their own, and contradict themselves all the time. Therefore only the first
 // contradiction of a stream is a proof. A later one leads to a list of its stream, at growing intervals: see
-// contradictions. If that list has a lower version, that is a proof.
+// spacedCounter. If that list has a lower version, that is a proof.
 //
 // The package makes no requests and knows no stores. A [Recorder] receives what a stream does, and a
 // [Detector] what the program's requests are answered with.

@@ -102,10 +102,10 @@ func (r *Recorder) RecordList(version string) ListResult {
 	return result
 }
 
-// RecordAbsence records that the server does not serve the kind. The version of an absence proves nothing. A store
+// RecordUnserved records that the server does not serve the kind. The version of such a list proves nothing. A store
 // without objects is not in doubt, because nothing is listed before the server serves the kind.
-func (r *Recorder) RecordAbsence() ListResult {
-	r.detector.doubt.recordAbsence()
+func (r *Recorder) RecordUnserved() ListResult {
+	r.detector.doubt.recordUnserved()
 	result := r.resultWithoutProof()
 	result.IsDoubtSettled, result.settlesAll = result.IsDoubtSettled || r.detector.doubt.isOpen(), true
 	return result

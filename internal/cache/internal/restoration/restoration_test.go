@@ -92,12 +92,12 @@ func TestExample(t *testing.T) {
 			}
 		},
 		"an answer is older than the object in the store": func(t *testing.T, s *testStream) {
-			if s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
+			if s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
 				t.Error("no error is returned")
 			}
 		},
 		"an answer should be in the store": func(t *testing.T, s *testStream) {
-			if s.CheckAnswer(DetectorState{Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
+			if s.CheckAnswer(ShownState{Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
 				t.Error("no error is returned")
 			}
 		},
@@ -177,19 +177,19 @@ func TestOverdueVersionIsNoProof(t *testing.T) {
 func TestAbsentKindIsNotInDoubt(t *testing.T) {
 	t.Parallel()
 	all := newRestorations(nil)
-	found, absent, late := openGroup(all, ""), openGroup(all, ""), openGroup(all, "")
-	absent.BeginList()
-	absent.EndList("100", absent.RecordAbsence())
+	found, unserved, late := openGroup(all, ""), openGroup(all, ""), openGroup(all, "")
+	unserved.BeginList()
+	unserved.EndList("100", unserved.RecordUnserved())
 	late.BeginList()
 	found.list("60")
-	result := late.RecordAbsence()
+	result := late.RecordUnserved()
 	late.EndList("100", result)
-	if absent.IsDoubted() || late.IsDoubted() || !result.IsDoubtSettled {
-		t.Errorf("in doubt: %t and %t, settled: %t", absent.IsDoubted(), late.IsDoubted(), result.IsDoubtSettled)
+	if unserved.IsDoubted() || late.IsDoubted() || !result.IsDoubtSettled {
+		t.Errorf("in doubt: %t and %t, settled: %t", unserved.IsDoubted(), late.IsDoubted(), result.IsDoubtSettled)
 	}
-	absent.BeginList()
+	unserved.BeginList()
 	found.list("50")
-	if !absent.IsDoubted() {
+	if !unserved.IsDoubted() {
 		t.Error("a kind that is served again is not in doubt")
 	}
 }
@@ -329,9 +329,9 @@ func TestNoLoss(t *testing.T) {
 		t.Error(err)
 	}
 	for _, err := range []error{
-		s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), web, `{"app":"web"}`),
-		s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), api, `{"app":"api"}`),
-		s.CheckAnswer(DetectorState{Reached: "105"}, ident.NewVersion("v", "106"), web, `{"app":"web"}`),
+		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), web, `{"app":"web"}`),
+		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), api, `{"app":"api"}`),
+		s.CheckAnswer(ShownState{Reached: "105"}, ident.NewVersion("v", "106"), web, `{"app":"web"}`),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -347,7 +347,7 @@ func TestNoLoss(t *testing.T) {
 func TestAnswerToARequestFromBeforeTheList(t *testing.T) {
 	t.Parallel()
 	s := openGroup(newRestorations(nil), "")
-	before := DetectorState{Reached: "100", Settled: s.Settled()}
+	before := ShownState{Reached: "100", Settled: s.Settled()}
 	s.list("60")
 	if err := s.CheckAnswer(before, ident.NewVersion("u", "62"), web, ""); err != nil || s.IsDoubted() {
 		t.Errorf("the answer is a contradiction: %v", err)
@@ -367,7 +367,7 @@ func TestContradictionsAreRareAndReported(t *testing.T) {
 		listed := int32(0) // of the other stream
 		contradict := func(until time.Duration) {
 			for time.Since(began) < until {
-				if err := s.CheckAnswer(DetectorState{Reached: "100", Settled: s.Settled()}, ident.NewVersion("u", "90"), web, ""); err != nil {
+				if err := s.CheckAnswer(ShownState{Reached: "100", Settled: s.Settled()}, ident.NewVersion("u", "90"), web, ""); err != nil {
 					got = append(got, time.Since(began).Truncate(time.Minute))
 				}
 				if s.relists.Swap(0) > 0 {

@@ -31,11 +31,11 @@ const largeBuffer = 64 << 10
 // Has reports whether the store has the version of i, and can return its content.
 func (w *Writer) Has(i Item) bool {
 	e := w.objects.find(i.key)
-	return e != nil && e.isReadable() && e.version.Equal(i.version)
+	return e != nil && e.isDecodable() && e.version.Equal(i.version)
 }
 
 // Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
-// about metadata that could not be read; the entry of i is without them.
+// about metadata that could not be decoded; the entry of i is without them.
 func (w *Writer) Put(i Item) (before, after *Entry, err error) {
 	after, err = w.Build(i)
 	return w.putEntry(after, i.json), after, err
@@ -102,15 +102,15 @@ func (w *Writer) replace(slot uint32, e *Entry) {
 	w.objects.replace(slot, e)
 }
 
-// MarkUnreadable marks the object of err: a version of it came that could not be read, so the
+// MarkUndecodable marks the object of err: a version of it came that could not be decoded, so the
 // content in the store is outdated. From then on err is the error of [Entry.AppendJSON].
-func (w *Writer) MarkUnreadable(err *wire.DecodeError) {
+func (w *Writer) MarkUndecodable(err *wire.DecodeError) {
 	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {
 		return
 	}
 	e := *w.objects.slots[slot]
-	e.unreadable = err
+	e.decodeErr = err
 	w.replace(slot, &e)
 }
 

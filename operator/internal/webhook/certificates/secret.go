@@ -108,7 +108,7 @@ type observation struct {
 // watch sends what the watch of the Secret shows, until ctx ends.
 func (c *secretClient) watch(ctx context.Context, observed chan<- observation) {
 	exists := false
-	for change, err := range follow.Stream(ctx, c.client, c.stream) {
+	for change, err := range follow.Changes(ctx, c.client, c.stream) {
 		o := observation{new(secret), err}
 		switch {
 		case err != nil:
