@@ -86,7 +86,7 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	for _, w := range warnings(response.Header) {
 		t.warn(caller, r, w)
 	}
-	switched := r.Streams && response.StatusCode == http.StatusSwitchingProtocols
+	switched := r.WantsBodyReader && response.StatusCode == http.StatusSwitchingProtocols
 	if !switched && (response.StatusCode < 200 || response.StatusCode > 299) {
 		defer response.Body.Close()
 		return nil, refusal(r, response)
@@ -99,7 +99,7 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 		stream = true
 		return &wire.Response{
 			Code: response.StatusCode, Header: response.Header,
-			Stream: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
+			BodyReader: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
 		}, nil
 	}
 	defer response.Body.Close()
@@ -214,7 +214,7 @@ func httpMethod(verb wire.Verb) string {
 
 // acceptHeader returns the header Accept of r.
 func acceptHeader(r *wire.Request) string {
-	if r.Streams {
+	if r.WantsBodyReader {
 		return "*/*"
 	}
 	if r.Representation != wire.MetadataOnly {
@@ -362,4 +362,4 @@ func checkSegment(what, value string) error {
 }
 
 // isStreamed reports whether the answer to r comes as a Stream.
-func isStreamed(r *wire.Request) bool { return r.Verb == wire.VerbWatch || r.Streams }
+func isStreamed(r *wire.Request) bool { return r.Verb == wire.VerbWatch || r.WantsBodyReader }

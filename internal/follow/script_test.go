@@ -139,7 +139,7 @@ func stream(parts ...part) answer {
 		if r.Verb != wire.VerbWatch {
 			return nil, fmt.Errorf("a stream was scripted, but the request is: %s", describe(r))
 		}
-		return &wire.Response{Code: 200, Pings: true, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
+		return &wire.Response{Code: 200, Pings: true, BodyReader: &body{parts: parts, closed: make(chan struct{})}}, nil
 	}
 }
 

@@ -100,17 +100,17 @@ func (w *watcher) read(ctx context.Context) (isRegularEnd bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if response.Stream == nil {
+	if response.BodyReader == nil {
 		return false, watchError(w.sequence.stream, errNoBody)
 	}
 	opened := time.Now()
 	w.hasPings = response.Pings
 	// A read blocks until the stream is closed, which the end of ctx does.
 	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { response.Stream.Close(); close(closed) })
+	stop := context.AfterFunc(ctx, func() { response.BodyReader.Close(); close(closed) })
 	defer func() {
 		if stop() {
-			response.Stream.Close()
+			response.BodyReader.Close()
 		} else {
 			<-closed
 		}
@@ -126,7 +126,7 @@ func (w *watcher) read(ctx context.Context) (isRegularEnd bool, err error) {
 		defer w.prober.stop()
 	}
 
-	err = w.readFrames(ctx, response.Stream, timeout, func() { cancel(errIdle) })
+	err = w.readFrames(ctx, response.BodyReader, timeout, func() { cancel(errIdle) })
 	switch isListing := w.sequence.isListing; {
 	case err != nil && !isListing && (isIdle(err) || errors.Is(err, errProbe)):
 		return false, nil // the connection is dead, the server has nothing to send, or the next watch is to be probed
