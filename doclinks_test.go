@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// docLink is a link in a comment, such as [API] or [*kube.API.Get]. Its groups are the package and the name.
+// docLink is a link in a comment: a name in brackets. Its groups are the package, which may be missing, and the name.
 var docLink = regexp.MustCompile(`(?:^|[\s("])\[\*?(?:([a-z]\w*)\.)?([A-Z]\w*(?:\.[A-Z]\w*)?)\]`)
 
 // TestLinksOfComments checks that each link of a comment leads to a declared name, or to an import from elsewhere.

@@ -185,7 +185,7 @@ type restorationError interface {
 // restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
 func (s *followedStream) publishRestored(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
-		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.Synced() {
+		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.IsSynced() {
 			other.published.publish(Change{Type: Restored})
 		}
 	}
@@ -218,7 +218,7 @@ func (s *followedStream) report(err error) {
 func (s *followedStream) stats() Stats {
 	o := s.store.objects.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.Synced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
+		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
 		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}

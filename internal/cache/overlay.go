@@ -127,7 +127,7 @@ func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Versio
 // before the beginning of this list is not needed.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 	for s := range o.streams.thatMayHold(k) {
-		if !s.store.Synced() || s.store.IsUnserved() {
+		if !s.store.IsSynced() || s.store.IsUnserved() {
 			if !s.store.hasListBegunAfter(e) {
 				return true
 			}
@@ -143,7 +143,7 @@ func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 // isEffectNeeded reports whether a read can need the effect e on a collection.
 func (o *programOverlay) isEffectNeeded(c overlay.Collection, e overlay.CollectionEffect) bool {
 	for _, s := range o.streams.snapshot() {
-		if c.Overlaps(s.store.collection()) && !(s.store.Synced() && e.IsObservedBy(s.store.reached())) {
+		if c.Overlaps(s.store.collection()) && !(s.store.IsSynced() && e.IsObservedBy(s.store.reached())) {
 			return true
 		}
 	}

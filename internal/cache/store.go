@@ -20,7 +20,7 @@ import (
 // neither for compression nor for each other. Only the stream changes it.
 type Store struct {
 	stream   wire.Stream
-	objects  *store.Store
+	objects  *store.Database
 	progress *progress.Progress
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
 	listBegan  atomic.Uint64
@@ -90,8 +90,8 @@ func (s *Store) IndexLabel(key string) { s.objects.IndexLabel(key) }
 // Len returns the number of objects.
 func (s *Store) Len() int { return s.objects.Len() }
 
-// Synced reports whether the stream has been listed completely at least once.
-func (s *Store) Synced() bool { return s.objects.IsComplete() }
+// IsSynced reports whether the stream has been listed completely at least once.
+func (s *Store) IsSynced() bool { return s.objects.IsComplete() }
 
 // Version returns the resource version that the stream has reached: all changes up to it are in
 // the store. It is empty before the first list is complete, and goes back only if the server

@@ -111,7 +111,7 @@ func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, 
 			s.store.hasSelector() ||
 			s.id.Namespace != "" && s.id.Namespace != namespace ||
 			s.id.Representation != representation && s.id.Representation != wire.Full ||
-			!s.store.Synced() || !v.isCurrent(s, namespace) || !condition(s.store) {
+			!s.store.IsSynced() || !v.isCurrent(s, namespace) || !condition(s.store) {
 			continue
 		}
 		if found == nil || !isExact {
@@ -132,7 +132,7 @@ func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Repr
 	for _, s := range v.overlay.streams.snapshot() {
 		if !s.store.mayHold(k) || !s.store.hasSelector() || !isSameResource(s.id.Resource, r) ||
 			s.id.Representation != representation && s.id.Representation != wire.Full ||
-			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
+			!s.store.IsSynced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue
 		}
 		if _, has := s.store.Get(k.ObjectKey()); has {

@@ -39,7 +39,7 @@ func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 	x.Replace(slot, x.before, x.after)
 }
 
-// contentIndex is an index of Store.Index: it finds entries by values that its author's function
+// contentIndex is an index of Database.Index: it finds entries by values that its author's function
 // takes from their contents.
 type contentIndex struct {
 	slots.Index
