@@ -82,14 +82,14 @@ func (b *builder) fields(t reflect.Type, at position) []field {
 }
 
 // collect appends the fields of t, and the fields of the structs that t embeds, to all. The
-// struct in declares the fields of t at this depth of embedding. omitted is true if an embedded
-// pointer leads to t. open holds the structs around t.
-func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omitted bool, open []reflect.Type) []field {
-	if slices.Contains(open, t) {
-		b.problemf(in.name, "the struct embeds itself")
+// struct outer declares the fields of t at this depth of embedding. mayBeOmitted is true if an embedded
+// pointer leads to t. ancestors holds the structs around t.
+func (b *builder) collect(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
+	if slices.Contains(ancestors, t) {
+		b.problemf(outer.name, "the struct embeds itself")
 		return all
 	}
-	open = append(slices.Clone(open), t)
+	ancestors = append(slices.Clone(ancestors), t)
 	b.sources.commentsOf(t) // so that problems have positions, and fields have comments
 	all = slices.Grow(all, t.NumField())
 	for sf := range t.Fields() {
@@ -100,7 +100,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 		if !sf.IsExported() && (!sf.Anonymous || elem.Kind() != reflect.Struct) {
 			continue
 		}
-		name := in.name + "." + sf.Name
+		name := outer.name + "." + sf.Name
 		tag, err := lookup(sf.Tag, "json")
 		if err != nil {
 			b.problemf(name, "%v", err)
@@ -115,8 +115,8 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 			continue
 		}
 		options := strings.Split(tag, ",")
-		f := field{StructField: sf, name: options[0], tag: own, depth: depth, owner: in}
-		f.mayBeOmitted = omitted || slices.Contains(options[1:], "omitempty") || slices.Contains(options[1:], "omitzero")
+		f := field{StructField: sf, name: options[0], tag: own, depth: depth, owner: outer}
+		f.mayBeOmitted = mayBeOmitted || slices.Contains(options[1:], "omitempty") || slices.Contains(options[1:], "omitzero")
 		f.isQuoted = slices.Contains(options[1:], "string")
 		switch {
 		case f.name != "":
@@ -129,8 +129,8 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 				b.problemf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
 				continue
 			}
-			viaPointer := omitted || sf.Type.Kind() == reflect.Pointer
-			all = b.collect(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, open)
+			viaPointer := mayBeOmitted || sf.Type.Kind() == reflect.Pointer
+			all = b.collect(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
 		case slices.Contains(options[1:], "inline"):
 			b.problemf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:

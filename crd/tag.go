@@ -46,22 +46,22 @@ func (t tag) typeKeys(scope []string) (types []directive) {
 
 // typeTag returns the tag of t, from its method CRDTag. t has no tag if an embedded type has the
 // method: the tag of that type does not describe the struct around it.
-func (b *builder) typeTag(t reflect.Type) (of tag, ok bool) {
+func (b *builder) typeTag(t reflect.Type) (found tag, ok bool) {
 	if t.Name() == "" {
 		return tag{}, false
 	}
-	if of, ok := b.kubernetesTypeTag(t); ok {
-		return of, true
+	if found, ok := b.kubernetesTypeTag(t); ok {
+		return found, true
 	}
 	name := t.String() + ": its method CRDTag"
-	text, has, err := callCRDTag(t)
-	if has && isPromotedTag(t, text, err) {
+	text, hasMethod, err := callCRDTag(t)
+	if hasMethod && isPromotedTag(t, text, err) {
 		return tag{}, false
 	}
 	if err != nil {
 		b.problemLines(name, err)
 	}
-	if !has || err != nil {
+	if !hasMethod || err != nil {
 		return tag{}, false
 	}
 	return b.parse(fmt.Sprintf("%s: %q", name, text), text)
@@ -69,20 +69,20 @@ func (b *builder) typeTag(t reflect.Type) (of tag, ok bool) {
 
 // callCRDTag returns the text of the method CRDTag of the zero value of t. It reports whether t
 // has the method.
-func callCRDTag(t reflect.Type) (text string, has bool, err error) {
+func callCRDTag(t reflect.Type) (text string, hasMethod bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it must work on the zero value: panic: %v", p)
 		}
 	}()
-	tagged, has := reflect.New(t).Interface().(kube.Tagged)
-	if has {
-		return tagged.CRDTag(), has, nil
+	tagged, hasMethod := reflect.New(t).Interface().(kube.Tagged)
+	if hasMethod {
+		return tagged.CRDTag(), hasMethod, nil
 	}
-	if _, has = reflect.PointerTo(t).MethodByName("CRDTag"); has {
+	if _, hasMethod = reflect.PointerTo(t).MethodByName("CRDTag"); hasMethod {
 		err = errors.New("it must be of type func() string")
 	}
-	return "", has, err
+	return "", hasMethod, err
 }
 
 // isPromotedTag reports whether the method CRDTag of t is the method of a type that t embeds. The
@@ -103,7 +103,7 @@ func isPromotedTag(t reflect.Type, text string, err error) bool {
 		if elem.Kind() == reflect.Interface && err != nil {
 			return true
 		}
-		if inner, has, _ := callCRDTag(elem); has && (err != nil || inner == text) {
+		if inner, hasMethod, _ := callCRDTag(elem); hasMethod && (err != nil || inner == text) {
 			return true
 		}
 	}

@@ -77,7 +77,8 @@ func (r *Recorder) Normal(obj kube.Object, reason, action, note string, args ...
 // Warning records an event that somebody should look at: something happened to obj. The program must have read obj
 // from the cluster. The reason is one CamelCase word for why it happened, such as ImageMissing. The action is one
 // CamelCase word for what was done or tried, such as Pull. Each has at most 128 bytes. If one of the two is empty, it
-// gets the text of the other. The note is a text for people, a format as in package fmt for args. It is cut off after 1024 bytes.
+// gets the text of the other. The note is a text for people, a format as in package fmt for args. It is cut off
+// after 1024 bytes.
 //
 // Warning returns at once, sends no request, and does not keep obj.
 func (r *Recorder) Warning(obj kube.Object, reason, action, note string, args ...any) {

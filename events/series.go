@@ -18,8 +18,8 @@ type seriesKey struct {
 }
 
 // series is one Event, and counts its occurrences: calls of [Recorder.Normal] or [Recorder.Warning] with the same
-// object, reason, action and note. Its first occurrence creates the Event. Later occurrences change its count, more and more
-// seldom, as long as they come.
+// object, reason, action and note. Its first occurrence creates the Event. Later occurrences change its count, more and
+// more seldom, as long as they come.
 //
 // For example, an event occurs once a second from 0 s on:
 //

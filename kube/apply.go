@@ -56,8 +56,8 @@ func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion s
 	}
 	o := newWriteOptions(a.manager, options)
 	r := a.target.request(wire.VerbPatch, obj.GetName())
-	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.adopt
-	if !o.noForce {
+	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.isAdoption
+	if !o.isUnforced {
 		r.Query.Set("force", "true")
 	}
 	r.Preconditions = wire.Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
@@ -92,7 +92,7 @@ func (s statusApply) run(ctx context.Context) error {
 		}
 		response, err := s.handler.Do(ctx, r)
 		if err == nil {
-			if !o.dryRun && !response.Cached {
+			if !o.isDryRun && !response.Cached {
 				s.copyMetadata(response.Body, attempt == 1)
 			}
 			return nil

@@ -65,9 +65,9 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	}()
 
 	// A write that was given a connection may have reached the server.
-	var sent atomic.Bool
+	var isSent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { isSent.Store(true) },
 	})
 	request, err := t.request(ctx, r)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	}
 	response, err := t.http.Do(request)
 	if err != nil {
-		return nil, t.noAnswerError(caller, ctx, r, err, sent.Load())
+		return nil, t.noAnswerError(caller, ctx, r, err, isSent.Load())
 	}
 	for _, w := range warnings(response.Header) {
 		t.warn(caller, r, w)
@@ -237,11 +237,11 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// noAnswerError returns the error of a request without an answer. sent reports whether it may have
+// noAnswerError returns the error of a request without an answer. isSent reports whether it may have
 // reached the server.
-func (t *transport) noAnswerError(caller, ctx context.Context, r *wire.Request, err error, sent bool) error {
+func (t *transport) noAnswerError(caller, ctx context.Context, r *wire.Request, err error, isSent bool) error {
 	e := wire.NewError(r)
-	e.Unknown = sent && r.Verb.IsWrite()
+	e.Unknown = isSent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoAnswer):
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)

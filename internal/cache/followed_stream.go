@@ -181,8 +181,8 @@ type restorationError interface {
 	IsRestoration() bool
 }
 
-// publishRestored publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams that the
-// restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
+// publishRestored publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
+// that the restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
 func (s *followedStream) publishRestored(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
 		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.IsSynced() {

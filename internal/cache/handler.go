@@ -106,7 +106,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 	filter, rest := match.filter(store)
 	stored := store.All(filter)
 	if filter.Index != nil {
-		if _, panicked := store.objects.HasIndex(filter.Index); panicked {
+		if _, hasPanicked := store.objects.HasIndex(filter.Index); hasPanicked {
 			rest = append(rest, wire.Match{Index: filter.Index, Value: filter.Value})
 		}
 	}

@@ -129,8 +129,8 @@ func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed 
 	return states
 }
 
-// storeEntryOf returns a value of the overlay as an entry of the store. It returns nil if the content of the value was not kept
-// or cannot be read.
+// storeEntryOf returns a value of the overlay as an entry of the store. It returns nil if the content of the value was
+// not kept, or cannot be read.
 func (m *missedStates) storeEntryOf(k overlay.Key, value overlay.Entry) *store.Entry {
 	object := value.Object
 	switch {

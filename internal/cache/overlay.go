@@ -163,7 +163,7 @@ func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isEffectNeeded) }
 
 // lookup finds an object in the overlay and in a store that covers it.
 func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, representation wire.Representation) lookupResult {
-	// ObjectKey this order: an entry that is dropped meanwhile is dropped because the store has
+	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)
 	if has && s.IsUnserved() && s.hasListBegunAfter(e) {

@@ -56,7 +56,7 @@ func (s *Store) Get(k kube.Key) (Object, bool) {
 // not keep.
 func (s *Store) All(f Filter) iter.Seq[Object] {
 	if f.Index != nil {
-		if kept, _ := s.objects.HasIndex(f.Index); !kept {
+		if isKept, _ := s.objects.HasIndex(f.Index); !isKept {
 			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Store) shown(k kube.Key) restoration.ShownState {
 
 // observe returns what the store shows of an object, and the object.
 func (s *Store) observe(k kube.Key) (overlay.Observation, Object) {
-	// ObjectKey this order: what the watch has shown by now is in the entry.
+	// In this order: what the watch has shown by now is in the entry.
 	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
 	e, version := s.objects.State(k)
 	o.Version = version

@@ -12,8 +12,8 @@ var (
 	errProbe = errors.New("a probe was asked for")
 )
 
-// Relister asks a running sequence of [Changes] for a fresh list. A consumer of the sequence does so if the server may have been
-// restored from a backup, for example after an answer that is older than a change of the stream. The zero
+// Relister asks a running sequence of [Changes] for a fresh list. A consumer of the sequence does so if the server may
+// have been restored from a backup, for example after an answer that is older than a change of the stream. The zero
 // value is ready for use by one call of Changes. All methods can be used concurrently.
 type Relister struct {
 	mu sync.Mutex

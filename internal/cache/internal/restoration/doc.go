@@ -45,7 +45,7 @@
 //
 //	10:00:00  the stores of Deployments and Pods are in doubt, whatever their versions. The server may have
 //	          passed version 115 meanwhile, and have assigned it to something else. No version is expected
-//	          any more. What the requests of the program were answered with is in doubt too
+//	          any more. What the requests of the program were answered with does not count any more
 //	10:00:00  the stream of Deployments lists. Its store is right when the list is complete
 //	10:00:37  the stream of Pods lists. The time is random within a minute, because the server has just come back
 //	10:00:41  the stream of Certificates is probed by a list of one object. An aggregated API server may serve

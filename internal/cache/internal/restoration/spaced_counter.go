@@ -33,7 +33,8 @@ type spacedCounter struct {
 	counted, seen time.Time
 }
 
-// record records an observation. It returns how many have counted so far, and the time until the next one counts. isCounted is false if this one does not count.
+// record records an observation. It returns how many have counted so far, and the time until the next one counts.
+// isCounted is false if this one does not count.
 func (c *spacedCounter) record() (count int, interval time.Duration, isCounted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -151,7 +151,7 @@ func (d *Database) Index(x wire.Index) {
 
 // HasIndex reports whether x is kept and can be used, and whether its function has panicked: then
 // the objects under a value include some that may not have it.
-func (d *Database) HasIndex(x wire.Index) (kept, panicked bool) {
+func (d *Database) HasIndex(x wire.Index) (isKept, hasPanicked bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	existing := d.objects.contentIndex(x)
