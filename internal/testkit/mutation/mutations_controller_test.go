@@ -54,10 +54,10 @@ func controllerMutations() []mutation {
 		{88, 20, "controller", "requestTrace.Do", `_w._skipped, _w._failed = _Skipped, _err != nil`, `_w._failed = _err != nil`},
 
 		{93, 22, "controller/internal/adoption", "Guard.decideByMetadata",
-			`case _controls: return _Decision, fmt.Errorf(_Format, _Ref, _owner, ErrForeignChild, _Kind, _Name)`,
-			`case _controls && false: return _Decision, fmt.Errorf(_Format, _Ref, _owner, ErrForeignChild, _Kind, _Name)`},
+			`case _controls: return _Decision, fmt.Errorf(_Format, _Ref, _owner, kube.ErrForeignChild, _Kind, _Name)`,
+			`case _controls && false: return _Decision, fmt.Errorf(_Format, _Ref, _owner, kube.ErrForeignChild, _Kind, _Name)`},
 		{94, 22, "controller/internal/adoption", "Guard.decideByMetadata", `_named || _r._adopt || _g.hasWritten(_r, _object, false)`, `true`},
-		{95, 22, "controller/internal/adoption", "decision.send", `_guarded._body, _err = withMetadata(_Body, _member, _value)`, `_, _err = withMetadata(_Body, _member, _value)`},
+		{95, 22, "controller/internal/adoption", "decision.send", `_guarded._body, _err = jsonscan.WithMetadata(_Body, _member, _value)`, `_, _err = jsonscan.WithMetadata(_Body, _member, _value)`},
 		{96, 22, "controller/internal/adoption", "isEarlierOwner", `_X && _o.Name == _owner.Name`, `_X`},
 	}
 }
