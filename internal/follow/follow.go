@@ -128,9 +128,11 @@ func (f *follower) listPages(ctx context.Context) error {
 	return q.endList(version)
 }
 
-// hasToPage reports whether the list after a paged list comes in pages too. One streaming list without an end may be
-// due to chance, so the next list is a streaming list. After a second one the server does not know streaming lists, and
-// after a refusal (no streaming list without an end) the server does not want them.
+// hasToPage reports whether the list after a paged list comes in pages too. It depends on why the list before was paged:
+//
+//	endlessLists 0   the server has refused a streaming list: true
+//	endlessLists 1   one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
+//	endlessLists 2   the server does not know streaming lists: true
 func (f *follower) hasToPage() bool { return f.endlessLists != 1 }
 
 // handleNotFound handles the answer err. The answer reports that the server does not know the resource of the
