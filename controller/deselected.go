@@ -36,7 +36,7 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 	c := d.server.InCluster(key.Cluster)
 	obj, err := d.objects.get(ctx, c, key)
 	switch {
-	case kube.IsNotFound(err), kube.IsNoResource(err) && d.own.isKindAbsent(key.Cluster):
+	case kube.IsNotFound(err), kube.IsNoResource(err) && d.own.isKindUnserved(key.Cluster):
 		return nil, absent, nil
 	case err != nil:
 		return nil, d.presenceOfMisfit(ctx, c, key, err), err

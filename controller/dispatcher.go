@@ -35,8 +35,8 @@ type dispatcher struct {
 	enqueue           func(queue.Trigger)
 	// dropGone drops the key of an object that is gone: see [enqueuer].
 	dropGone func(kube.Key) (isDropped bool)
-	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
-	doubt func(wire.Ref)
+	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
+	recordPossiblyGone func(wire.Ref)
 }
 
 // mapQueue holds the changes whose relations are slow.
@@ -187,7 +187,7 @@ func (d *dispatcher) doubtOwner(k kube.Key, keys []relation.Key) {
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
 	}
-	d.doubt(wire.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
+	d.recordPossiblyGone(wire.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
 }
 
 // newBatch returns the Batch of change alone, which is of an object of a kind.

@@ -87,7 +87,7 @@ func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error)
 		log: e.log, own: subscriptions,
 		reconciled: relation.Kind{Resource: d.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:       uids, pausedBy: d.pausedBy, echoes: e.echoes, failures: e.failures, cancels: e.cancels,
-		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, doubt: rt.Cache.Doubt,
+		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
 	return e, nil
 }
@@ -163,7 +163,7 @@ func (e *engine) newWorkers() (*workers, error) {
 	p := &pipeline{
 		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
 		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
-		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, doubt: rt.Cache.Doubt,
+		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
 	forget := []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget}
 	if d.newMover != nil {

@@ -65,7 +65,7 @@ func (f fakeObjects) keys() iter.Seq[kube.Key] { return maps.Keys(f) }
 
 func (f fakeObjects) isSynced() bool { return true }
 
-func (f fakeObjects) isKindAbsent(string) bool { return false }
+func (f fakeObjects) isKindUnserved(string) bool { return false }
 
 func (f fakeObjects) covers(k kube.Key) bool { return k.Namespace == "default" }
 
@@ -157,12 +157,12 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	}
 }
 
-func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(wire.Ref)) *dispatcher {
+func newDispatcher(own ownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
 		log: discard, own: own, echoes: echo.NewTracker(), failures: newFailures(), cancels: newCancels(),
 		reconciled:        relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordRestoration: newRestorationSignal().record,
-		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, doubt: doubt,
+		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
 		dropGone: func(kube.Key) bool { return false },
 	}
 }

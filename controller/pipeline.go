@@ -39,8 +39,8 @@ type pipeline struct {
 	// newestShown returns the newest version of an object that the streams have shown.
 	newestShown func(echo.Target) echo.Version
 	enqueue     func(queue.Trigger)
-	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
-	doubt func(wire.Ref)
+	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
+	recordPossiblyGone func(wire.Ref)
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx.
@@ -73,7 +73,7 @@ func (p *pipeline) handlers(ctx context.Context, program wire.Handler, key kube.
 		ownStatus = echo.NewTarget(p.reconciled.Resource, key)
 	}
 	next = p.echoes.Handler(next, key, ownStatus, p.newestShown, p.enqueue)
-	next = p.adoption.Handler(next, self, p.doubt)
+	next = p.adoption.Handler(next, self, p.recordPossiblyGone)
 	next = p.applies.Handler(next, isTrigger)
 	if p.mover != nil {
 		next = p.mover.Handler(next, self)

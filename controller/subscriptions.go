@@ -149,11 +149,11 @@ func (s *subscriptions) showAll(cluster string) bool {
 	})
 }
 
-// isKindAbsent reports whether the streams of a cluster have found that the server does not serve the
+// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the
 // reconciled kind.
-func (s *subscriptions) isKindAbsent(cluster string) bool {
+func (s *subscriptions) isKindUnserved(cluster string) bool {
 	return slices.ContainsFunc(s.own, func(sub *subscription) bool {
-		return sub.stream.Cluster == cluster && sub.store().IsAbsent()
+		return sub.stream.Cluster == cluster && sub.store().IsUnserved()
 	})
 }
 

@@ -33,8 +33,8 @@ type ownObjects interface {
 	stored(k kube.Key) (cache.Object, bool)
 	// isSynced reports whether the streams have shown all objects that existed at their start.
 	isSynced() bool
-	// isKindAbsent reports whether the streams of a cluster have found that the server does not serve the kind.
-	isKindAbsent(cluster string) bool
+	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
+	isKindUnserved(cluster string) bool
 }
 
 // enqueuer passes triggers to the queue of the controller.

@@ -15,9 +15,9 @@ import (
 // checkSchema returns the problems of keys of s that do not go together, and of the default of s.
 func checkSchema(s *Schema) []error {
 	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	problemf := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum {
-		refuse("the minimum %v is above the maximum %v", *s.Minimum, *s.Maximum)
+		problemf("the minimum %v is above the maximum %v", *s.Minimum, *s.Maximum)
 	}
 	for _, pair := range []struct {
 		what     string
@@ -28,15 +28,15 @@ func checkSchema(s *Schema) []error {
 		{"Properties", s.MinProperties, s.MaxProperties},
 	} {
 		if pair.low != nil && pair.top != nil && *pair.low > *pair.top {
-			refuse("min%s=%d is above max%s=%d", pair.what, *pair.low, pair.what, *pair.top)
+			problemf("min%s=%d is above max%s=%d", pair.what, *pair.low, pair.what, *pair.top)
 		}
 	}
 	if s.EmbeddedResource && !s.PreserveUnknownFields && len(s.Properties) == 0 {
-		refuse("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
+		problemf("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
 	}
 	if s.Nullable && len(s.Enum) > 0 {
 		// A server's validation removes a null from the enum, and then refuses null as a value.
-		refuse("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
+		problemf("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
 	}
 	problems = append(problems, checkList(s)...)
 	if len(problems) == 0 && s.Default != nil {
@@ -51,35 +51,35 @@ func checkSchema(s *Schema) []error {
 
 // checkList returns the reasons why a server refuses a list that is a set or a map.
 func checkList(s *Schema) (problems []error) {
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	problemf := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	switch {
 	case s.ListType == "map" && len(s.ListMapKeys) == 0:
-		refuse("listType=map needs at least one listMapKey=…")
+		problemf("listType=map needs at least one listMapKey=…")
 	case s.ListType != "map" && len(s.ListMapKeys) > 0:
-		refuse("listMapKey needs listType=map")
+		problemf("listMapKey needs listType=map")
 	case s.ListType == "map" && (s.Items.Type != typeObject || len(s.Items.Properties) == 0):
-		refuse("listType=map needs items that are structs, and these are of type %s", s.Items.kind())
+		problemf("listType=map needs items that are structs, and these are of type %s", s.Items.kind())
 	case s.ListType == "map":
 		for _, key := range s.ListMapKeys {
 			p, ok := s.Items.Properties[key]
 			switch {
 			case !ok:
-				refuse("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
+				problemf("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
 			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
-				refuse("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
+				problemf("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
 			case p.Nullable:
-				refuse("listMapKey=%s: a key must not be nullable", key)
+				problemf("listMapKey=%s: a key must not be nullable", key)
 			case p.Default == nil && !slices.Contains(s.Items.Required, key):
-				refuse("listMapKey=%s: a key must be required or have a default", key)
+				problemf("listMapKey=%s: a key must be required or have a default", key)
 			}
 		}
 	case s.ListType == "set":
 		i := s.Items
 		if i.Nullable {
-			refuse("listType=set needs items that are not nullable: leave items.nullable out")
+			problemf("listType=set needs items that are not nullable: leave items.nullable out")
 		}
 		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
-			refuse("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
+			problemf("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
 		}
 	}
 	return problems

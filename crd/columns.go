@@ -12,22 +12,22 @@ import (
 
 // column adds the column that the tag of a field at a position asks for.
 func (b *builder) column(d, wide *directive, s *Schema, at position) error {
-	if at.many {
+	if at.isInElement {
 		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; name a path in the Definition's Columns", d)
 	}
 	kind := columnType(s)
 	if kind == "" {
 		return fmt.Errorf("%s: a column needs a scalar, and this field is of type %s", d, s.kind())
 	}
-	c := Column{Name: d.value, Type: kind, Description: s.Description, JSONPath: jsonPath(at.path)}
-	if !d.given {
-		c.Name = capital(at.path[len(at.path)-1])
+	c := Column{Name: d.value, Type: kind, Description: s.Description, JSONPath: jsonPath(at.jsonNames)}
+	if !d.hasValue {
+		c.Name = capital(at.jsonNames[len(at.jsonNames)-1])
 	}
 	if strings.TrimSpace(c.Name) == "" {
 		return fmt.Errorf("%s: the name is empty; write column, or column=Name", d)
 	}
 	if wide != nil {
-		if wide.given {
+		if wide.hasValue {
 			return errors.New("wide: it takes no value")
 		}
 		c.Priority = 1
@@ -41,11 +41,11 @@ const maxSelectableFields = 8
 
 // selectable adds the field at a position to the fields that field selectors can name.
 func (b *builder) selectable(d *directive, s *Schema, at position) error {
-	path := jsonPath(at.path)
+	path := jsonPath(at.jsonNames)
 	switch {
-	case d.given:
+	case d.hasValue:
 		return errors.New("selectable: it takes no value: write selectable")
-	case at.many:
+	case at.isInElement:
 		return errors.New("selectable: a field selector compares one value, and this field is within a list or a map")
 	case s.Type != typeString && s.Type != typeInteger && s.Type != typeBoolean:
 		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.kind())
@@ -85,9 +85,9 @@ func jsonPath(names []string) string {
 	return b.String()
 }
 
-// find returns the schema at a path of plain names, or nil if there is none. plain is false if
+// find returns the schema at a path of plain names, or nil if there is none. isPlain is false if
 // the path contains more, such as a filter: then the path cannot be checked.
-func find(root *Schema, path string) (s *Schema, plain bool) {
+func find(root *Schema, path string) (s *Schema, isPlain bool) {
 	if strings.ContainsAny(path, `[]()*?@\"'{}`) || strings.Contains(path, "..") {
 		return nil, false
 	}
@@ -112,14 +112,14 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	columns := b.columns
 	for _, d := range defined {
 		name := ident.GoTypeName(b.root) + ": its Definition's column " + fmt.Sprintf("%q", d.Name)
-		s, plain := find(root, d.JSONPath)
+		s, isPlain := find(root, d.JSONPath)
 		switch {
 		case d.Name == "":
-			b.failf(name, "the name is empty")
+			b.problemf(name, "the name is empty")
 		case !strings.HasPrefix(d.JSONPath, "."):
-			b.failf(name, "the path %q must begin with a dot, as in .spec.image", d.JSONPath)
-		case plain && s == nil:
-			b.failf(name, "the path %s names no field", d.JSONPath)
+			b.problemf(name, "the path %q must begin with a dot, as in .spec.image", d.JSONPath)
+		case isPlain && s == nil:
+			b.problemf(name, "the path %s names no field", d.JSONPath)
 		}
 		kinds := []string{"string", "integer", "number", "boolean", "date"}
 		if d.Type == "" {
@@ -129,7 +129,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 			}
 		}
 		if !slices.Contains(kinds, d.Type) {
-			b.failf(name, "the type %q must be one of %s", d.Type, strings.Join(kinds, ", "))
+			b.problemf(name, "the type %q must be one of %s", d.Type, strings.Join(kinds, ", "))
 		}
 		c := Column{Name: d.Name, Type: d.Type, Description: d.Description, JSONPath: d.JSONPath}
 		if d.Wide {
@@ -139,7 +139,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	}
 	for i, c := range columns {
 		if slices.ContainsFunc(columns[:i], func(o Column) bool { return o.Name == c.Name }) {
-			b.failf(ident.GoTypeName(b.root), "two columns are called %s (%s)", c.Name, c.JSONPath)
+			b.problemf(ident.GoTypeName(b.root), "two columns are called %s (%s)", c.Name, c.JSONPath)
 		}
 	}
 	if len(columns) > 0 && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == "Age" }) {
@@ -161,16 +161,16 @@ func (b *builder) scale(root *Schema, d kube.ScalePaths) *Scale {
 	check := func(what, path, kind string, under ...string) {
 		name := ident.GoTypeName(b.root) + ": its Definition's Scale"
 		if !slices.ContainsFunc(under, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
-			b.failf(name, "%s %q must begin with %s", what, path, strings.Join(under, " or "))
+			b.problemf(name, "%s %q must begin with %s", what, path, strings.Join(under, " or "))
 			return
 		}
-		switch found, plain := find(root, path); {
-		case !plain:
-			b.failf(name, "%s %q must be a path of field names, as in .spec.replicas", what, path)
+		switch found, isPlain := find(root, path); {
+		case !isPlain:
+			b.problemf(name, "%s %q must be a path of field names, as in .spec.replicas", what, path)
 		case found == nil:
-			b.failf(name, "%s %s names no field; add one of type %s, or name another path", what, path, kind)
+			b.problemf(name, "%s %s names no field; add one of type %s, or name another path", what, path, kind)
 		case found.Type != kind:
-			b.failf(name, "%s %s is of type %s, and must be of type %s", what, path, found.kind(), kind)
+			b.problemf(name, "%s %s is of type %s, and must be of type %s", what, path, found.kind(), kind)
 		}
 	}
 	check("SpecReplicas", s.SpecReplicasPath, typeInteger, ".spec.")

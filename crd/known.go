@@ -25,7 +25,7 @@ const (
 func qualified(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
 // wellKnown returns the schema of a type whose JSON differs from its Go declaration.
-func wellKnown(t reflect.Type) (s *Schema, known bool, err error) {
+func wellKnown(t reflect.Type) (s *Schema, isKnown bool, err error) {
 	switch qualified(t) {
 	case "time.Time", metaPackage + ".Time", metaPackage + ".MicroTime":
 		return &Schema{Type: typeString, Format: "date-time"}, true, nil
@@ -124,7 +124,7 @@ func encodesNull(t reflect.Type) bool {
 
 // selfDescribed returns the schema of a type that describes its JSON by methods. The OpenAPI
 // generators of Kubernetes call these methods.
-func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
+func selfDescribed(t reflect.Type) (s *Schema, isDescribed bool, err error) {
 	value := reflect.New(t).Interface()
 	typer, ok := value.(interface{ OpenAPISchemaType() []string })
 	if !ok {
@@ -140,7 +140,7 @@ func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
 	case len(names) != 1:
 		return nil, true, fmt.Errorf("its method OpenAPISchemaType says %q; it must name one type", names)
 	}
-	s, err = ofType(names[0])
+	s, err = schemaOfTypeKey(names[0])
 	if err != nil {
 		return nil, true, fmt.Errorf("its method OpenAPISchemaType: %w", err)
 	}
@@ -150,8 +150,8 @@ func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
 	return s, true, nil
 }
 
-// ofType returns the schema for the value of a key type= in a tag.
-func ofType(name string) (*Schema, error) {
+// schemaOfTypeKey returns the schema for the value of a key type= in a tag.
+func schemaOfTypeKey(name string) (*Schema, error) {
 	switch name {
 	case typeString, typeInteger, typeNumber, typeBoolean:
 		return &Schema{Type: name}, nil
@@ -166,16 +166,30 @@ func ofType(name string) (*Schema, error) {
 	return nil, fmt.Errorf("%q is not one of string, integer, number, boolean, object (of any fields), int-or-string, any, struct (of the fields of the Go type)", name)
 }
 
-// custom reports whether t encodes itself: as text, or as JSON of an unknown form.
-func custom(t reflect.Type) (text, unknown bool) {
+// encodingKind is how encoding/json encodes a type.
+type encodingKind int
+
+const (
+	// encodedByKind means that the kind of the Go type decides on the JSON.
+	encodedByKind encodingKind = iota
+	// encodedAsText means that the type encodes itself as text.
+	encodedAsText
+	// encodedUnknown means that the type encodes itself in a form that reflection cannot see.
+	encodedUnknown
+)
+
+// encodingOf returns the encoding of t.
+func encodingOf(t reflect.Type) encodingKind {
 	p := reflect.PointerTo(t)
 	switch {
 	case p.Implements(reflect.TypeFor[json.Marshaler]()), p.Implements(reflect.TypeFor[json.Unmarshaler]()):
-		return false, true
+		return encodedUnknown
 	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return true, false
+		return encodedAsText
+	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()), p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return encodedUnknown
 	default:
-		return false, p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+		return encodedByKind
 	}
 }
 

@@ -61,18 +61,18 @@ func (b *builder) kubernetesTypeTag(t reflect.Type) (tag, bool) {
 
 // kubernetesFieldTag returns the tag of f, with the schema s, if f belongs to a type of k8s.io/api.
 func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
-	pkg, ok := strings.CutPrefix(f.in.pkg, "k8s.io/api/")
+	pkg, ok := strings.CutPrefix(f.owner.pkg, "k8s.io/api/")
 	if !ok {
 		return tag{}, false
 	}
-	text := kubernetesTag(pkg + "." + f.in.decl + "." + f.name)
+	text := kubernetesTag(pkg + "." + f.owner.decl + "." + f.name)
 	// The keys of strategic merge patches are the keys of server-side apply, with exceptions in the
 	// table. A server refuses a definition with a key that may be missing.
-	if key := f.Tag.Get("patchMergeKey"); key != "" && s.Items != nil && text != "listType=atomic" && s.Items.isKey(key) {
+	if key := f.Tag.Get("patchMergeKey"); key != "" && s.Items != nil && text != "listType=atomic" && s.Items.hasAlways(key) {
 		text = strings.TrimSuffix("listType=map,listMapKey="+key+","+text, ",")
 	}
 	if text == "" {
 		return tag{}, false
 	}
-	return b.parse(f.in.name+"."+f.Name, text)
+	return b.parse(f.owner.name+"."+f.Name, text)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// scope returns the scope of t, in the words of the API.
-func scope(t kube.Type) string {
+// scopeName returns the scope of t, in the words of the API.
+func scopeName(t kube.Type) string {
 	if t.Resource.ClusterScoped {
 		return "Cluster"
 	}
@@ -46,7 +46,7 @@ func mergeNames(types []kube.Type) (Names, []error) {
 			disagree(first, t, "Foreign", strconv.FormatBool(first.Definition.Foreign), strconv.FormatBool(t.Definition.Foreign))
 		}
 		if t.Resource.ClusterScoped != first.Resource.ClusterScoped {
-			disagree(first, t, "scope", scope(first), scope(t))
+			disagree(first, t, "scope", scopeName(first), scopeName(t))
 		}
 		if own := t.Definition.ShortNames; len(own) > 0 {
 			if names.ShortNames != nil && !slices.Equal(names.ShortNames, own) {

@@ -12,9 +12,9 @@ func nearest(name string, names []string, n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// alike returns the nearest of names, of which name may be a misspelling. It is empty if all names
+// nearestTo returns the nearest of names, of which name may be a misspelling. It is empty if all names
 // differ much from name.
-func alike(name string, names []string) string {
+func nearestTo(name string, names []string) string {
 	for _, other := range nearest(name, names, 1) {
 		if distance(name, other) <= max(len(name), len(other))/3 {
 			return other

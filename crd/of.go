@@ -95,7 +95,7 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		APIVersion: "apiextensions.k8s.io/v1",
 		Kind:       "CustomResourceDefinition",
 		Metadata:   Metadata{Name: first.Resource.String()},
-		Spec:       Spec{Group: first.Resource.Group, Names: names, Scope: scope(first)},
+		Spec:       Spec{Group: first.Resource.Group, Names: names, Scope: scopeName(first)},
 	}
 	c.Metadata.Labels, c.Metadata.Annotations = mergeMetadata(types, func(err error) { problems = append(problems, err) })
 	if isCommunityGroup(first.Resource.Group) && c.Metadata.Annotations[approvalAnnotation] == "" {
@@ -139,7 +139,7 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 // newVersion returns the version that t defines. It does not set Storage.
 func newVersion(t kube.Type) (Version, error) {
 	b := &builder{root: t.Go, hasStatus: t.HasStatus(), tags: t.Definition.Tags, matched: map[string]bool{}}
-	b.sources = sourcesOf(t, b.problem)
+	b.sources = sourcesOf(t, b.addProblem)
 	root := b.object(t)
 	if len(b.problems) == 0 { // fields with problems have no schema, and neither have those within
 		b.checkPaths(root)

@@ -3,199 +3,163 @@ package crd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
-// directive is one key of a crd tag with its value: [scope.]key[=value].
-type directive struct {
-	// scope leads from the field to the schema that the directive changes: "items" and "values",
-	// outermost first.
-	scope []string
-	key   string
-	value string
-	// given is true if there is a value, which may be empty.
-	given bool
+// tag is a parsed crd tag: of a type, of a path in the Definition, or of a field. The tags change
+// a schema in this order, so that a later tag overrules an earlier one.
+type tag struct {
+	// name names the tag in errors.
+	name       string
+	directives []directive
 }
 
-func (d directive) String() string {
-	name := strings.Join(append(d.scope[:len(d.scope):len(d.scope)], d.key), ".")
-	if !d.given {
-		return name
+// parse returns the tag text. The result has no directives after a problem.
+func (b *builder) parse(name, text string) (t tag, ok bool) {
+	directives, err := parseTag(text)
+	if err != nil {
+		b.problemLines(name, err)
+		return tag{name: name}, false
 	}
-	return name + "=" + d.value
+	// The key nullable comes first, because it decides what default=null means.
+	sort.SliceStable(directives, func(i, j int) bool { return directives[i].key == "nullable" && directives[j].key != "nullable" })
+	return tag{name, directives}, true
 }
 
-// applyWithin changes the schema that the scope of d leads to from s. It adds that schema to touched.
-func (d directive) applyWithin(s *Schema, touched *[]*Schema) error {
-	target, err := d.target(s)
-	if err != nil || d.key == "type" { // schema has applied it
-		return err
-	}
-	if !slices.Contains(*touched, target) {
-		*touched = append(*touched, target)
-	}
-	return applyOption(target, d)
-}
-
-// target returns the schema that the scope of d leads to from s.
-func (d directive) target(s *Schema) (*Schema, error) {
-	for _, scope := range d.scope {
-		switch {
-		case scope == "items" && s.Items != nil:
-			s = s.Items
-		case scope == "values" && s.AdditionalProperties != nil:
-			s = s.AdditionalProperties
-		case scope == "items":
-			return nil, fmt.Errorf("%s: items. is for lists, and this is of type %s", d, s.kind())
-		default:
-			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
+// typeKeys returns the keys type=… of t, of a tag that stands at this scope of a field.
+func (t tag) typeKeys(scope []string) (types []directive) {
+	for _, d := range t.directives {
+		if d.key == "type" {
+			d.scope = append(slices.Clone(scope), d.scope...)
+			types = append(types, d)
 		}
 	}
-	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
-		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
-	}
-	return s, nil
+	return types
 }
 
-// lookup returns the value of one key of a struct tag, or an error if the tag is malformed:
-// the Lookup of package reflect finds nothing after the first mistake.
-func lookup(tag reflect.StructTag, key string) (string, error) {
-	value, ok := tag.Lookup(key)
-	if !ok && strings.Contains(string(tag), key+":") {
-		return "", fmt.Errorf("the struct tag `%s` is malformed: write key:\"value\" pairs with one space between, and \\\\ for a backslash", tag)
+// typeTag returns the tag of t, from its method CRDTag. t has no tag if an embedded type has the
+// method: the tag of that type does not describe the struct around it.
+func (b *builder) typeTag(t reflect.Type) (found tag, ok bool) {
+	if t.Name() == "" {
+		return tag{}, false
 	}
-	return value, nil
+	if found, ok := b.kubernetesTypeTag(t); ok {
+		return found, true
+	}
+	name := t.String() + ": its method CRDTag"
+	text, hasMethod, err := callCRDTag(t)
+	if hasMethod && isPromotedTag(t, text, err) {
+		return tag{}, false
+	}
+	if err != nil {
+		b.problemLines(name, err)
+	}
+	if !hasMethod || err != nil {
+		return tag{}, false
+	}
+	return b.parse(fmt.Sprintf("%s: %q", name, text), text)
 }
 
-// parseTag splits a crd tag into its directives, at the commas outside of quotes.
-func parseTag(tag string) ([]directive, error) {
-	var all []directive
-	var texts []string // of each of all
-	var problems []error
-	rest := tag
-	for more := strings.TrimSpace(tag) != ""; more; {
-		var d directive
-		var err error
-		text := rest
-		d, rest, more, err = nextDirective(rest)
-		if err != nil {
-			problems = append(problems, err)
+// callCRDTag returns the text of the method CRDTag of the zero value of t. It reports whether t
+// has the method.
+func callCRDTag(t reflect.Type) (text string, hasMethod bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it must work on the zero value: panic: %v", p)
+		}
+	}()
+	tagged, hasMethod := reflect.New(t).Interface().(kube.Tagged)
+	if hasMethod {
+		return tagged.CRDTag(), hasMethod, nil
+	}
+	if _, hasMethod = reflect.PointerTo(t).MethodByName("CRDTag"); hasMethod {
+		err = errors.New("it must be of type func() string")
+	}
+	return "", hasMethod, err
+}
+
+// isPromotedTag reports whether the method CRDTag of t is the method of a type that t embeds. The
+// method of t returned text and err. Reflection does not see where a method is declared: a method of
+// t itself must return another text.
+func isPromotedTag(t reflect.Type, text string, err error) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		elem := f.Type
+		if elem.Kind() == reflect.Pointer {
+			elem = elem.Elem()
+		}
+		if !f.Anonymous {
 			continue
 		}
-		text = text[:len(text)-len(rest)]
-		if more {
-			text = text[:len(text)-1]
+		if elem.Kind() == reflect.Interface && err != nil {
+			return true
 		}
-		all, texts = append(all, d), append(texts, text)
-	}
-	all, torn := joinTorn(all, texts)
-	problems = append(problems, torn...)
-	for _, d := range all {
-		if strings.Contains(d.key, ".") {
-			problems = append(problems, fmt.Errorf("%q does not begin with items. or values., the elements of a list and the values of a map", d.key))
+		if inner, hasMethod, _ := callCRDTag(elem); hasMethod && (err != nil || inner == text) {
+			return true
 		}
 	}
-	return all, errors.Join(problems...)
+	return false
 }
 
-// joinTorn returns the directives that are whole. A comma tears a value that is not in quotes, and the
-// text after the comma is no key. Each torn value is a problem that shows how to write it.
-func joinTorn(directives []directive, texts []string) (whole []directive, problems []error) {
-	for i := 0; i < len(directives); {
-		d, end := directives[i], i+1
-		for d.given && mayHaveCommas(d.key) && end < len(directives) && !isLikeKey(directives[end].key) {
-			end++
-		}
-		if end == i+1 {
-			whole = append(whole, d)
-		} else {
-			var rest []string
-			for _, text := range texts[i+1 : end] {
-				rest = append(rest, strings.Trim(strings.TrimSpace(text), "'"))
-			}
-			_, value, _ := strings.Cut(strings.Join(texts[i:end], ","), "=")
-			d.value = "'" + strings.ReplaceAll(value, "'", "''") + "'"
-			advice := "quote values that contain commas"
-			if d.key == "enum" {
-				d.value = strings.Join(append([]string{directives[i].value}, rest...), "|")
-				advice = "separate the values of an enum by |"
-			}
-			problems = append(problems, fmt.Errorf("%s: %q is no key: %s, as in %s", directives[i], rest[0], advice, d))
-		}
-		i = end
+// pathTag returns the tag that the Definition has for a position.
+func (b *builder) pathTag(at position) (t tag, ok bool) {
+	text, ok := b.tags[at.tagPath]
+	if !ok {
+		return tag{}, false
 	}
-	return whole, problems
+	b.matched[at.tagPath] = true
+	return b.parse(b.pathTagName(at.tagPath, text), text)
 }
 
-// mayHaveCommas reports whether values of this key may contain commas.
-func mayHaveCommas(key string) bool {
-	return slices.Contains([]string{"enum", "default", "pattern", "rule", "message", "column"}, key)
+func (b *builder) pathTagName(path, text string) string {
+	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", ident.GoTypeName(b.root), path, text)
 }
 
-// nextDirective returns the first directive of text and the rest. more reports whether a comma
-// followed.
-func nextDirective(text string) (d directive, rest string, more bool, err error) {
-	end := strings.IndexAny(text, "=,")
-	if end < 0 {
-		end = len(text)
-	}
-	name := strings.TrimSpace(text[:end])
-	rest = text[end:]
-	if strings.HasPrefix(rest, "=") {
-		d.given = true
-		d.value, rest, err = nextValue(rest[1:])
-	}
-	rest, more = strings.CutPrefix(rest, ",")
-	if err != nil {
-		return d, rest, more, fmt.Errorf("%s: %w", name, err)
-	}
-	if name == "" {
-		return d, rest, more, errors.New("there is nothing between two commas, or before an equals sign")
-	}
-	for {
-		scope, after, found := strings.Cut(name, ".")
-		if !found || scope != "items" && scope != "values" {
-			break
+// checkPaths records a problem for each tag whose path matches no field.
+func (b *builder) checkPaths(root *Schema) {
+	var all []string
+	for _, path := range slices.Sorted(maps.Keys(b.tags)) {
+		if b.matched[path] {
+			continue
 		}
-		d.scope, name = append(d.scope, scope), after
+		if all == nil {
+			all = root.paths(nil, "")
+			slices.Sort(all)
+		}
+		b.problemf(b.pathTagName(path, b.tags[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
 	}
-	d.key = name
-	return d, rest, more, nil
 }
 
-// nextValue returns the value at the beginning of text, up to a comma or the end, and the rest.
-// Two quotes inside of quotes stand for one.
-func nextValue(text string) (value, rest string, err error) {
-	if !strings.HasPrefix(text, "'") {
-		end := strings.IndexByte(text, ',')
-		if end < 0 {
-			end = len(text)
+// applyTo changes s by t, a tag that does not belong to a field. It reports whether that succeeded.
+func (b *builder) applyTo(s *Schema, t tag) bool {
+	ok := true
+	fail := func(err error) {
+		b.problemLines(t.name, err)
+		ok = false
+	}
+	touched := []*Schema{s}
+	for _, d := range t.directives {
+		if slices.Contains(fieldKeys(), d.key) && d.key != "type" {
+			fail(fmt.Errorf("%s: %s is for a field: write it in the tag of the field", d, d.key))
+			continue
 		}
-		return strings.TrimSpace(text[:end]), text[end:], nil
-	}
-	var b strings.Builder
-	rest = text[1:]
-	for {
-		end := strings.IndexByte(rest, '\'')
-		if end < 0 {
-			return "", "", errors.New("the quote is not closed; inside of quotes write '' for a quote")
+		if err := d.applyWithin(s, &touched); err != nil {
+			fail(err)
 		}
-		b.WriteString(rest[:end])
-		rest = rest[end+1:]
-		if !strings.HasPrefix(rest, "'") {
-			break
+	}
+	for _, each := range slices.Backward(touched) {
+		for _, err := range checkSchema(each) {
+			fail(err)
 		}
-		b.WriteByte('\'')
-		rest = rest[1:]
 	}
-	end := strings.IndexByte(rest, ',')
-	if end < 0 {
-		end = len(rest)
-	}
-	if strings.TrimSpace(rest[:end]) != "" {
-		return "", rest[end:], fmt.Errorf("%q follows the closing quote; inside of quotes write '' for a quote", rest[:end])
-	}
-	return b.String(), rest[end:], nil
+	return ok
 }

@@ -144,8 +144,8 @@ func (s *Schema) kind() string {
 	}
 }
 
-// isKey reports whether each s has a value of the field name.
-func (s *Schema) isKey(name string) bool {
+// hasAlways reports whether each object of s has a value of the field name.
+func (s *Schema) hasAlways(name string) bool {
 	p := s.Properties[name]
 	return p != nil && (p.Default != nil || slices.Contains(s.Required, name))
 }

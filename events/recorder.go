@@ -41,7 +41,7 @@ type Recorder struct {
 
 // Stats counts what a recorder has done since it was made.
 type Stats struct {
-	// Recorded counts the calls of Event.
+	// Recorded counts the calls of [Recorder.Normal] and [Recorder.Warning].
 	Recorded uint64
 	// Writes counts the requests that succeeded.
 	Writes uint64
@@ -74,11 +74,11 @@ func (r *Recorder) Normal(obj kube.Object, reason, action, note string, args ...
 	r.record(obj, normal, reason, action, note, args...)
 }
 
-// Warning records an event that somebody should look at: something happened to obj. The program must have read obj from
-// the cluster. The reason is
-// one CamelCase word for why it happened, such as ImageMissing. The action is one CamelCase word for what was
-// done or tried, such as Pull. Each has at most 128 bytes. If one of the two is empty, it gets the text of the
-// other. The note is a text for people, a format as in package fmt for args. It is cut off after 1024 bytes.
+// Warning records an event that somebody should look at: something happened to obj. The program must have read obj
+// from the cluster. The reason is one CamelCase word for why it happened, such as ImageMissing. The action is one
+// CamelCase word for what was done or tried, such as Pull. Each has at most 128 bytes. If one of the two is empty, it
+// gets the text of the other. The note is a text for people, a format as in package fmt for args. It is cut off
+// after 1024 bytes.
 //
 // Warning returns at once, sends no request, and does not keep obj.
 func (r *Recorder) Warning(obj kube.Object, reason, action, note string, args ...any) {
@@ -90,7 +90,7 @@ func (r *Recorder) record(obj kube.Object, s severity, reason, action, note stri
 	now := time.Now()
 	regarding, ok := referenceTo(obj)
 	if !ok {
-		r.table.update(func(stats *Stats) { stats.Recorded, stats.Dropped = stats.Recorded+1, stats.Dropped+1 })
+		r.table.countUnnamed()
 		return
 	}
 	k := seriesKey{

@@ -3,9 +3,9 @@ package events
 import "time"
 
 const (
-	// window is how long a series goes on without a repetition.
-	window = 6 * time.Minute
-	// firstInterval and longestInterval bound the time between two writes of a series.
+	// seriesTimeout is how long a series goes on without a repetition.
+	seriesTimeout = 6 * time.Minute
+	// firstInterval and longestInterval limit the time between two writes of a series.
 	firstInterval   = 10 * time.Second
 	longestInterval = 30 * time.Minute
 )
@@ -17,9 +17,9 @@ type seriesKey struct {
 	reason, action string
 }
 
-// series is one Event, and counts its occurrences: calls of [Recorder.Event] with the same object, type, reason,
-// action and note. Its first occurrence creates the Event. Later occurrences change its count, more and more
-// seldom, as long as they come.
+// series is one Event, and counts its occurrences: calls of [Recorder.Normal] or [Recorder.Warning] with the same
+// object, reason, action and note. Its first occurrence creates the Event. Later occurrences change its count, more and
+// more seldom, as long as they come.
 //
 // For example, an event occurs once a second from 0 s on:
 //
@@ -28,7 +28,7 @@ type seriesKey struct {
 //	30 s  it is patched to the count 31. The interval has doubled
 //	70 s  it is patched to the count 71
 //
-// If the event does not occur for six minutes (window), the series is over. The next occurrence begins another
+// If the event does not occur for six minutes (seriesTimeout), the series is over. The next occurrence begins another
 // Event.
 type series struct {
 	seriesKey
@@ -56,7 +56,7 @@ type series struct {
 func (s *series) isPending() bool { return !s.isRefused && s.count > s.written }
 
 // end returns when the series is over, unless it occurs again.
-func (s *series) end() time.Time { return s.last.Add(window) }
+func (s *series) end() time.Time { return s.last.Add(seriesTimeout) }
 
 // due returns when to write s or, if nothing is pending, when the series is over.
 func (s *series) due() time.Time {

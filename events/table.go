@@ -41,6 +41,14 @@ func (t *table) currentStats() Stats {
 	return s
 }
 
+// countUnnamed counts an occurrence without a series: its object has no name, so no Event can name the object.
+func (t *table) countUnnamed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stats.Recorded++
+	t.stats.Dropped++
+}
+
 // count counts an occurrence. It belongs to the series of its key and note. If the key has maxNotes
 // series, the occurrence belongs to the newest of them. count returns false if the table is closed.
 func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) bool {
@@ -124,7 +132,7 @@ func (t *table) next(now time.Time) (*series, time.Time) {
 	defer t.mu.Unlock()
 	var first *series
 	var over []*series
-	at := now.Add(24 * time.Hour) // Event wakes the writer earlier
+	at := now.Add(24 * time.Hour) // a new occurrence wakes the writer earlier
 	for s := range t.allLocked {
 		due := s.due()
 		switch {
@@ -150,8 +158,8 @@ func (t *table) snapshot(s *series) series {
 	return *s
 }
 
-// update changes the series, and counts what it does in stats.
-func (t *table) update(change func(stats *Stats)) {
+// changeSeries calls change with the lock held. change changes a series, and counts what it does in stats.
+func (t *table) changeSeries(change func(stats *Stats)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.stats)

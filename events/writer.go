@@ -93,7 +93,7 @@ func (w *writer) write(ctx context.Context, s *series) {
 		w.recordSuccess(s, 1, now)
 	case !isNew && kube.IsNotFound(err):
 		// Its time to live is over, or somebody deleted it.
-		w.table.update(func(*Stats) { s.recordGone() })
+		w.table.changeSeries(func(*Stats) { s.recordGone() })
 	case ctx.Err() != nil:
 		// The program ends: flush tries once more.
 	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.HasReason(err, metav1.StatusReasonUnauthorized):
@@ -103,9 +103,9 @@ func (w *writer) write(ctx context.Context, s *series) {
 			w.pausedUntil = now.Add(min(failed.RetryDelay(), longestPause))
 		}
 	case isAnswered && failed.Code >= http.StatusInternalServerError && sent.failures < maxFailures-1:
-		w.table.update(func(*Stats) { s.recordFailure(now) })
+		w.table.changeSeries(func(*Stats) { s.recordFailure(now) })
 	default:
-		w.table.update(func(stats *Stats) {
+		w.table.changeSeries(func(stats *Stats) {
 			s.isRefused = true
 			stats.Dropped += uint64(s.count - s.written)
 		})
@@ -115,7 +115,7 @@ func (w *writer) write(ctx context.Context, s *series) {
 
 // recordSuccess records that the cluster knows count occurrences of s. It ends the pause of all writes.
 func (w *writer) recordSuccess(s *series, count int32, now time.Time) {
-	w.table.update(func(stats *Stats) {
+	w.table.changeSeries(func(stats *Stats) {
 		s.recordWrite(count, now)
 		stats.Writes++
 	})

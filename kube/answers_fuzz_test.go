@@ -69,7 +69,7 @@ func FuzzExecCredential(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	e := &execCredentials{config: &ExecConfig{APIVersion: execV1}}
+	e := &pluginRunner{config: &ExecConfig{APIVersion: execV1}}
 	f.Fuzz(func(t *testing.T, stdout []byte) {
 		if r, err := e.parse(stdout); err == nil && r.token == "" && r.certificate == nil {
 			t.Errorf("%q was accepted", stdout)

@@ -56,8 +56,8 @@ func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion s
 	}
 	o := newWriteOptions(a.manager, options)
 	r := a.target.request(wire.VerbPatch, obj.GetName())
-	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.adopt
-	if !o.noForce {
+	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.isAdoption
+	if !o.isUnforced {
 		r.Query.Set("force", "true")
 	}
 	r.Preconditions = wire.Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
@@ -92,7 +92,7 @@ func (s statusApply) run(ctx context.Context) error {
 		}
 		response, err := s.handler.Do(ctx, r)
 		if err == nil {
-			if !o.dryRun && !response.Cached {
+			if !o.isDryRun && !response.Cached {
 				s.copyMetadata(response.Body, attempt == 1)
 			}
 			return nil
@@ -140,9 +140,9 @@ func (s statusApply) readLive(ctx context.Context) (writtenMetadata, bool) {
 }
 
 // mayRepeat reports whether the status also fits the live object: nobody has changed the spec, and
-// nobody has written the status as this manager. The time of a write has a resolution of a second. So another process
-// passes for nobody if it writes other values of the same fields as this manager within the second of the write that the
-// object shows. The values do not help: the object no longer has the status that was read, because its author
+// nobody has written the status as this manager. The time of a write has a resolution of a second, so two writes
+// within one second look like one. If another process writes the same fields as this manager within that second,
+// mayRepeat does not notice the write. The values do not help: the object no longer has the status that was read, because its author
 // has changed it in place.
 func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
 	if live.UID != s.object.GetUID() || live.Generation == 0 || live.Generation != s.object.GetGeneration() {
@@ -156,15 +156,15 @@ func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
 }
 
 // copyMetadata copies the managedFields and the resource version of the answer into the object, for later
-// writes of the object. unchanged is false if somebody had changed the object since it was read. Then the
+// writes of the object. isUnchanged is false if somebody had changed the object since it was read. Then the
 // object keeps its version: the object differs from the new version, so a replace must fail.
-func (s statusApply) copyMetadata(answer []byte, unchanged bool) {
+func (s statusApply) copyMetadata(answer []byte, isUnchanged bool) {
 	live, ok := newWrittenMetadata(answer)
 	if !ok || live.UID != s.object.GetUID() {
 		return
 	}
 	s.object.SetManagedFields(live.managedFields)
-	if unchanged && s.object.GetResourceVersion() != "" {
+	if isUnchanged && s.object.GetResourceVersion() != "" {
 		s.object.SetResourceVersion(live.ResourceVersion)
 	}
 }

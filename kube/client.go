@@ -224,7 +224,7 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (target, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || !ident.StandsForAnyKind(t.Elem()) {
-		kind, err := typeOfObject(verb, obj)
+		kind, err := typeOfNonNil(verb, obj)
 		return kind.target(err), err
 	}
 	if c == nil || reflect.ValueOf(obj).IsNil() {

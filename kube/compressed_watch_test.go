@@ -49,9 +49,9 @@ func TestCompressedWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Stream.Close()
+	defer response.BodyReader.Close()
 	n := 0
-	for frame, err := range wire.Frames(response.Stream) {
+	for frame, err := range wire.Frames(response.BodyReader) {
 		if err != nil {
 			t.Fatalf("after %d events: %v", n, err)
 		}

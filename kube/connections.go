@@ -33,12 +33,12 @@ type connections struct {
 	transport *http.Transport
 	// ca is the content of the CA file that transport trusts.
 	ca []byte
-	// leaf is the client certificate of the files when they were last looked at.
-	leaf      [][]byte
+	// chain is the client certificate of the files when they were last looked at.
+	chain     [][]byte
 	checkedAt time.Time
 }
 
-func newConnections(config *Config, exec *execCredentials) (*connections, error) {
+func newConnections(config *Config, exec *pluginRunner) (*connections, error) {
 	if config.Insecure && config.hasCA() {
 		return nil, errors.New("the configuration has a CA and skips the check of the server's certificate: remove one of them")
 	}
@@ -69,7 +69,7 @@ func newConnections(config *Config, exec *execCredentials) (*connections, error)
 		return nil, fmt.Errorf("read the CA: %w", err)
 	}
 	if c.hasCertificateFile() {
-		if c.leaf, err = c.currentLeaf(); err != nil {
+		if c.chain, err = c.currentChain(); err != nil {
 			return nil, err
 		}
 	}
@@ -149,18 +149,18 @@ func (c *connections) rereadFilesLocked() bool {
 		}
 	}
 	if c.hasCertificateFile() {
-		leaf, err := c.currentLeaf()
+		chain, err := c.currentChain()
 		if err != nil {
 			slog.Error("cannot read the client certificate again: keeping the connections", "error", err)
-		} else if !slices.EqualFunc(leaf, c.leaf, bytes.Equal) {
-			c.leaf, changed = leaf, true
+		} else if !slices.EqualFunc(chain, c.chain, bytes.Equal) {
+			c.chain, changed = chain, true
 		}
 	}
 	return changed
 }
 
-// currentLeaf returns the certificate chain in the files of the configuration.
-func (c *connections) currentLeaf() ([][]byte, error) {
+// currentChain returns the certificate chain in the files of the configuration.
+func (c *connections) currentChain() ([][]byte, error) {
 	certificate, err := c.certificate(context.Background())
 	if err != nil {
 		return nil, err

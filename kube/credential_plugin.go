@@ -28,9 +28,9 @@ const (
 // execTimeout is how long a credential plugin may run. Some wait for a login in a browser.
 const execTimeout = 5 * time.Minute
 
-// execCredentials runs a credential plugin, one run at a time. It keeps the credentials until their end, or
+// pluginRunner runs a credential plugin, one run at a time. It keeps the credentials until their end, or
 // until the server refuses them.
-type execCredentials struct {
+type pluginRunner struct {
 	config *ExecConfig
 	// cluster describes the server to the plugin. It is nil unless ProvideClusterInfo is set.
 	cluster *execCluster
@@ -56,8 +56,8 @@ type execResult struct {
 	expires time.Time
 }
 
-// execCredential is the ExecCredential of both versions.
-type execCredential struct {
+// credentialDocument is the ExecCredential of both versions, as a plugin prints it.
+type credentialDocument struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
 	Spec       execSpec    `json:"spec"`
@@ -86,8 +86,8 @@ type execStatus struct {
 	ClientKeyData         string     `json:"clientKeyData,omitempty"`
 }
 
-func newExecCredentials(config *Config) (*execCredentials, error) {
-	e := &execCredentials{
+func newPluginRunner(config *Config) (*pluginRunner, error) {
+	e := &pluginRunner{
 		config:     config.Exec,
 		now:        time.Now,
 		isTerminal: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
@@ -124,7 +124,7 @@ func newExecCredentials(config *Config) (*execCredentials, error) {
 }
 
 // get returns credentials that have not expired. It runs the plugin if there are none.
-func (e *execCredentials) get(ctx context.Context) (*execResult, error) {
+func (e *pluginRunner) get(ctx context.Context) (*execResult, error) {
 	if r, ok := e.current(); ok {
 		return r, nil
 	}
@@ -152,15 +152,15 @@ func (e *execCredentials) get(ctx context.Context) (*execResult, error) {
 }
 
 // current returns the credentials of the last run, or nil. It reports whether they can be used.
-func (e *execCredentials) current() (r *execResult, ok bool) {
+func (e *pluginRunner) current() (r *execResult, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.result, e.result != nil && (e.result.expires.IsZero() || !e.now().After(e.result.expires))
 }
 
-// refuse makes the next request run the plugin again, unless the credentials have been renewed
+// expire makes the next request run the plugin again, unless the credentials have been renewed
 // since the server refused them.
-func (e *execCredentials) refuse(used *execResult) {
+func (e *pluginRunner) expire(used *execResult) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.result == used {
@@ -171,7 +171,7 @@ func (e *execCredentials) refuse(used *execResult) {
 }
 
 // certificate returns the client certificate, which is empty if the plugin printed none.
-func (e *execCredentials) certificate(ctx context.Context) (*tls.Certificate, error) {
+func (e *pluginRunner) certificate(ctx context.Context) (*tls.Certificate, error) {
 	r, err := e.get(ctx)
 	if err != nil {
 		return nil, err
@@ -190,12 +190,12 @@ func isSameCertificate(a, b *tls.Certificate) bool {
 }
 
 // run runs the plugin.
-func (e *execCredentials) run(ctx context.Context) (*execResult, error) {
+func (e *pluginRunner) run(ctx context.Context) (*execResult, error) {
 	interactive, err := e.isInteractive()
 	if err != nil {
 		return nil, err
 	}
-	info, err := Marshal(execCredential{
+	info, err := Marshal(credentialDocument{
 		APIVersion: e.config.APIVersion, Kind: "ExecCredential",
 		Spec: execSpec{Cluster: e.cluster, Interactive: interactive},
 	})
@@ -220,7 +220,7 @@ func (e *execCredentials) run(ctx context.Context) (*execResult, error) {
 }
 
 // isInteractive reports whether the plugin gets the standard input.
-func (e *execCredentials) isInteractive() (bool, error) {
+func (e *pluginRunner) isInteractive() (bool, error) {
 	switch mode := e.config.InteractiveMode; mode {
 	case interactiveNever:
 		return false, nil
@@ -237,7 +237,7 @@ func (e *execCredentials) isInteractive() (bool, error) {
 }
 
 // failure returns the error of a plugin that did not run, or failed.
-func (e *execCredentials) failure(ctx context.Context, err error) error {
+func (e *pluginRunner) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -252,12 +252,12 @@ func (e *execCredentials) failure(ctx context.Context, err error) error {
 }
 
 // parse returns the credentials that the plugin printed.
-func (e *execCredentials) parse(stdout []byte) (*execResult, error) {
+func (e *pluginRunner) parse(stdout []byte) (*execResult, error) {
 	encoded, err := yaml.YAMLToJSON(stdout)
 	if err != nil {
 		return nil, errors.New("its output is no ExecCredential") // the output is secret
 	}
-	var printed execCredential
+	var printed credentialDocument
 	if err := Unmarshal(encoded, &printed); err != nil {
 		return nil, fmt.Errorf("its output is no ExecCredential: %w", err)
 	}

@@ -29,7 +29,7 @@ type roundTripper struct {
 	next        http.RoundTripper
 	connections *connections
 	// exec is nil if no program prints the credentials.
-	exec *execCredentials
+	exec *pluginRunner
 	// token is nil if the token is not in a file.
 	token  *tokenFile
 	header http.Header
@@ -42,7 +42,7 @@ func newRoundTripper(config *Config) (*roundTripper, error) {
 	}
 	t := &roundTripper{config: config, header: impersonationHeader(config.Impersonate)}
 	if config.hasExec() {
-		exec, err := newExecCredentials(config)
+		exec, err := newPluginRunner(config)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := t.next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusUnauthorized && used != nil {
-		t.exec.refuse(used)
+		t.exec.expire(used)
 	}
 	return response, err
 }

@@ -32,7 +32,7 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector) i
 						return
 					}
 				}
-				for _, err := range page.Unreadable {
+				for _, err := range page.Undecodable {
 					if !yield(nil, err) {
 						return
 					}

@@ -43,15 +43,15 @@ func openLog(ctx context.Context, h wire.Handler, t target, name string, options
 	}
 	t.subresource, t.representation = "log", wire.Full
 	r := t.request(wire.VerbGet, name)
-	r.Query, r.Streams = options.query(), true
+	r.Query, r.WantsBodyReader = options.query(), true
 	response, err := h.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if response.Stream == nil {
+	if response.BodyReader == nil {
 		return nil, fmt.Errorf("read the log of %s %s: the handler answered without a stream", t.resource, ident.Quoted(t.namespace, name))
 	}
-	return response.Stream, nil
+	return response.BodyReader, nil
 }
 
 func (o LogOptions) query() url.Values {

@@ -18,8 +18,8 @@ import (
 type Selector struct {
 	// labels and fields are requirements, each in its canonical form.
 	labels, fields []string
-	// everything is true for the selector that Everything returns.
-	everything bool
+	// isEverything is true for the selector that Everything returns.
+	isEverything bool
 	// match is for lists only.
 	match *wire.Match
 	err   error
@@ -29,7 +29,7 @@ var errListsOnly = errors.New("owners and indexes narrow lists only, because ser
 
 // Everything returns a selector that selects all objects. [API.DeleteAll] requires it for a
 // deletion without another selector.
-func Everything() Selector { return Selector{everything: true} }
+func Everything() Selector { return Selector{isEverything: true} }
 
 // Label selects by the value of one label.
 func Label(key, value string) Selector { return labelSelector(key, selection.Equals, value) }

@@ -26,7 +26,7 @@ func (c *closed) Close() error { c.done = true; return nil }
 func watching(text string) (*closed, wire.HandlerFunc) {
 	body := &closed{Reader: strings.NewReader(text)}
 	return body, func(context.Context, *wire.Request) (*wire.Response, error) {
-		return &wire.Response{Code: http.StatusOK, Stream: body}, nil
+		return &wire.Response{Code: http.StatusOK, BodyReader: body}, nil
 	}
 }
 

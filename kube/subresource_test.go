@@ -176,17 +176,17 @@ func TestSwitchOfProtocols(t *testing.T) {
 		_ = rw.Flush()
 	})
 	r := &wire.Request{
-		Verb: wire.VerbGet, Resource: wire.Resource{Plural: "pods"}, Namespace: "n", Name: "web", Subresource: "exec", Streams: true,
+		Verb: wire.VerbGet, Resource: wire.Resource{Plural: "pods"}, Namespace: "n", Name: "web", Subresource: "exec", WantsBodyReader: true,
 		Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}},
 	}
 	response, err := c.Do(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Stream.Close()
-	stream, ok := response.Stream.(io.ReadWriteCloser)
+	defer response.BodyReader.Close()
+	stream, ok := response.BodyReader.(io.ReadWriteCloser)
 	if !ok || response.Code != http.StatusSwitchingProtocols {
-		t.Fatalf("the answer %d has the stream %T", response.Code, response.Stream)
+		t.Fatalf("the answer %d has the stream %T", response.Code, response.BodyReader)
 	}
 	if _, err := io.WriteString(stream, "hello\n"); err != nil {
 		t.Fatal(err)

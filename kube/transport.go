@@ -65,9 +65,9 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	}()
 
 	// A write that was given a connection may have reached the server.
-	var sent atomic.Bool
+	var isSent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { isSent.Store(true) },
 	})
 	request, err := t.request(ctx, r)
 	if err != nil {
@@ -81,12 +81,12 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	}
 	response, err := t.http.Do(request)
 	if err != nil {
-		return nil, t.noAnswerError(caller, ctx, r, err, sent.Load())
+		return nil, t.noAnswerError(caller, ctx, r, err, isSent.Load())
 	}
 	for _, w := range warnings(response.Header) {
 		t.warn(caller, r, w)
 	}
-	switched := r.Streams && response.StatusCode == http.StatusSwitchingProtocols
+	switched := r.WantsBodyReader && response.StatusCode == http.StatusSwitchingProtocols
 	if !switched && (response.StatusCode < 200 || response.StatusCode > 299) {
 		defer response.Body.Close()
 		return nil, refusal(r, response)
@@ -99,7 +99,7 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 		stream = true
 		return &wire.Response{
 			Code: response.StatusCode, Header: response.Header,
-			Stream: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
+			BodyReader: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
 		}, nil
 	}
 	defer response.Body.Close()
@@ -214,7 +214,7 @@ func httpMethod(verb wire.Verb) string {
 
 // acceptHeader returns the header Accept of r.
 func acceptHeader(r *wire.Request) string {
-	if r.Streams {
+	if r.WantsBodyReader {
 		return "*/*"
 	}
 	if r.Representation != wire.MetadataOnly {
@@ -237,11 +237,11 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// noAnswerError returns the error of a request without an answer. sent reports whether it may have
+// noAnswerError returns the error of a request without an answer. isSent reports whether it may have
 // reached the server.
-func (t *transport) noAnswerError(caller, ctx context.Context, r *wire.Request, err error, sent bool) error {
+func (t *transport) noAnswerError(caller, ctx context.Context, r *wire.Request, err error, isSent bool) error {
 	e := wire.NewError(r)
-	e.Unknown = sent && r.Verb.IsWrite()
+	e.Unknown = isSent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoAnswer):
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
@@ -362,4 +362,4 @@ func checkSegment(what, value string) error {
 }
 
 // isStreamed reports whether the answer to r comes as a Stream.
-func isStreamed(r *wire.Request) bool { return r.Verb == wire.VerbWatch || r.Streams }
+func isStreamed(r *wire.Request) bool { return r.Verb == wire.VerbWatch || r.WantsBodyReader }

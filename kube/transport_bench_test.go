@@ -54,13 +54,13 @@ func BenchmarkWatchStream(b *testing.B) {
 			b.Fatal(err)
 		}
 		n := 0
-		for _, err := range wire.Frames(response.Stream) {
+		for _, err := range wire.Frames(response.BodyReader) {
 			if err != nil {
 				break
 			}
 			n++
 		}
-		response.Stream.Close()
+		response.BodyReader.Close()
 		if n != events {
 			b.Fatalf("read %d events", n)
 		}

@@ -102,8 +102,8 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: %v", test.want, err)
 			continue
 		}
-		if response.Stream != nil {
-			_ = response.Stream.Close()
+		if response.BodyReader != nil {
+			_ = response.BodyReader.Close()
 		}
 		mu.Lock()
 		if got != test.want {
@@ -384,7 +384,7 @@ func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response.Stream.Close()
+		response.BodyReader.Close()
 		if response.Pings != http2 {
 			t.Errorf("HTTP/2 %t, pings %t", http2, response.Pings)
 		}

@@ -94,8 +94,8 @@ func (t Type) target(err error) target {
 	return to
 }
 
-// typeOfObject returns the Type of obj, or an error if obj is nil.
-func typeOfObject(verb wire.Verb, obj Object) (Type, error) {
+// typeOfNonNil returns the Type of obj, or an error if obj is nil.
+func typeOfNonNil(verb wire.Verb, obj Object) (Type, error) {
 	t, err := TypeOfObject(obj)
 	if err == nil && reflect.ValueOf(obj).IsNil() {
 		err = fmt.Errorf("%s %s: the object is nil", verb, t.Resource)

@@ -36,14 +36,14 @@ func watchFrames(ctx context.Context, c *Client, t target, resourceVersion strin
 			yield(wire.Frame{}, err)
 			return
 		}
-		if response.Stream == nil {
+		if response.BodyReader == nil {
 			e := wire.NewError(s.Request(wire.VerbWatch))
 			e.Err, e.Permanent = errors.New("the handler answered a watch without a stream"), true
 			yield(wire.Frame{}, e)
 			return
 		}
-		defer response.Stream.Close()
-		for frame, err := range wire.Frames(response.Stream) {
+		defer response.BodyReader.Close()
+		for frame, err := range wire.Frames(response.BodyReader) {
 			if err != nil {
 				e := wire.NewError(s.Request(wire.VerbWatch))
 				e.Err = err

@@ -17,11 +17,11 @@ type WriteOption interface {
 
 // writeOptions holds the result of all options of a write.
 type writeOptions struct {
-	dryRun  bool
-	manager string
-	noForce bool
-	strict  bool
-	adopt   bool
+	isDryRun   bool
+	manager    string
+	isUnforced bool
+	isStrict   bool
+	isAdoption bool
 }
 
 type applyOption func(*writeOptions)
@@ -38,7 +38,7 @@ func (writeOption) isWriteOption() {}
 type DryRunOption struct{}
 
 func (DryRunOption) isWriteOption()                       {}
-func (DryRunOption) changeApply(o *writeOptions)          { o.dryRun = true }
+func (DryRunOption) changeApply(o *writeOptions)          { o.isDryRun = true }
 func (DryRunOption) changeDelete(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
 
 // DryRun makes the server check and answer a write or a deletion without carrying it out.
@@ -52,15 +52,15 @@ func FieldManager(name string) WriteOption {
 // NoForce makes an apply fail if another manager owns a field and wants another value: see
 // [IsApplyConflict]. Without NoForce the apply takes over the fields, which is what Kubernetes
 // recommends to controllers (https://kubernetes.io/docs/reference/using-api/server-side-apply/).
-func NoForce() ApplyOption { return applyOption(func(o *writeOptions) { o.noForce = true }) }
+func NoForce() ApplyOption { return applyOption(func(o *writeOptions) { o.isUnforced = true }) }
 
 // Strict makes the server refuse fields that it does not know, instead of dropping them.
-func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.strict = true }) }
+func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.isStrict = true }) }
 
 // Adopt lets an apply that names a controlling owner take over an object that somebody else made, as a child of that
 // owner. The garbage collector will delete the object with its owner. Without Adopt the apply is refused: see
 // [ErrForeignChild]. An object that another owner controls is refused either way.
-func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.adopt = true }) }
+func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.isAdoption = true }) }
 
 // newWriteOptions returns the result of options for the writes, or for the applies, of a field manager.
 func newWriteOptions[O ApplyOption](manager string, options []O) writeOptions {
@@ -74,13 +74,13 @@ func newWriteOptions[O ApplyOption](manager string, options []O) writeOptions {
 // query returns the parameters of a write.
 func (o writeOptions) query() url.Values {
 	q := url.Values{}
-	if o.dryRun {
+	if o.isDryRun {
 		q.Set("dryRun", "All")
 	}
 	if o.manager != "" {
 		q.Set("fieldManager", o.manager)
 	}
-	if o.strict {
+	if o.isStrict {
 		q.Set("fieldValidation", "Strict")
 	}
 	return q

@@ -188,15 +188,15 @@ func (l *leaderElection) missing() string {
 // nothing to lose.
 func (l *leaderElection) isLost() bool { return l != nil && l.elector.IsLost() }
 
-// leads reports whether the replica leads at this moment. Without an election each replica does.
-func (l *leaderElection) leads() bool { return l == nil || l.elector.Leads() }
+// isLeading reports whether the replica leads at this moment. Without an election each replica does.
+func (l *leaderElection) isLeading() bool { return l == nil || l.elector.IsLeading() }
 
-// endedWrites returns the number of writes that the fence has ended.
-func (l *leaderElection) endedWrites() float64 {
+// timedOutWrites returns the number of writes that the fence has ended.
+func (l *leaderElection) timedOutWrites() float64 {
 	if l == nil {
 		return 0
 	}
-	return float64(l.fence.EndedWrites())
+	return float64(l.fence.TimedOutWrites())
 }
 
 // newIdentity returns the identity of this process in the Lease: the name of its Pod, or of its host, and a

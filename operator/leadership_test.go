@@ -258,8 +258,8 @@ func TestReleaseEndsNoProcess(t *testing.T) {
 	if err := env.election.elector.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if env.election.leads() || env.election.isLost() {
-		t.Errorf("after the release: leads %t, lost %t", env.election.leads(), env.election.isLost())
+	if env.election.isLeading() || env.election.isLost() {
+		t.Errorf("after the release: leads %t, lost %t", env.election.isLeading(), env.election.isLost())
 	}
 	time.Sleep(timing.Duration + time.Second) // beyond the deadline
 	env.election.end()

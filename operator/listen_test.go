@@ -44,7 +44,7 @@ func (s gadgetServer) Do(ctx context.Context, r *wire.Request) (*wire.Response, 
 				`{"type":"BOOKMARK","object":` + fmt.Sprintf(object, `,"annotations":{"k8s.io/initial-events-end":"true"}`) + `}` + "\n"
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		return &wire.Response{Code: 200, Stream: &quiet{Reader: strings.NewReader(text), ctx: ctx, cancel: cancel}}, nil
+		return &wire.Response{Code: 200, BodyReader: &quiet{Reader: strings.NewReader(text), ctx: ctx, cancel: cancel}}, nil
 	default:
 		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict,
 			Answer: metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}

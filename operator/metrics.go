@@ -26,14 +26,14 @@ func newProgramMetrics(election *leaderElection) *programMetrics {
 	r := new(metrics.Registry)
 	m := &programMetrics{registry: r, reconciles: newReconcileMetrics(r), requests: newRequestMetrics(r)}
 	registerGauge(r, "yare_leader", "1 if this replica leads, or the program has no leader election, else 0.", func() float64 {
-		if election.leads() {
+		if election.isLeading() {
 			return 1
 		}
 		return 0
 	})
 	r.Collect(metrics.KindCounter, "yare_writes_ended_by_lease_total",
 		"Writes that had no answer within the time that the lease of the leader allowed them.", nil,
-		func(emit metrics.Emit) { emit(election.endedWrites()) })
+		func(emit metrics.Emit) { emit(election.timedOutWrites()) })
 	registerProcessMetrics(r)
 	return m
 }

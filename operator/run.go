@@ -150,7 +150,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if len(webhookSourcesOf(parts)) > 0 {
 		w := webhookRuntime{
 			observed: addHandlers(env.replica, env, needs, requests), cache: caches,
-			replica: env.replica, leader: leader, isLeading: env.election.leads, elected: env.elected(),
+			replica: env.replica, leader: leader, isLeading: env.election.isLeading, elected: env.elected(),
 			fail: group.fail, registry: new(metrics.Registry),
 		}
 		if m != nil {

@@ -7,7 +7,7 @@
 //	}.Main()
 //
 // The program makes the provider, with the exporter and the sampler of its choice, and shuts it
-// down when Main is about to end, such as in an [operator.Task] that waits for its context.
+// down when Main is about to end, such as in an operator.Task that waits for its context.
 //
 // The package is a module of its own. It imports the API of OpenTelemetry, and not its SDK.
 package otel

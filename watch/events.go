@@ -69,7 +69,7 @@ func streamEvents[T any](ctx context.Context, api kube.API[T], s wire.Stream) it
 		// no state of them could be decoded so far.
 		undecodable := make(map[kube.Key]bool)
 		isSynced := false
-		for change, err := range follow.Stream(ctx, api.Client(), s) {
+		for change, err := range follow.Changes(ctx, api.Client(), s) {
 			var event Event[T]
 			isEvent := false
 			if err == nil {
@@ -85,9 +85,9 @@ func streamEvents[T any](ctx context.Context, api kube.API[T], s wire.Stream) it
 	}
 }
 
-// decode returns the event of a change. ok is false if the change concerns no object that the
+// decode returns the event of a change. isEvent is false if the change concerns no object that the
 // consumer has seen or can see.
-func decode[T any](api kube.API[T], c follow.Change, undecodable map[kube.Key]bool) (event Event[T], ok bool, err error) {
+func decode[T any](api kube.API[T], c follow.Change, undecodable map[kube.Key]bool) (event Event[T], isEvent bool, err error) {
 	switch c.Type {
 	case follow.ChangeAdded, follow.ChangeModified:
 		t, err := api.Decode(c.Object)

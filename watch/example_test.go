@@ -31,7 +31,7 @@ func stonesClient() *kube.Client {
 {"type":"DELETED","object":{"metadata":{"namespace":"default","name":"pebble","uid":"u","resourceVersion":"7"},"spec":{"size":6}}}
 `
 	return kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
-		return &wire.Response{Code: http.StatusOK, Stream: io.NopCloser(strings.NewReader(events))}, nil
+		return &wire.Response{Code: http.StatusOK, BodyReader: io.NopCloser(strings.NewReader(events))}, nil
 	}))
 }
 

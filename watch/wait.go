@@ -19,37 +19,36 @@ import (
 //
 // An error of done ends Until, and is returned. When ctx ends, Until returns the cause of ctx, with
 // the latest failure of the watch or of the decoding. Until goes on after every other failure, as
-// [Follow] does. api must be of one namespace, or of a cluster-scoped kind.
+// [Events] does. api must be of one namespace, or of a cluster-scoped kind.
 //
-// A [SyncTracker] does not see the stream: a program is ready while it waits, because a rollout may bring what it waits
-// for.
+// A program counts as ready while it waits in Until, because a rollout may bring what it waits for.
 //
 // Until is for commands, tests and tasks. In a reconcile it would keep a worker from all other
-// objects, and is an error: see [WithoutWaiting].
+// objects, and is an error.
 func Until[T any](ctx context.Context, api kube.API[T], name string, done func(*T) (bool, error)) (*T, error) {
 	stream, err := waitStream(ctx, api, name)
 	if err != nil {
 		return nil, err
 	}
-	var failure, misfit error // why the state of the object is not known now
+	var failure, decodeErr error // why the state of the object is not known now
 	isSeen := false
-	for change, err := range follow.Stream(follow.WithSyncTracker(ctx, nil), api.Client(), stream) {
+	for change, err := range follow.Changes(follow.WithSyncTracker(ctx, nil), api.Client(), stream) {
 		var state *T
 		switch {
 		case err != nil:
 			if _, ok := errors.AsType[*wire.DecodeError](err); ok {
-				isSeen, misfit = true, err
+				isSeen, decodeErr = true, err
 			} else {
 				failure = err
 			}
 			continue
 		case change.Type == follow.ChangeAdded, change.Type == follow.ChangeModified:
 			isSeen = true
-			if state, misfit = api.Decode(change.Object); misfit != nil {
+			if state, decodeErr = api.Decode(change.Object); decodeErr != nil {
 				continue
 			}
 		case change.Type == follow.ChangeDeleted:
-			misfit = nil
+			decodeErr = nil
 		case change.Type == follow.ChangeListed && !isSeen:
 			isSeen = true
 		case change.Type == follow.ChangeWatchOpened:
@@ -65,7 +64,7 @@ func Until[T any](ctx context.Context, api kube.API[T], name string, done func(*
 		}
 	}
 	err = context.Cause(ctx)
-	if failure = errors.Join(misfit, failure); failure != nil {
+	if failure = errors.Join(decodeErr, failure); failure != nil {
 		err = fmt.Errorf("%w, after: %w", err, failure)
 	}
 	return nil, fmt.Errorf("wait for %s: %w", wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)

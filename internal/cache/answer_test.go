@@ -28,18 +28,18 @@ func TestEntryOfAnswers(t *testing.T) {
 		{wire.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, overlay.Tombstone},
 		// A delete that is repeated, and meets nothing, has this answer. The answer names no
 		// object.
-		{wire.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.Doubt},
+		{wire.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.UnknownState},
 		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, overlay.Value},
 		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, overlay.Tombstone},
-		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, overlay.Doubt},
-		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, overlay.Doubt},
-		{wire.VerbPatch, "pods", `{`, overlay.Doubt},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, overlay.UnknownState},
+		{wire.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, overlay.UnknownState},
+		{wire.VerbPatch, "pods", `{`, overlay.UnknownState},
 	} {
 		r := &wire.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
 		r.Resource.Plural = test.plural
 		var answer ident.Answer
 		_ = kube.Unmarshal([]byte(test.answer), &answer)
-		if got := c.overlay.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
+		if got := c.overlay.overlayEntryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
 			t.Errorf("%s %s answered %s: %d, want %d", test.verb, test.plural, test.answer, got, test.want)
 		}
 	}

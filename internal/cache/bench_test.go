@@ -39,8 +39,8 @@ func changeOf(object string) follow.Change {
 }
 
 // alone returns a stream that follows nothing.
-func alone(handle wire.Stream, options ...Option) *stream {
-	return newStream(New(nil, options...).shared, handle, func() {})
+func alone(handle wire.Stream, options ...Option) *followedStream {
+	return newFollowedStream(New(nil, options...).shared, handle, func() {})
 }
 
 // heap returns the bytes in use after one garbage collection. That frees what is unreachable.
@@ -121,7 +121,7 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
+func reportHeap(b *testing.B, s *followedStream, bytes int64, count int) {
 	st := s.stats()
 	b.ReportMetric(float64(bytes)/float64(count), "heap-B/object")
 	b.ReportMetric(float64(st.Bytes)/float64(count), "content-B/object")
@@ -130,7 +130,7 @@ func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
 }
 
 // filled returns a stream with count objects in it.
-func filled(k wire.Stream, object func(samples.Random, int) string, count int) *stream {
+func filled(k wire.Stream, object func(samples.Random, int) string, count int) *followedStream {
 	s, random := alone(k), samples.New(1)
 	for i := range count {
 		s.apply(changeOf(object(random, i)))

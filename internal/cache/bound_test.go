@@ -69,7 +69,7 @@ func TestBoundsOfObjects(t *testing.T) {
 }
 
 // fill applies changes and the end of a list.
-func fill(s *stream, changes []follow.Change) {
+func fill(s *followedStream, changes []follow.Change) {
 	for _, c := range changes {
 		s.apply(c)
 	}

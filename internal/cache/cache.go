@@ -20,8 +20,8 @@ type Cache struct{ shared }
 // [Cache.Open].
 func New(h wire.Handler, o ...Option) *Cache {
 	all := new(registry)
-	written := &programOverlay{Overlay: overlay.New(), streams: all}
-	c := &Cache{shared{handler: h, streams: all, overlay: written, restorations: restoration.New(written.DoubtGroups)}}
+	program := &programOverlay{Overlay: overlay.New(), streams: all}
+	c := &Cache{shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)}}
 	for _, option := range o {
 		option(&c.options)
 	}
@@ -43,7 +43,7 @@ func New(h wire.Handler, o ...Option) *Cache {
 // goes on.
 func (c *Cache) Open(ctx context.Context, id wire.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{streams: c.streams, subscriber: subscriber}
-	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *stream { return newStream(c.shared, id, cancel) })
+	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *followedStream { return newFollowedStream(c.shared, id, cancel) })
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +65,12 @@ func (c *Cache) View(own ...*Subscription) *View {
 	return v
 }
 
-// Doubt records that the object of ref may be gone, although the streams still show it. So the next read of
-// the object asks the server, unless the object of the UID is already known to be gone. Doubt makes no
+// RecordPossiblyGone records that the object of ref may be gone, although the streams still show it. So the next read of
+// the object asks the server, unless the object of the UID is already known to be gone. RecordPossiblyGone makes no
 // request.
-func (c *Cache) Doubt(ref wire.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
+func (c *Cache) RecordPossiblyGone(ref wire.Ref) {
+	c.overlay.RecordPossiblyGone(overlay.KeyOf(ref), ref.UID)
+}
 
 // RecordDefinition records that the program defines kinds of a group. So the API server stores them beside the kinds
 // of Kubernetes, and a restored backup concerns both.

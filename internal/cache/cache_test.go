@@ -227,7 +227,7 @@ func TestVersionWhileListing(t *testing.T) {
 		ready := make(chan struct{})
 		sub = open(t, t.Context(), c, webApps, func(e Change) {
 			<-ready
-			seen = append(seen, fmt.Sprintf("%s %q %t", e.Type, sub.Store().Version(), sub.Store().Synced()))
+			seen = append(seen, fmt.Sprintf("%s %q %t", e.Type, sub.Store().Version(), sub.Store().IsSynced()))
 		})
 		close(ready)
 		synctest.Wait()

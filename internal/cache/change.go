@@ -39,9 +39,9 @@ const (
 	// Synced means that the subscriber knows all objects. It comes once, and concerns no object.
 	Synced
 	// Restored means that a store was in doubt, and is right again. The server was restored from a backup, or its
-	// answers have contradicted the store. After a restoration all streams publish Restored whose versions the
-	// same server assigns. Restored concerns no object, and comes after the changes of the
-	// stream that follow from the restoration. Several of them may follow one restoration. What was derived
+	// answers have contradicted the store. After a restoration, Restored is published by each stream whose versions
+	// come from the restored server. Restored concerns no object, and comes after the changes of the
+	// stream that follow from the restoration. One restoration may lead to several Restored. What was derived
 	// from resource versions no longer holds. What was decided by a read of another store may have been
 	// decided by a state that the restoration has undone.
 	Restored

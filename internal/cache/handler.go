@@ -47,7 +47,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 func (h *handler) get(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	k := overlay.KeyOf(r.Ref())
 	store, isPartial := h.view.storeFor(k, r.Resource, r.Representation, anyStore)
-	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
+	if store == nil || !h.resolveCollectionEffects(ctx, r, store) {
 		return h.next.Do(ctx, r)
 	}
 	l := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
@@ -68,23 +68,23 @@ func (h *handler) get(ctx context.Context, r *wire.Request) (*wire.Response, err
 
 // list answers a list.
 func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-	in := overlay.KeyOf(r.Ref()).Collection
+	collection := overlay.KeyOf(r.Ref()).Collection
 	match, ok := matcherOf(r)
 	if !ok {
 		return h.next.Do(ctx, r)
 	}
-	store := h.view.coveringStore(r.Cluster, r.Resource, in.Namespace, r.Representation, anyStore)
-	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
+	store := h.view.coveringStore(r.Cluster, r.Resource, collection.Namespace, r.Representation, anyStore)
+	if store == nil || !h.resolveCollectionEffects(ctx, r, store) {
 		return h.listLive(ctx, r)
 	}
-	// A written object counts by itself: its labels may differ from the labels that the store shows.
-	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
-	for _, k := range h.view.overlay.Keys(in) {
+	// An object in the overlay counts by itself: its labels may differ from the labels that the store shows.
+	answered, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
+	for _, k := range h.view.overlay.Keys(collection) {
 		found := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
 		if !found.isCertain {
 			uncertain = append(uncertain, k)
 		}
-		written[k.In()] = found
+		answered[k.ObjectKey()] = found
 	}
 	if len(uncertain) > maxUncertain {
 		return h.listLive(ctx, r)
@@ -95,9 +95,9 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 		response, err := h.getLive(ctx, &get, k, store)
 		switch {
 		case err == nil:
-			written[k.In()] = lookupResult{isCertain: true, isPresent: true, written: response.Body}
+			answered[k.ObjectKey()] = lookupResult{isCertain: true, isPresent: true, answered: response.Body}
 		case kube.IsNotFound(err):
-			written[k.In()] = lookupResult{isCertain: true}
+			answered[k.ObjectKey()] = lookupResult{isCertain: true}
 		default:
 			return nil, err
 		}
@@ -106,12 +106,12 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 	filter, rest := match.filter(store)
 	stored := store.All(filter)
 	if filter.Index != nil {
-		if _, panicked := store.objects.HasIndex(filter.Index); panicked {
+		if _, hasPanicked := store.objects.HasIndex(filter.Index); hasPanicked {
 			rest = append(rest, wire.Match{Index: filter.Index, Value: filter.Value})
 		}
 	}
 	return &wire.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
-		for _, found := range written {
+		for _, found := range answered {
 			if !found.isPresent {
 				continue
 			}
@@ -124,7 +124,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 			}
 		}
 		for o := range stored {
-			if _, ok := written[o.Key()]; ok || !match.matchesFields(o.Record) {
+			if _, ok := answered[o.Key()]; ok || !match.matchesFields(o.Record) {
 				continue
 			}
 			if !yieldMatching(yield, r, o.Record, lookupResult{object: o}, rest, nil) {
@@ -139,11 +139,11 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 	o := h.view.overlay
 	// The object that the store shows before the read is gone if the read does not find it. An
 	// object that the store shows afterwards may have been created since.
-	var observed []ident.Version
-	if object, ok := store.Get(k.In()); ok && object.UID != "" {
-		observed = []ident.Version{o.observedVersion(k, object.UID)}
+	var holders []ident.Version
+	if object, ok := store.Get(k.ObjectKey()); ok && object.UID != "" {
+		holders = []ident.Version{o.shownVersion(k, object.UID)}
 	}
-	before := o.streams.storeStates(k)
+	before := o.streams.shownStates(k)
 	began := o.Begin()
 	response, err := h.next.Do(ctx, r)
 	switch {
@@ -157,8 +157,8 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 			o.expect(k, e)
 		}
 	case kube.IsNotFound(err):
-		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: observed})
-	case kube.IsNoResource(err) && store.IsAbsent() && !o.isWrittenSinceList(store, k):
+		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Holders: holders})
+	case kube.IsNoResource(err) && store.IsUnserved() && !o.isWrittenSinceList(store, k):
 		err = notFoundError(r) // an object of a kind that is not served does not exist
 	default:
 		return nil, err
@@ -167,36 +167,36 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 	return response, err
 }
 
-// listLive reads a list from the server. Its version may settle what is in doubt.
+// listLive reads a list from the server. It records the version of the list in the overlay.
 func (h *handler) listLive(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	o := h.view.overlay
 	began := o.Begin()
 	response, err := h.next.Do(ctx, r)
 	// A later page has the version of the first one, and a list at a given version may be older than the request.
-	if isNewList := !r.Query.Has("continue") && !r.Query.Has("resourceVersion"); err == nil && isNewList && o.HasUnbounded() {
+	if isNewList := !r.Query.Has("continue") && !r.Query.Has("resourceVersion"); err == nil && isNewList && o.HasVersionless() {
 		o.RecordVersion(overlay.KeyOf(r.Ref()).Collection, began, versionOfList(response.Body))
 	}
 	return response, err
 }
 
-// resolveCollectionDoubts reads a version after all effects for each doubt about the request's collections that
-// has none. It reports whether the store has reached all of these versions.
-func (h *handler) resolveCollectionDoubts(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
+// resolveCollectionEffects reports whether the store has observed all effects on the collection of r. If the store has
+// not observed an effect without a version, it first reads a version after the effect.
+func (h *handler) resolveCollectionEffects(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
 	o, isCertain := h.view.overlay, true
-	for in, d := range o.Doubts(overlay.KeyOf(r.Ref()).Collection) {
-		isObserved := d.IsObservedBy(store.reached())
-		if !isObserved && d.NeedsVersion() {
-			// A list that begins now has a version after all effects.
-			if version, err := h.currentVersion(ctx, r, in.Namespace); err == nil {
-				d = o.BoundDoubt(in, d, version)
-				isObserved = d.IsObservedBy(store.reached())
+	for collection, effect := range o.CollectionEffects(overlay.KeyOf(r.Ref()).Collection) {
+		isObserved := effect.IsObservedBy(store.reached())
+		if !isObserved && effect.NeedsVersion() {
+			// A list that begins now has a version after the effect.
+			if version, err := h.currentVersion(ctx, r, collection.Namespace); err == nil {
+				effect = o.SetEffectVersion(collection, effect, version)
+				isObserved = effect.IsObservedBy(store.reached())
 			}
 		}
 		switch {
 		case !isObserved:
 			isCertain = false
-		case !o.isDoubtNeeded(in, d):
-			o.DropDoubt(in, d)
+		case !o.isEffectNeeded(collection, effect):
+			o.DropEffect(collection, effect)
 		}
 	}
 	return isCertain

@@ -8,11 +8,11 @@ import (
 
 // KnownState is the state of one object, as far as it is certain without a request.
 type KnownState struct {
-	// Known reports whether the state is certain. If it is not, nothing else is set.
-	Known bool
-	// Present reports whether the object exists. If it does not, nothing below is set.
-	Present bool
-	Record  Record
+	// IsCertain reports whether the state is certain. If it is not, nothing else is set.
+	IsCertain bool
+	// IsPresent reports whether the object exists. If it does not, nothing below is set.
+	IsPresent bool
+	Record    Record
 	// Representation is the representation of the bytes: the whole object, or its metadata only.
 	Representation wire.Representation
 
@@ -24,7 +24,7 @@ var errNotPresent = errors.New("the cache shows no such object")
 // Bytes returns a copy of the JSON of the object, in the representation that Representation names.
 // Each call decompresses it. Bytes returns an error if the object is not present or cannot be read.
 func (s *KnownState) Bytes() ([]byte, error) {
-	if s.Present && s.Representation == wire.Full {
+	if s.IsPresent && s.Representation == wire.Full {
 		return s.found.bytes()
 	}
 	return s.Metadata()
@@ -33,7 +33,7 @@ func (s *KnownState) Bytes() ([]byte, error) {
 // Metadata returns the metadata of the object as the JSON of a PartialObjectMetadata. It returns an
 // error if the object is not present or cannot be read.
 func (s *KnownState) Metadata() ([]byte, error) {
-	if !s.Present {
+	if !s.IsPresent {
 		return nil, errNotPresent
 	}
 	object, err := s.found.bytes()

@@ -11,26 +11,26 @@ type lookupResult struct {
 	// isCertain is false if only the server knows. Then nothing else is set.
 	isCertain bool
 	isPresent bool
-	// object is from a store. It is not set if written is set.
+	// object is from a store. It is not set if answered is set.
 	object Object
-	// written is the content that a write was answered with.
-	written []byte
+	// answered is the content that a read or a write was answered with.
+	answered []byte
 }
 
 // bytes returns a copy of the object.
 func (l lookupResult) bytes() ([]byte, error) {
-	if l.written != nil {
-		return bytes.Clone(l.written), nil
+	if l.answered != nil {
+		return bytes.Clone(l.answered), nil
 	}
 	return l.object.Bytes()
 }
 
 // record returns the record of the object.
 func (l lookupResult) record() (Record, error) {
-	if l.written == nil {
+	if l.answered == nil {
 		return l.object.Record, nil
 	}
-	e, err := store.MetadataOf(l.written)
+	e, err := store.MetadataOf(l.answered)
 	if err != nil {
 		return Record{}, err
 	}

@@ -61,7 +61,7 @@ func (m matcher) filter(store *Store) (f Filter, rest []wire.Match) {
 			f.Owner, each.Owner = each.Owner, ""
 		}
 		if each.Index != nil && f.Index == nil {
-			if kept, _ := store.objects.HasIndex(each.Index); kept {
+			if isKept, _ := store.objects.HasIndex(each.Index); isKept {
 				f.Index, f.Value, each.Index = each.Index, each.Value, nil
 			}
 		}

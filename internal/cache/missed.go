@@ -62,15 +62,15 @@ func namesOf(s wire.Stream) (kubefields.Selector, bool) {
 	return names, true
 }
 
-// hasStateBefore reports whether the stream has missed a state of the object that c, a change of a list,
+// hasMissedStateOf reports whether the stream has missed a state of the object that c, a change of a list,
 // shows.
-func (m *missedStates) hasStateBefore(c follow.Change) bool {
-	written, ok := m.overlay.Get(m.keyOf(c))
+func (m *missedStates) hasMissedStateOf(c follow.Change) bool {
+	answered, ok := m.overlay.Get(m.keyOf(c))
 	if !ok {
 		return false
 	}
 	observation, _ := m.store.observe(c.Key)
-	return !written.IsObservedBy(observation)
+	return !answered.IsObservedBy(observation)
 }
 
 // afterList returns the last states of the objects that the stream has missed and its list does not contain.
@@ -79,13 +79,13 @@ func (m *missedStates) hasStateBefore(c follow.Change) bool {
 // the stream, there are no such objects.
 func (m *missedStates) afterList(version string, began overlay.Tick) []*store.Entry {
 	var missed []*store.Entry
-	for k, written := range m.overlay.Entries(m.store.collection()) {
-		isBefore := written.IsRecordedBefore(began)
-		missed = append(missed, m.statesOf(k, written, func(value overlay.Entry) bool {
+	for k, answered := range m.overlay.Entries(m.store.collection()) {
+		isFromBeforeList := answered.IsRecordedBefore(began)
+		missed = append(missed, m.statesOf(k, answered, func(value overlay.Entry) bool {
 			// A value of another UID that is older than the object in the store was published when
 			// the list contained the object.
-			stored := m.store.objects.Get(k.In())
-			return (isBefore || ident.HasReached(version, value.Version)) &&
+			stored := m.store.objects.Get(k.ObjectKey())
+			return (isFromBeforeList || ident.HasReached(version, value.Version)) &&
 				(stored == nil || stored.UID() != value.UID && ident.IsNewer(value.Version, stored.ResourceVersion()))
 		})...)
 	}
@@ -96,25 +96,25 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*store.En
 // change of a list. before is the entry that c replaces, or nil.
 func (m *missedStates) predecessorsOf(c follow.Change, before *store.Entry) []*store.Entry {
 	k := m.keyOf(c)
-	written, ok := m.overlay.Get(k)
+	answered, ok := m.overlay.Get(k)
 	if !ok {
 		return nil
 	}
-	return m.statesOf(k, written, func(value overlay.Entry) bool {
+	return m.statesOf(k, answered, func(value overlay.Entry) bool {
 		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) && (before == nil || before.UID() != value.UID)
 	})
 }
 
-// statesOf returns the values of written for which isMissed returns true, as entries of this stream, at most
+// statesOf returns the values of answered for which isMissed returns true, as entries of this stream, at most
 // one for each UID. It leaves out the values that the store had reached before the list.
-func (m *missedStates) statesOf(k overlay.Key, written overlay.Entry, isMissed func(overlay.Entry) bool) []*store.Entry {
+func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed func(overlay.Entry) bool) []*store.Entry {
 	var states []*store.Entry
-	for _, value := range written.Values() {
+	for _, value := range answered.Values() {
 		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
 			!m.names.Empty() && !m.names.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
-		e := m.entryOf(k, value)
+		e := m.storeEntryOf(k, value)
 		if e == nil || m.selector != nil && !m.selector.Matches(e.Labels()) {
 			continue
 		}
@@ -129,9 +129,9 @@ func (m *missedStates) statesOf(k overlay.Key, written overlay.Entry, isMissed f
 	return states
 }
 
-// entryOf returns a value as an entry of this stream. It returns nil if the content of the value was not kept
-// or cannot be read.
-func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry {
+// storeEntryOf returns a value of the overlay as an entry of the store. It returns nil if the content of the value was
+// not kept, or cannot be read.
+func (m *missedStates) storeEntryOf(k overlay.Key, value overlay.Entry) *store.Entry {
 	object := value.Object
 	switch {
 	case object == nil:
@@ -143,7 +143,7 @@ func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry 
 	if object == nil {
 		return nil
 	}
-	e, err := m.writer.Build(store.NewItem(k.In(), value.UID, value.Version, object))
+	e, err := m.writer.Build(store.NewItem(k.ObjectKey(), value.UID, value.Version, object))
 	if err != nil {
 		return nil
 	}

@@ -24,41 +24,41 @@ func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 		return
 	}
 	for s := range o.streams.thatMayHold(k) {
-		s.detector.Expect(k.In(), e.Version, e.Labels)
+		s.detector.Expect(k.ObjectKey(), e.Version, e.Labels)
 	}
 }
 
-// entryOf returns the overlay entry for the answer of a write that succeeded.
-func (o *programOverlay) entryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+// overlayEntryOf returns the overlay entry for the answer of a write that succeeded.
+func (o *programOverlay) overlayEntryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
-	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
+	unknown := overlay.Entry{Kind: overlay.UnknownState, UID: m.UID}
 	switch {
 	case r.Subresource == "scale" && ident.IsComparable(m.ResourceVersion):
 		// The answer has the version of the object, though it is another kind.
-		doubt.Version = m.ResourceVersion
-		return doubt
+		unknown.Version = m.ResourceVersion
+		return unknown
 	case r.Subresource != "" && r.Subresource != "status":
-		return doubt // the answer is not the object but an Eviction or a Binding
+		return unknown // the answer is not the object but an Eviction or a Binding
 	case answer.Kind == "Status":
 		// Nothing is left of an object whose deletion is answered so.
 		if r.Verb != wire.VerbDelete || answer.Details.UID == "" {
-			return doubt
+			return unknown
 		}
 		uid := answer.Details.UID
-		return overlay.Entry{Kind: overlay.Tombstone, UID: uid, Observed: []ident.Version{o.observedVersion(k, uid)}}
+		return overlay.Entry{Kind: overlay.Tombstone, UID: uid, Holders: []ident.Version{o.shownVersion(k, uid)}}
 	case m.UID == "" || !ident.IsComparable(m.ResourceVersion):
-		return doubt
+		return unknown
 	}
 	// An object in the answer may be gone all the same: its last finalizer was removed, or its
 	// deletion is answered with the object that there was.
 	isDeleting := m.DeletionTimestamp != nil
 	if (isDeleting || r.Verb == wire.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
-		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.Version()}}
+		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Holders: []ident.Version{m.Version()}}
 	}
 	return o.valueOf(r, k, answer, body)
 }
 
-// valueOf returns the entry of an object that the server answered with. Its content is limited
+// valueOf returns the overlay entry of an object that the server has answered with. The content of the entry is limited
 // to what reads can need.
 func (o *programOverlay) valueOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
@@ -67,7 +67,7 @@ func (o *programOverlay) valueOf(r *wire.Request, k overlay.Key, answer ident.An
 		Resource: r.Resource, Representation: answeredRepresentation(r),
 	}
 	if m.UID != "" {
-		e.Observed = []ident.Version{m.Version()}
+		e.Holders = []ident.Version{m.Version()}
 	}
 	if e.Representation == wire.Full && !o.areContentsRead(k, r.Resource) {
 		e.Representation = wire.MetadataOnly
@@ -107,12 +107,12 @@ func isSameResource(a, b wire.Resource) bool {
 	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
 }
 
-// observedVersion returns the newest version that a store shows of the object of uid. It has no resource
+// shownVersion returns the newest version that a store shows of the object of uid. It has no resource
 // version if no store shows the object.
-func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Version {
+func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Version {
 	latest := ""
 	for s := range o.streams.thatMayHold(k) {
-		if object, ok := s.store.Get(k.In()); ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
+		if object, ok := s.store.Get(k.ObjectKey()); ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
 			latest = object.ResourceVersion
 		}
 	}
@@ -127,23 +127,23 @@ func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Ver
 // before the beginning of this list is not needed.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 	for s := range o.streams.thatMayHold(k) {
-		if !s.store.Synced() || s.store.IsAbsent() {
+		if !s.store.IsSynced() || s.store.IsUnserved() {
 			if !s.store.hasListBegunAfter(e) {
 				return true
 			}
 			continue
 		}
-		if observation, _ := s.store.observe(k.In()); !e.IsObservedBy(observation) {
+		if observation, _ := s.store.observe(k.ObjectKey()); !e.IsObservedBy(observation) {
 			return true
 		}
 	}
 	return false
 }
 
-// isDoubtNeeded reports whether a read can need the doubt about a collection.
-func (o *programOverlay) isDoubtNeeded(in overlay.Collection, d overlay.CollectionDoubt) bool {
+// isEffectNeeded reports whether a read can need the effect e on a collection.
+func (o *programOverlay) isEffectNeeded(c overlay.Collection, e overlay.CollectionEffect) bool {
 	for _, s := range o.streams.snapshot() {
-		if in.Overlaps(s.store.collection()) && !(s.store.Synced() && d.IsObservedBy(s.store.reached())) {
+		if c.Overlaps(s.store.collection()) && !(s.store.IsSynced() && e.IsObservedBy(s.store.reached())) {
 			return true
 		}
 	}
@@ -159,7 +159,7 @@ func (o *programOverlay) dropObserved(k overlay.Key) {
 }
 
 // sweep drops the entries that no read can need, from time to time.
-func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isDoubtNeeded) }
+func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isEffectNeeded) }
 
 // isWrittenSinceList reports whether the program has written an object since the latest list of a store began. If that
 // list has shown that the server does not serve the kind, the server has served the kind again since then.
@@ -173,19 +173,19 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)
-	if has && s.IsAbsent() && s.hasListBegunAfter(e) {
+	if has && s.IsUnserved() && s.hasListBegunAfter(e) {
 		return lookupResult{isCertain: true}
 	}
-	observation, object := s.observe(k.In())
+	observation, object := s.observe(k.ObjectKey())
 	finding := overlay.Stored
 	if has {
 		finding = e.Read(observation, r, representation)
 	}
 	switch finding {
 	case overlay.Stored:
-		return lookupResult{isCertain: true, isPresent: observation.Present, object: object}
-	case overlay.Written:
-		return lookupResult{isCertain: true, isPresent: true, written: e.Object}
+		return lookupResult{isCertain: true, isPresent: observation.IsPresent, object: object}
+	case overlay.Answered:
+		return lookupResult{isCertain: true, isPresent: true, answered: e.Object}
 	case overlay.Absent:
 		return lookupResult{isCertain: true}
 	default:

@@ -11,10 +11,10 @@ import (
 
 // benchClient returns a client over a store that is synced and does not change. A request that
 // reaches the server fails the benchmark.
-func benchClient(b *testing.B, s *stream) (*Cache, wire.Handler) {
+func benchClient(b *testing.B, s *followedStream) (*Cache, wire.Handler) {
 	b.Helper()
 	c := &Cache{s.shared}
-	c.streams.open = []*stream{s}
+	c.streams.open = []*followedStream{s}
 	return c, c.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		b.Fatalf("a request was made: %s %s", r.Verb, r.Ref())
 		return nil, nil

@@ -152,7 +152,7 @@ func (run *overlayRun) compareAtRest() {
 	for _, form := range []wire.Representation{wire.Full, wire.MetadataOnly} {
 		for _, r := range []wire.Resource{webApps.Resource, beta(webApps.Resource)} {
 			list := &wire.Request{Verb: wire.VerbList, Resource: r, Representation: form}
-			for range 2 { // the first one may settle doubts
+			for range 2 { // the first one may settle unknown states
 				if _, err := run.client.Do(run.t.Context(), list); err != nil {
 					run.t.Fatal(err)
 				}
@@ -190,7 +190,7 @@ func (run *overlayRun) compareAtRest() {
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
 			for _, s := range run.caches.streams.snapshot() {
-				if s.store.selects() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
+				if s.store.hasSelector() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
 					continue
 				}
 				_, _ = run.client.Do(run.t.Context(), &wire.Request{

@@ -18,7 +18,7 @@ import (
 )
 
 // Promise 7: each verb, while the watch is held back. What the answer shows costs no
-// request, and a doubt costs one.
+// request, and an unknown state costs one.
 func TestReadYourWritesOfEachVerb(t *testing.T) {
 	t.Parallel()
 	apply := func(name, body string) *wire.Request {
@@ -416,7 +416,7 @@ func TestScopeThatCannotBeSettled(t *testing.T) {
 	})
 }
 
-// Regression: in a program without writes, such as a standby, the doubts about objects that nobody reads stayed for
+// Regression: in a program without writes, such as a standby, the unknown states of objects that nobody reads stayed for
 // ever.
 func TestDoubtsGoWithoutWrites(t *testing.T) {
 	t.Parallel()
@@ -427,7 +427,7 @@ func TestDoubtsGoWithoutWrites(t *testing.T) {
 		synctest.Wait()
 		const n = 1000
 		for i := range n {
-			f.cache.Doubt(wire.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
+			f.cache.RecordPossiblyGone(wire.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
 		}
 		time.Sleep(24 * time.Hour)
 		if left := f.cache.overlay.Len(); left > 100 {

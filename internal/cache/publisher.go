@@ -55,7 +55,7 @@ func (p *publisher) join(sub *Subscription, s *Store) {
 			return
 		}
 	}
-	if !s.Synced() || sub.publish(Change{Type: Synced}) {
+	if !s.IsSynced() || sub.publish(Change{Type: Synced}) {
 		p.subscriptions = append(p.subscriptions, sub)
 	}
 }

@@ -165,7 +165,7 @@ func (s *recordingServer) watch(r *wire.Request) (*wire.Response, error) {
 		}
 	}
 	s.watches[w] = true
-	return &wire.Response{Code: 200, Stream: w.feed}, nil
+	return &wire.Response{Code: 200, BodyReader: w.feed}, nil
 }
 
 func (w *modelWatch) add(kind string, k kube.Key, o state) {

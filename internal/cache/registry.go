@@ -17,7 +17,7 @@ import (
 type registry struct {
 	mu sync.RWMutex
 	// open holds the streams with a subscription, in the order in which they were opened.
-	open     []*stream
+	open     []*followedStream
 	isClosed bool
 	// running counts the goroutines of all streams, and the goroutines that end a subscription after the end
 	// of its context. None is added once isClosed is true.
@@ -25,13 +25,13 @@ type registry struct {
 }
 
 // subscribe adds sub to the stream id. If the stream is not open, begin makes it.
-func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
+func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscription, begin func(context.CancelFunc) *followedStream) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isClosed {
 		return fmt.Errorf("open %s: %w", id, ErrClosed)
 	}
-	if i := slices.IndexFunc(r.open, func(s *stream) bool { return s.id == id }); i >= 0 {
+	if i := slices.IndexFunc(r.open, func(s *followedStream) bool { return s.id == id }); i >= 0 {
 		s := r.open[i]
 		sub.stream = s
 		r.startLocked(s, func() { s.published.join(sub, s.store) })
@@ -49,7 +49,7 @@ func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscript
 }
 
 // startLocked runs a goroutine of a stream. r must not be closed.
-func (r *registry) startLocked(s *stream, run func()) {
+func (r *registry) startLocked(s *followedStream, run func()) {
 	r.running.Add(1)
 	s.running.Go(func() {
 		defer r.running.Done()
@@ -74,26 +74,26 @@ func (r *registry) expire(sub *Subscription) {
 
 // release removes a subscription from a stream. It reports whether the subscription was the last
 // one. Then the stream is removed too.
-func (r *registry) release(s *stream) (isLast bool) {
+func (r *registry) release(s *followedStream) (isLast bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.users--; s.users > 0 {
 		return false
 	}
-	r.open = slices.DeleteFunc(slices.Clone(r.open), func(other *stream) bool { return other == s })
+	r.open = slices.DeleteFunc(slices.Clone(r.open), func(other *followedStream) bool { return other == s })
 	return true
 }
 
 // snapshot returns the streams that are open now. The slice must not be changed.
-func (r *registry) snapshot() []*stream {
+func (r *registry) snapshot() []*followedStream {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.open[:len(r.open):len(r.open)]
 }
 
 // thatMayHold returns the streams that have the object of k, unless a selector leaves it out.
-func (r *registry) thatMayHold(k overlay.Key) iter.Seq[*stream] {
-	return func(yield func(*stream) bool) {
+func (r *registry) thatMayHold(k overlay.Key) iter.Seq[*followedStream] {
+	return func(yield func(*followedStream) bool) {
 		for _, s := range r.snapshot() {
 			if s.store.mayHold(k) && !yield(s) {
 				return
@@ -127,26 +127,26 @@ func (r *registry) close() {
 	r.running.Wait()
 }
 
-// storeState is what the store of a stream showed of an object before a request.
-type storeState struct {
-	stream *stream
-	before restoration.DetectorState
+// shownByStream is a stream, and what its store showed of an object before a request.
+type shownByStream struct {
+	stream *followedStream
+	shown  restoration.ShownState
 }
 
-// storeStates returns what the stores show of an object.
-func (r *registry) storeStates(k overlay.Key) (states []storeState) {
+// shownStates returns what the stores show of an object.
+func (r *registry) shownStates(k overlay.Key) (shown []shownByStream) {
 	for s := range r.thatMayHold(k) {
 		settled := s.detector.Settled() // before the state, which a list may replace meanwhile
-		state := s.store.state(k.In())
+		state := s.store.shown(k.ObjectKey())
 		state.Settled = settled
-		states = append(states, storeState{s, state})
+		shown = append(shown, shownByStream{s, state})
 	}
-	return states
+	return shown
 }
 
 // checkAnswer compares the object of an answer, and what stores showed before the request.
-func checkAnswer(states []storeState, k overlay.Key, answer ident.Metadata) {
-	for _, s := range states {
-		s.stream.checkAnswer(s.before, k.In(), answer)
+func checkAnswer(shown []shownByStream, k overlay.Key, answer ident.Metadata) {
+	for _, s := range shown {
+		s.stream.checkAnswer(s.shown, k.ObjectKey(), answer)
 	}
 }

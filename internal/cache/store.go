@@ -20,11 +20,11 @@ import (
 // neither for compression nor for each other. Only the stream changes it.
 type Store struct {
 	stream   wire.Stream
-	objects  *store.Store
+	objects  *store.Database
 	progress *progress.Progress
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
-	listBegan atomic.Uint64
-	isAbsent  atomic.Bool
+	listBegan  atomic.Uint64
+	isUnserved atomic.Bool
 }
 
 // Filter narrows what [Store.All] returns. All conditions that are set must match; the zero
@@ -56,7 +56,7 @@ func (s *Store) Get(k kube.Key) (Object, bool) {
 // not keep.
 func (s *Store) All(f Filter) iter.Seq[Object] {
 	if f.Index != nil {
-		if kept, _ := s.objects.HasIndex(f.Index); !kept {
+		if isKept, _ := s.objects.HasIndex(f.Index); !isKept {
 			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
 		}
 	}
@@ -90,16 +90,16 @@ func (s *Store) IndexLabel(key string) { s.objects.IndexLabel(key) }
 // Len returns the number of objects.
 func (s *Store) Len() int { return s.objects.Len() }
 
-// Synced reports whether the stream has been listed completely at least once.
-func (s *Store) Synced() bool { return s.objects.IsComplete() }
+// IsSynced reports whether the stream has been listed completely at least once.
+func (s *Store) IsSynced() bool { return s.objects.IsComplete() }
 
 // Version returns the resource version that the stream has reached: all changes up to it are in
 // the store. It is empty before the first list is complete, and goes back only if the server
 // was restored from a backup.
 func (s *Store) Version() string { return s.objects.Version() }
 
-// IsAbsent reports whether the server does not serve the resource, by the latest list.
-func (s *Store) IsAbsent() bool { return s.isAbsent.Load() }
+// IsUnserved reports whether the server does not serve the resource, by the latest list.
+func (s *Store) IsUnserved() bool { return s.isUnserved.Load() }
 
 // hasListBegunAfter reports whether the latest list began after e was recorded. Then the list shows what e
 // records, or a later state.
@@ -107,9 +107,9 @@ func (s *Store) hasListBegunAfter(e overlay.Entry) bool {
 	return e.IsRecordedBefore(overlay.Tick(s.listBegan.Load()))
 }
 
-// selects reports whether the stream has a selector. Such a store serves a get only for objects
+// hasSelector reports whether the stream has a selector. Such a store serves a get only for objects
 // that it contains.
-func (s *Store) selects() bool {
+func (s *Store) hasSelector() bool {
 	return s.stream.LabelSelector != "" || s.stream.FieldSelector != "" || s.stream.ShardSelector != ""
 }
 
@@ -122,26 +122,26 @@ func (s *Store) collection() overlay.Collection {
 // mayHold reports whether an object is in the stream, unless a selector leaves it out.
 func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) }
 
-// state returns what the store shows of an object, for a comparison with the answer to a request.
-func (s *Store) state(k kube.Key) restoration.DetectorState {
+// shown returns what the store shows of an object, for a comparison with the answer to a request.
+func (s *Store) shown(k kube.Key) restoration.ShownState {
 	e, version := s.objects.State(k)
 	if e == nil {
-		return restoration.DetectorState{Reached: version}
+		return restoration.ShownState{Reached: version}
 	}
-	return restoration.DetectorState{Object: e.Version(), Reached: version}
+	return restoration.ShownState{Object: e.Version(), Reached: version}
 }
 
 // observe returns what the store shows of an object, and the object.
 func (s *Store) observe(k kube.Key) (overlay.Observation, Object) {
 	// In this order: what the watch has shown by now is in the entry.
-	o := overlay.Observation{OpenSince: s.progress.OpenSince(), Selects: s.selects()}
+	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
 	e, version := s.objects.State(k)
 	o.Version = version
 	if e == nil {
 		return o, Object{}
 	}
 	object := objectOf(e)
-	o.Present, o.UID, o.ResourceVersion = true, object.UID, object.ResourceVersion
+	o.IsPresent, o.UID, o.ResourceVersion = true, object.UID, object.ResourceVersion
 	return o, object
 }
 

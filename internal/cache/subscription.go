@@ -8,7 +8,7 @@ import (
 // Subscription is one use of a stream: see [Cache.Open].
 type Subscription struct {
 	streams *registry
-	stream  *stream
+	stream  *followedStream
 	// unhook stops the function that waits for the end of the context of Open.
 	unhook func() bool
 	once   sync.Once

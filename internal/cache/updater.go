@@ -38,8 +38,8 @@ type updater struct {
 	changes []Change
 	// failures holds the errors that are to be reported after the change.
 	failures []error
-	// recovery is the result of the list that the change has completed.
-	recovery restoration.ListResult
+	// listResult is the result of the list that the change has completed.
+	listResult restoration.ListResult
 }
 
 func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
@@ -63,11 +63,11 @@ func (u *updater) apply(c follow.Change) []Change {
 	case follow.ChangeListStarted:
 		u.beginList()
 	case follow.ChangeListed:
-		u.endList(c.ResourceVersion, c.IsAbsence)
+		u.endList(c.ResourceVersion, c.IsUnserved)
 	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.recordContradiction(u.restoration.CheckOverdue())
-		u.overlay.sweep() // a program that writes nothing has doubts too
+		u.overlay.sweep() // a program that writes nothing has entries too
 	case follow.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
@@ -94,8 +94,9 @@ func (u *updater) put(c follow.Change) {
 		u.advance(c.ResourceVersion, c.Key)
 		return
 	}
-	change := Change{Type: Added, Missed: u.isListing && u.missed.hasStateBefore(c)}
-	// Whoever finds the change in this store must not miss it in another one.
+	change := Change{Type: Added, Missed: u.isListing && u.missed.hasMissedStateOf(c)}
+	// This comes before the store changes: a reader that finds the change in this store must know that other stores do
+	// not have it yet. See View.isCurrent.
 	u.progress.RecordChange(c.Key.Namespace, c.ResourceVersion, u.isListing)
 	before, after, err := u.writer.Put(item)
 	u.advance(c.ResourceVersion, c.Key)
@@ -157,27 +158,27 @@ func (u *updater) recordContradiction(err error) {
 func (u *updater) beginList() {
 	u.listBegan = u.overlay.Begin()
 	u.store.listBegan.Store(uint64(u.listBegan))
-	u.store.isAbsent.Store(false)
+	u.store.isUnserved.Store(false)
 	u.restoration.BeginList()
 	u.isListing = true
 	u.progress.RecordListStarted()
 }
 
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
-// list could show. An absence is no list of the server: its version proves nothing about a restoration.
-func (u *updater) endList(version string, isAbsence bool) {
-	missed := u.missed.afterList(version, u.listBegan) // before a restoration puts the answers in doubt
+// list could show. If the server does not serve the resource, the version proves nothing about a restoration.
+func (u *updater) endList(version string, isUnserved bool) {
+	missed := u.missed.afterList(version, u.listBegan) // before a restoration invalidates the entries
 	var result restoration.ListResult
-	if isAbsence {
-		result = u.restoration.RecordAbsence()
+	if isUnserved {
+		result = u.restoration.RecordUnserved()
 	} else {
 		result = u.restoration.RecordList(version)
 	}
-	u.store.isAbsent.Store(isAbsence)
+	u.store.isUnserved.Store(isUnserved)
 	u.recordContradiction(result.Err)
-	if result.IsRecovery {
+	if result.IsDoubtSettled {
 		// Other streams of the same objects may be behind this list.
-		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
+		u.overlay.InvalidateUntil(u.store.collection(), u.listBegan, version)
 	}
 	if u.writer.Complete(version) {
 		u.changes = append(u.changes, Change{Type: Synced})
@@ -187,7 +188,7 @@ func (u *updater) endList(version string, isAbsence bool) {
 	u.isListing = false
 	u.progress.RecordListed(version)
 	u.restoration.EndList(version, result)
-	u.recovery = result
+	u.listResult = result
 }
 
 // publishMissed publishes deletions that the stream has missed within a list.
@@ -203,9 +204,9 @@ func (u *updater) publishDeleted(e *store.Entry) {
 	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
 }
 
-// markUnreadable records that a change could not be read.
-func (u *updater) markUnreadable(err *wire.DecodeError) {
-	u.writer.MarkUnreadable(err)
+// markUndecodable records that a change could not be decoded.
+func (u *updater) markUndecodable(err *wire.DecodeError) {
+	u.writer.MarkUndecodable(err)
 	u.restoration.ForgetExpected() // the change may be an expected one
 	u.counts.decodeFailures.Add(1)
 }
@@ -220,11 +221,11 @@ func (u *updater) takeFailures() []error {
 	return failures
 }
 
-// takeRecovery returns the result of the list that the change has completed, once.
-func (u *updater) takeRecovery() restoration.ListResult {
-	recovery := u.recovery
-	u.recovery = restoration.ListResult{}
-	return recovery
+// takeListResult removes and returns the result of the list that the change has completed.
+func (u *updater) takeListResult() restoration.ListResult {
+	result := u.listResult
+	u.listResult = restoration.ListResult{}
+	return result
 }
 
 func (u *updater) ref(c follow.Change) wire.Ref {

@@ -15,7 +15,7 @@ import (
 type View struct {
 	overlay *programOverlay
 	// own holds the streams whose changes trigger the controller.
-	own []*stream
+	own []*followedStream
 }
 
 // Handler returns a handler like [Cache.Handler]. The reads of the handler use only stores that v may see.
@@ -27,12 +27,12 @@ func (v *View) Handler(next wire.Handler) wire.Handler {
 // does not count. KnownState makes no request.
 //
 // The state comes from a synced store with an open watch, and from the answers to this program's own writes. A
-// store of whole objects precedes a store of metadata. The state is not known if there is no such store, or
-// if a write has left the state in doubt. It is not known either while the watch is away: the store does not
+// store of whole objects precedes a store of metadata. The state is not certain if there is no such store, or
+// if the effect of a write is not known. It is not certain either while no watch is open: the store does not
 // change before another watch opens.
 func (v *View) KnownState(ref wire.Ref) KnownState {
 	for _, representation := range []wire.Representation{wire.Full, wire.MetadataOnly} {
-		if state := v.knownState(ref, representation); state.Known {
+		if state := v.knownState(ref, representation); state.IsCertain {
 			return state
 		}
 	}
@@ -45,8 +45,8 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 	if store == nil || !v.isWatching(k) {
 		return KnownState{}
 	}
-	for _, d := range v.overlay.Doubts(k.Collection) {
-		if !d.IsObservedBy(store.reached()) {
+	for _, effect := range v.overlay.CollectionEffects(k.Collection) {
+		if !effect.IsObservedBy(store.reached()) {
 			return KnownState{}
 		}
 	}
@@ -58,7 +58,7 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 	if err != nil {
 		return KnownState{}
 	}
-	return KnownState{Known: true, Present: l.isPresent, Record: record, Representation: representation, found: l}
+	return KnownState{IsCertain: true, IsPresent: l.isPresent, Record: record, Representation: representation, found: l}
 }
 
 // isCurrent reports whether a read in a namespace may use the store of s. The store must have every change that
@@ -66,7 +66,7 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 // namespace stands for all. The changes of all objects count, because the object may have left the
 // selector of an own stream. An own stream that has published the absence of the kind, which has no version, rules out
 // all stores that have not.
-func (v *View) isCurrent(s *stream, namespace string) bool {
+func (v *View) isCurrent(s *followedStream, namespace string) bool {
 	if s.detector.IsDoubted() {
 		return false
 	}
@@ -76,7 +76,7 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 		if own == s || !own.store.collection().Overlaps(c) {
 			continue
 		}
-		if own.store.IsAbsent() && !s.store.IsAbsent() || !own.store.progress.HasNewest(s.store.Version(), namespace) {
+		if own.store.IsUnserved() && !s.store.IsUnserved() || !own.store.progress.HasNewest(s.store.Version(), namespace) {
 			return false
 		}
 	}
@@ -109,10 +109,10 @@ func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, 
 	var isExact bool
 	for _, s := range v.overlay.streams.snapshot() {
 		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) ||
-			s.store.selects() ||
+			s.store.hasSelector() ||
 			s.id.Namespace != "" && s.id.Namespace != namespace ||
 			s.id.Representation != representation && s.id.Representation != wire.Full ||
-			!s.store.Synced() || !v.isCurrent(s, namespace) || !condition(s.store) {
+			!s.store.IsSynced() || !v.isCurrent(s, namespace) || !condition(s.store) {
 			continue
 		}
 		if found == nil || !isExact {
@@ -131,12 +131,12 @@ func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Repr
 		return store, false
 	}
 	for _, s := range v.overlay.streams.snapshot() {
-		if !s.store.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
+		if !s.store.mayHold(k) || !s.store.hasSelector() || !isSameResource(s.id.Resource, r) ||
 			s.id.Representation != representation && s.id.Representation != wire.Full ||
-			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
+			!s.store.IsSynced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue
 		}
-		if _, has := s.store.Get(k.In()); has {
+		if _, has := s.store.Get(k.ObjectKey()); has {
 			return s.store, true
 		}
 	}
@@ -144,8 +144,8 @@ func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Repr
 }
 
 // lookupMetadata returns the record that a read of the metadata would show. isPresent is false if
-// the read would show no object. ok is false if the read would need a request.
-func (v *View) lookupMetadata(k overlay.Key, r wire.Resource) (record Record, isPresent, ok bool) {
+// the read would show no object. isCertain is false if the read would need a request.
+func (v *View) lookupMetadata(k overlay.Key, r wire.Resource) (record Record, isPresent, isCertain bool) {
 	for _, representation := range []wire.Representation{wire.MetadataOnly, wire.Full} {
 		store, isPartial := v.storeFor(k, r, representation, anyStore)
 		if store == nil {

@@ -19,7 +19,7 @@ type writeHandler struct {
 // write sends a write.
 func (w *writeHandler) write(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	o := w.view.overlay
-	before := o.streams.storeStates(overlay.KeyOf(r.Ref()))
+	before := o.streams.shownStates(overlay.KeyOf(r.Ref()))
 	began := o.Begin()
 	response, err := w.next.Do(ctx, r)
 	if !isDryRun(r) && (response == nil || !response.Cached) {
@@ -38,22 +38,21 @@ func (w *writeHandler) recordError(r *wire.Request, began overlay.Tick, err erro
 	o, k := w.view.overlay, keyOfWrite(r)
 	switch {
 	case r.Verb != wire.VerbDeleteCollection && k.Name != "":
-		if w.mayHaveChanged(r, k, err) {
-			o.Record(k, began, overlay.Entry{Kind: overlay.Doubt})
+		if w.mayMisleadReads(r, k, err) {
+			o.Record(k, began, overlay.Entry{Kind: overlay.UnknownState})
 			o.dropObserved(k)
 		}
 	case mayHaveHappened(err):
 		// Objects may have been deleted, or one may exist under a name that the server has made.
-		o.DoubtCollection(k.Collection)
+		o.RecordCollectionEffect(k.Collection)
 	}
 }
 
-// recordAnswer records the answer to a write that began at a tick. before are the states of the stores at that
-// time.
-func (w *writeHandler) recordAnswer(r *wire.Request, began overlay.Tick, before []storeState, body []byte) {
+// recordAnswer records the answer to a write that began at a tick. before is what the stores showed at that time.
+func (w *writeHandler) recordAnswer(r *wire.Request, began overlay.Tick, before []shownByStream, body []byte) {
 	o, k := w.view.overlay, keyOfWrite(r)
 	if r.Verb == wire.VerbDeleteCollection {
-		o.DoubtCollection(k.Collection)
+		o.RecordCollectionEffect(k.Collection)
 		return
 	}
 	var answer ident.Answer
@@ -64,13 +63,13 @@ func (w *writeHandler) recordAnswer(r *wire.Request, began overlay.Tick, before 
 		k.Name = answer.Metadata.Name
 	}
 	if k.Name == "" {
-		o.DoubtCollection(k.Collection)
+		o.RecordCollectionEffect(k.Collection)
 		return
 	}
 	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != wire.VerbDelete {
 		checkAnswer(before, k, m) // the last version of what is gone can be old
 	}
-	e := o.entryOf(r, k, answer, body)
+	e := o.overlayEntryOf(r, k, answer, body)
 	if r.Verb == wire.VerbCreate && e.Kind == overlay.Value {
 		// Only the version of a create is new for certain: a write that changes nothing is answered with the
 		// old version of the object.
@@ -113,9 +112,9 @@ func mayHaveHappened(err error) bool {
 	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)
 }
 
-// mayHaveChanged reports whether reads may show a wrong state of the object after err: the write
+// mayMisleadReads reports whether reads may show a wrong state of the object after err: the write
 // may have been carried out, or was refused because of a state that reads do not show.
-func (w *writeHandler) mayHaveChanged(r *wire.Request, k overlay.Key, err error) bool {
+func (w *writeHandler) mayMisleadReads(r *wire.Request, k overlay.Key, err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Unknown {
 		return true
@@ -126,8 +125,8 @@ func (w *writeHandler) mayHaveChanged(r *wire.Request, k overlay.Key, err error)
 	if !isRefused && !isConflict && !isMissing && !kube.IsAlreadyExists(err) {
 		return false
 	}
-	record, isPresent, ok := w.view.lookupMetadata(k, r.Resource)
-	if !ok {
+	record, isPresent, isCertain := w.view.lookupMetadata(k, r.Resource)
+	if !isCertain {
 		return true
 	}
 	switch p := r.Preconditions; {

@@ -26,9 +26,8 @@ const (
 	maxVersionRefusals = 4
 )
 
-// backoff counts failures in a row, each kind by itself. That a server was away shows neither
-// which versions it knows, nor how busy it is when it is back. Each stream has a backoff of its
-// own.
+// backoff counts failures in a row, each kind of failure by itself. An outage of the server shows neither which versions
+// the server knows, nor how busy it is afterwards. Each stream has a backoff of its own.
 type backoff struct {
 	// failures counts failures since a list was complete, or a watch made progress.
 	failures int

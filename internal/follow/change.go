@@ -20,9 +20,9 @@ type Change struct {
 	// Object is the object as the server sent it, in JSON, valid until the next Change. It is nil for a
 	// deletion that was not observed itself, and for changes without an object.
 	Object []byte
-	// IsAbsence is true for a ChangeListed that stands for no list: the server does not serve the resource, so
+	// IsUnserved is true for a ChangeListed without a list: the server does not serve the resource, so
 	// there are no objects. ResourceVersion is then the version that the stream had reached before.
-	IsAbsence bool
+	IsUnserved bool
 }
 
 // ChangeType is the kind of a Change.

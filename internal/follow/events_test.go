@@ -18,8 +18,8 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// misfit returns a thing whose spec does not fit its Go type.
-func misfit(name string, version int) string {
+// undecodable returns a thing whose spec does not fit its Go type.
+func undecodable(name string, version int) string {
 	return strings.Replace(object(name, version), `"size":`, `"size":"?","was":`, 1)
 }
 
@@ -88,8 +88,8 @@ func TestEvents(t *testing.T) {
 		{
 			name: "promise 4: an object that cannot be decoded is reported each time, the other objects are served",
 			answers: []answer{stream(
-				added(object("a", 1)), added(misfit("b", 2)), added(object("c", 3)), endOfList("5"),
-				modified(misfit("b", 6)), modified(object("a", 7)),
+				added(object("a", 1)), added(undecodable("b", 2)), added(object("c", 3)), endOfList("5"),
+				modified(undecodable("b", 6)), modified(object("a", 7)),
 			)},
 			published: "+a1(1) !b2 +c3(3) = !b6 ~a7(7)",
 		},
@@ -97,7 +97,7 @@ func TestEvents(t *testing.T) {
 			name: "promise 4: in pages",
 			answers: []answer{
 				refuse(422, "Invalid"),
-				page("5", "", object("a", 1), misfit("b", 2), object("c", 3)),
+				page("5", "", object("a", 1), undecodable("b", 2), object("c", 3)),
 				stream(modified(object("b", 6))),
 			},
 			published: "+a1(1) !b2 +c3(3) = +b6(6)",
@@ -105,21 +105,21 @@ func TestEvents(t *testing.T) {
 		{
 			name: "promise 4: never seen so far, it is added once it can be decoded",
 			answers: []answer{stream(
-				added(misfit("a", 1)), endOfList("5"), modified(misfit("a", 6)), modified(object("a", 7)), modified(object("a", 8)),
+				added(undecodable("a", 1)), endOfList("5"), modified(undecodable("a", 6)), modified(object("a", 7)), modified(object("a", 8)),
 			)},
 			published: "!a1 = !a6 +a7(7) ~a8(8)",
 		},
 		{
 			name: "promise 4: never seen, its end is none",
 			answers: []answer{stream(
-				added(misfit("a", 1)), endOfList("5"), deleted(misfit("a", 6)), added(object("a", 7)), modified(object("a", 8)),
+				added(undecodable("a", 1)), endOfList("5"), deleted(undecodable("a", 6)), added(object("a", 7)), modified(object("a", 8)),
 			)},
 			published: "!a1 = +a7(7) ~a8(8)",
 		},
 		{
 			name: "promise 4: never seen, and missing after a relist",
 			answers: []answer{
-				stream(added(misfit("a", 1)), endOfList("5"), gone()),
+				stream(added(undecodable("a", 1)), endOfList("5"), gone()),
 				stream(endOfList("9"), added(object("a/other", 10))),
 			},
 			published: "!a1 = +a10(10)",
@@ -127,14 +127,14 @@ func TestEvents(t *testing.T) {
 		{
 			name: "promise 4: a version that does not fit leaves the object to be known",
 			answers: []answer{stream(
-				added(object("a", 1)), endOfList("5"), modified(misfit("a", 6)), modified(object("a", 7)),
+				added(object("a", 1)), endOfList("5"), modified(undecodable("a", 6)), modified(object("a", 7)),
 			)},
 			published: "+a1(1) = !a6 ~a7(7)",
 		},
 		{
 			name: "promise 4: deleted in a form that does not fit, only its metadata is known",
 			answers: []answer{stream(
-				added(object("a", 1)), endOfList("5"), deleted(misfit("a", 6)), added(object("b", 7)),
+				added(object("a", 1)), endOfList("5"), deleted(undecodable("a", 6)), added(object("b", 7)),
 			)},
 			published: "+a1(1) = -a6(0)? +b7(7)",
 		},
@@ -142,7 +142,7 @@ func TestEvents(t *testing.T) {
 			name: "promise 4: one that cannot be decoded takes the name of another",
 			answers: []answer{
 				stream(added(object("a", 1)), endOfList("5"), gone()),
-				stream(added(misfit("a/other", 8)), endOfList("9"), modified(object("a/other", 10))),
+				stream(added(undecodable("a/other", 8)), endOfList("9"), modified(object("a/other", 10))),
 			},
 			published: "+a1(1) = -a1(0)? !a8 +a10(10)",
 		},

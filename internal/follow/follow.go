@@ -12,18 +12,18 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Stream returns the changes of one stream as a sequence, which ends when ctx ends. The
+// Changes returns the changes of one stream as a sequence, which ends when ctx ends. The
 // requests are made, and the changes yielded, in the goroutine that ranges over the sequence.
-// Only the check for a restored server (see the package documentation) makes its requests in
+// Only the check for a restored server (see package watch) makes its requests in
 // a goroutine of its own, which ends before the sequence does.
 //
-// An error reports a failure that Follow is dealing with; its Change is zero, and the sequence
+// An error reports a failure that Changes is dealing with; its Change is zero, and the sequence
 // goes on after it. A [*wire.DecodeError] reports an object whose metadata cannot be read.
-func Stream(ctx context.Context, h wire.Handler, s wire.Stream, options ...Option) iter.Seq2[Change, error] {
+func Changes(ctx context.Context, h wire.Handler, s wire.Stream, options ...Option) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) { runFollower(ctx, h, s, options, yield) }
 }
 
-// runFollower does the work of Follow.
+// runFollower does the work of Changes.
 func runFollower(ctx context.Context, h wire.Handler, s wire.Stream, options []Option, yield func(Change, error) bool) {
 	settings := followSettings{relister: new(Relister)}
 	for _, option := range options {
@@ -38,7 +38,7 @@ func runFollower(ctx context.Context, h wire.Handler, s wire.Stream, options []O
 	f.run(ctx)
 }
 
-// Option changes how [Stream] follows a stream.
+// Option changes how [Changes] follows a stream.
 type Option func(*followSettings)
 
 type followSettings struct{ relister *Relister }
@@ -46,7 +46,7 @@ type followSettings struct{ relister *Relister }
 // WithRelister lets r ask for fresh lists.
 func WithRelister(r *Relister) Option { return func(s *followSettings) { s.relister = r } }
 
-// follower is the state machine behind Follow. It has two states: without a version it lists,
+// follower is the state machine behind [Changes]. It has two states: without a version it lists,
 // and with a version it watches from there.
 type follower struct {
 	sequence *sequence
@@ -75,7 +75,7 @@ func (f *follower) run(ctx context.Context) {
 // step makes the list or the watch that is due, and returns at its end.
 func (f *follower) step(ctx context.Context) error {
 	q := f.sequence
-	if f.watcher.relister.isDue() {
+	if f.watcher.relister.hasToList() {
 		q.version = ""
 	}
 	q.isListing = q.version == ""
@@ -89,7 +89,7 @@ func (f *follower) step(ctx context.Context) error {
 	}
 	if f.isPaged {
 		err := f.listPages(ctx)
-		f.isPaged = f.endlessLists != 1 // one streaming list may fail by chance
+		f.isPaged = f.hasToPage()
 		return err
 	}
 	err := f.watcher.watch(ctx)
@@ -128,29 +128,36 @@ func (f *follower) listPages(ctx context.Context) error {
 	return q.endList(version)
 }
 
+// hasToPage reports whether the list after a paged list comes in pages too. It depends on why the list before was paged:
+//
+//	endlessLists 0   the server has refused a streaming list: true
+//	endlessLists 1   one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
+//	endlessLists 2   the server does not know streaming lists: true
+func (f *follower) hasToPage() bool { return f.endlessLists != 1 }
+
 // handleNotFound handles the answer err. The answer reports that the server does not know the resource of the
-// stream. Discovery decides: without a successful discovery the resource is not absent. If it is absent,
-// handleNotFound publishes that there are no objects, and returns nil once the server serves the resource.
+// stream. Discovery decides: without a successful discovery nothing is concluded. If the server does not serve the
+// resource, handleNotFound publishes that there are no objects, and returns nil once the server serves the resource.
 // Otherwise it returns the error that the follower has to handle.
 func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	q := f.sequence
-	presence := presence{handler: f.watcher.handler, stream: q.stream}
-	isServed, failed := presence.isServed(ctx)
+	check := servedCheck{handler: f.watcher.handler, stream: q.stream}
+	isServed, checkErr := check.isServed(ctx)
 	switch {
-	case failed != nil:
-		return failed
+	case checkErr != nil:
+		return checkErr
 	case isServed:
 		return err // discovery and the resource appear and disappear at different moments
 	}
 	f.watcher.relister.beginList()
 	f.watcher.prober.reset()
-	if err := q.publishAbsence(); err != nil {
+	if err := q.publishUnserved(); err != nil {
 		return err
 	}
 	if !f.isPaged {
 		f.endlessLists = 0
 	}
-	return presence.wait(ctx, q.publishError)
+	return check.wait(ctx, q.publishError)
 }
 
 // handleError publishes err and waits as long as err requires. It reports false if the sequence

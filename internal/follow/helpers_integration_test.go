@@ -43,12 +43,12 @@ func (l *link) through(next wire.Handler) wire.Handler {
 			}
 		}
 		response, err := next.Do(ctx, r)
-		if err == nil && response.Stream != nil {
+		if err == nil && response.BodyReader != nil {
 			l.mu.Lock()
 			if l.mended != nil { // it was cut while this was under way
-				response.Stream.Close()
+				response.BodyReader.Close()
 			} else {
-				l.streams = append(l.streams, response.Stream)
+				l.streams = append(l.streams, response.BodyReader)
 			}
 			l.mu.Unlock()
 		}

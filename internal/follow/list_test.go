@@ -47,7 +47,7 @@ func TestBusyServerWithoutStreamingLists(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				started := time.Now()
-				for change := range follow.Stream(ctx, h, things) {
+				for change := range follow.Changes(ctx, h, things) {
 					if change.Type == follow.ChangeListed {
 						break
 					}
@@ -70,7 +70,7 @@ func TestSlowConsumerOfAStreamingList(t *testing.T) {
 			parts = append(parts, pause(time.Second), added(object(fmt.Sprint("a", i), i+1)))
 		}
 		s := &script{t: t, answers: []answer{stream(append(parts, endOfList("200"), hang())...)}}
-		for change, err := range follow.Stream(t.Context(), s, things) {
+		for change, err := range follow.Changes(t.Context(), s, things) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,19 +115,19 @@ func TestUnreadableMetadataIsSkipped(t *testing.T) {
 func TestUnreadableObjectIsNotMissingFromARelist(t *testing.T) {
 	t.Parallel()
 	before := stream(added(object("a", 1)), added(object("b", 2)), endOfList("5"), pause(time.Minute), gone())
-	unreadable := `{"metadata":{"namespace":"default","name":"a","uid":7,"resourceVersion":"6"}}`
+	undecodable := `{"metadata":{"namespace":"default","name":"a","uid":7,"resourceVersion":"6"}}`
 	unnamed := `{"metadata":{"namespace":"default","name":7,"uid":"a","resourceVersion":"6"}}`
 	noNamespace := `{"metadata":{"namespace":7,"name":"a","uid":"a","resourceVersion":"6"}}`
 	runScripts(t, []scripted{
 		{
 			name:      "in a streaming list: only what is missing is deleted",
-			answers:   []answer{before, stream(added(unreadable), endOfList("9"), hang())},
+			answers:   []answer{before, stream(added(undecodable), endOfList("9"), hang())},
 			published: "+a1 +b2 = ! -b2? =",
 			asked:     []string{"watch all", "watch all"},
 		},
 		{
 			name:      "in pages",
-			answers:   []answer{before, refuse(422, "Invalid"), page("9", "", unreadable), stream(modified(object("a", 10)), hang())},
+			answers:   []answer{before, refuse(422, "Invalid"), page("9", "", undecodable), stream(modified(object("a", 10)), hang())},
 			published: "+a1 +b2 = ! -b2? = ~a10",
 			asked:     []string{"watch all", "watch all", "list", "watch from 9"},
 		},
@@ -149,7 +149,7 @@ func TestUnreadableObjectIsNotMissingFromARelist(t *testing.T) {
 		{
 			name: "what was known of it is no measure for what follows: the server was restored",
 			answers: []answer{
-				stream(added(object("a", 100)), endOfList("100"), gone()), stream(added(unreadable), endOfList("9"), modified(object("a", 10)), hang()),
+				stream(added(object("a", 100)), endOfList("100"), gone()), stream(added(undecodable), endOfList("9"), modified(object("a", 10)), hang()),
 			},
 			published: "+a100 = ! = ~a10",
 			asked:     []string{"watch all", "watch all"},

@@ -19,7 +19,7 @@ func liveness(t *testing.T, s *script, n int) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	var changes []string
-	for change, err := range follow.Stream(ctx, s, things) {
+	for change, err := range follow.Changes(ctx, s, things) {
 		text := changeText(change, err)
 		switch change.Type {
 		case follow.ChangeListStarted:
@@ -117,7 +117,7 @@ func TestSyncTracker(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				for range follow.Stream(ctx, &script{t: t, answers: answers}, things) {
+				for range follow.Changes(ctx, &script{t: t, answers: answers}, things) {
 				}
 			}()
 			return func() { cancel(); <-done }
@@ -149,7 +149,7 @@ func TestSyncTracker(t *testing.T) {
 		if got := tracker.Unsynced(); len(got) != 0 {
 			t.Errorf("nothing is followed any more: %v", got)
 		}
-		for range follow.Stream(t.Context(), &script{t: t}, things) { // a context without a tracker
+		for range follow.Changes(t.Context(), &script{t: t}, things) { // a context without a tracker
 			break
 		}
 	})

@@ -173,7 +173,7 @@ func TestUselessAnswersBackOff(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
-				for range follow.Stream(ctx, s, things) {
+				for range follow.Changes(ctx, s, things) {
 				}
 				// Five minutes at 30 s each, and the shorter ones before.
 				if n := len(s.requests()); n > 60 {

@@ -109,7 +109,7 @@ type witness struct {
 
 func (w *witness) follow(ctx context.Context) {
 	slow := rand.New(rand.NewPCG(1, 3))
-	for change, err := range follow.Stream(ctx, wire.HandlerFunc(w.model.Do), things) {
+	for change, err := range follow.Changes(ctx, wire.HandlerFunc(w.model.Do), things) {
 		w.record(change, err)
 		if slow.IntN(20) == 0 {
 			time.Sleep(time.Duration(slow.IntN(2000)) * time.Millisecond)

@@ -305,7 +305,7 @@ func (m *model) watch(r *wire.Request) (*wire.Response, error) {
 	}
 	s.listedAt = s.at
 	m.streams[s] = true
-	return &wire.Response{Code: 200, Stream: s}, nil
+	return &wire.Response{Code: 200, BodyReader: s}, nil
 }
 
 // modelStream is one watch.

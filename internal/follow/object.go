@@ -15,12 +15,12 @@ type ObjectState struct {
 	ResourceVersion string
 }
 
-// Object returns the states of the object that s selects, which is one at most, as [Stream] returns the changes of
-// several. The first state follows the first complete list, also if there is no object. Errors are those of [Stream].
+// Object returns the states of the object that s selects, which is one at most, as [Changes] returns the changes of
+// several. The first state follows the first complete list, also if there is no object. Errors are those of [Changes].
 func Object(ctx context.Context, h wire.Handler, s wire.Stream) iter.Seq2[ObjectState, error] {
 	return func(yield func(ObjectState, error) bool) {
 		exists := false
-		for change, err := range Stream(ctx, h, s) {
+		for change, err := range Changes(ctx, h, s) {
 			state := ObjectState{change.Object, change.ResourceVersion}
 			switch {
 			case err != nil:

@@ -27,10 +27,10 @@ type objectTracker struct {
 	// cluster is the cluster of all keys.
 	cluster string
 	objects map[trackedKey]trackedObject
-	// list counts lists, complete or not.
-	list uint32
-	// listed is the number of objects that the current list has shown.
-	listed int
+	// listCount is the number of lists that were begun, complete or not.
+	listCount uint32
+	// listedCount is the number of objects that the current list has shown.
+	listedCount int
 	// undecodable holds the objects that the current list has shown without readable metadata.
 	undecodable map[trackedKey]bool
 	// hasUnnamed is true if the current list has shown an object whose name cannot be read. That
@@ -55,8 +55,8 @@ type trackedKey struct {
 
 type trackedObject struct {
 	version ident.Version
-	// list is the latest list, or the watch after it, that has shown the object.
-	list uint32
+	// listCount is the number of the list that has shown the object last. A watch has the number of the list before it.
+	listCount uint32
 }
 
 // trackedVersion is an object with one version of it.
@@ -75,8 +75,8 @@ func newObjectTracker(cluster string) objectTracker {
 // startList begins a list. Versions from before the list are not compared with those of the list, because the
 // versions of a restored server are lower.
 func (t *objectTracker) startList() {
-	t.list++
-	t.listed, t.hasUnnamed, t.newestDeletion = 0, false, trackedVersion{}
+	t.listCount++
+	t.listedCount, t.hasUnnamed, t.newestDeletion = 0, false, trackedVersion{}
 	clear(t.deleted)
 	clear(t.undecodable)
 }
@@ -91,7 +91,7 @@ func (t *objectTracker) advance(version string) {
 	maps.DeleteFunc(t.deleted, func(_ trackedKey, deletion ident.Version) bool { return !to.Before(deletion) })
 }
 
-// keyOf returns k in little memory.
+// keyOf returns the key of k in the tracker. It shares the text of the namespace with the key before.
 func (t *objectTracker) keyOf(k kube.Key) trackedKey {
 	if t.namespace.Value() != k.Namespace {
 		t.namespace = unique.Make(k.Namespace)
@@ -104,19 +104,19 @@ func (t *objectTracker) keyOf(k kube.Key) trackedKey {
 // object had the name, replaced is its last known version.
 func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersion, change ChangeType) {
 	key := t.keyOf(k)
-	old, known := t.objects[key]
-	if known && t.isRepeated(v, old) {
+	old, isKnown := t.objects[key]
+	if isKnown && t.isRepeated(v, old) {
 		return trackedVersion{}, 0
 	}
 	if deletion, ok := t.deleted[key]; ok && v.Before(deletion) {
 		return trackedVersion{}, 0
 	}
-	if !known || old.list != t.list {
-		t.listed++
+	if !isKnown || old.listCount != t.listCount {
+		t.listedCount++
 	}
-	t.objects[key] = trackedObject{version: v, list: t.list}
+	t.objects[key] = trackedObject{version: v, listCount: t.listCount}
 	switch {
-	case !known:
+	case !isKnown:
 		return trackedVersion{}, ChangeAdded
 	case !old.version.HasSameUID(v):
 		return trackedVersion{k, old.version}, ChangeAdded
@@ -130,7 +130,7 @@ func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersio
 // putUndecodable records that the current list has shown an object without readable metadata. So the object
 // is not missing.
 func (t *objectTracker) putUndecodable(id identity) {
-	t.listed++
+	t.listedCount++
 	if id.isKeyKnown {
 		t.undecodable[t.keyOf(id.key)] = true
 	} else {
@@ -145,8 +145,8 @@ func (t *objectTracker) remove(k kube.Key, v ident.Version, isListing bool) bool
 	if isListing {
 		t.deleted[key] = v
 	}
-	old, known := t.objects[key]
-	if !known || !old.version.HasSameUID(v) || t.isRepeated(v, old) {
+	old, isKnown := t.objects[key]
+	if !isKnown || !old.version.HasSameUID(v) || t.isRepeated(v, old) {
 		return false
 	}
 	delete(t.objects, key)
@@ -159,7 +159,7 @@ func (t *objectTracker) remove(k kube.Key, v ident.Version, isListing bool) bool
 // isRepeated reports whether v precedes the known version of an object: the watch was resumed a
 // little too early. A version from before the current list is no measure: see startList.
 func (t *objectTracker) isRepeated(v ident.Version, known trackedObject) bool {
-	return known.list == t.list && v.Before(known.version)
+	return known.listCount == t.listCount && v.Before(known.version)
 }
 
 // takeMissing removes and returns the objects that the current list has not shown. It returns nothing if the
@@ -170,7 +170,7 @@ func (t *objectTracker) takeMissing() []trackedVersion {
 	}
 	var missing []trackedVersion
 	for key, o := range t.objects {
-		if o.list == t.list || t.undecodable[key] {
+		if o.listCount == t.listCount || t.undecodable[key] {
 			continue
 		}
 		delete(t.objects, key)

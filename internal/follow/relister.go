@@ -12,9 +12,9 @@ var (
 	errProbe = errors.New("a probe was asked for")
 )
 
-// Relister asks a running [Stream] for a fresh list. A consumer of Follow does so if the server may have been
-// restored from a backup, for example after an answer that is older than a change of the stream. The zero
-// value is ready for use by one call of Follow. All methods can be used concurrently.
+// Relister asks a running sequence of [Changes] for a fresh list. A consumer of the sequence does so if the server may
+// have been restored from a backup, for example after an answer that is older than a change of the stream. The zero
+// value is ready for use by one call of Changes. All methods can be used concurrently.
 type Relister struct {
 	mu sync.Mutex
 	// isListDue is true from a request for a list on, until a list begins. isProbeDue is true from a request for a
@@ -39,7 +39,7 @@ func (r *Relister) Relist() {
 
 // Probe asks whether the server has lost what the stream has shown. A watch that is open ends at once, and is
 // reopened from its last version. The server is then probed as after an unexpected end of a watch: see "A restored
-// server" in the package documentation. Probe does not wait for the result.
+// server" in the documentation of package watch. Probe does not wait for the result.
 func (r *Relister) Probe() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,8 +66,8 @@ func (r *Relister) beginList() {
 	r.isListDue, r.isProbeDue, r.isListing = false, false, true
 }
 
-// isDue reports whether a list was asked for and has not begun.
-func (r *Relister) isDue() bool {
+// hasToList reports whether a list was asked for and has not begun.
+func (r *Relister) hasToList() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.isListDue

@@ -43,7 +43,7 @@ func TestRelister(t *testing.T) {
 				for _, after := range c.relists {
 					time.AfterFunc(after, relister.Relist)
 				}
-				for range follow.Stream(ctx, s, things, follow.WithRelister(&relister)) {
+				for range follow.Changes(ctx, s, things, follow.WithRelister(&relister)) {
 				}
 				if diff := cmp.Diff(c.want, s.requests()); diff != "" {
 					t.Errorf("requests (-want +got):\n%s", diff)
@@ -71,7 +71,7 @@ func TestRelisterDoesNotEndAList(t *testing.T) {
 			time.AfterFunc(after, relister.Relist)
 		}
 		var listed []string
-		for change, err := range follow.Stream(ctx, s, things, follow.WithRelister(&relister)) {
+		for change, err := range follow.Changes(ctx, s, things, follow.WithRelister(&relister)) {
 			if err == nil && change.Type == follow.ChangeListed {
 				listed = append(listed, change.ResourceVersion)
 			}
@@ -109,7 +109,7 @@ func TestProbe(t *testing.T) {
 					defer cancel()
 					var relister follow.Relister
 					time.AfterFunc(after, relister.Probe)
-					for range follow.Stream(ctx, s, things, follow.WithRelister(&relister)) {
+					for range follow.Changes(ctx, s, things, follow.WithRelister(&relister)) {
 					}
 					if diff := cmp.Diff(c.want, s.requests()); diff != "" || s.probeCount() != 1 {
 						t.Errorf("%d probes; requests (-want +got):\n%s", s.probeCount(), diff)

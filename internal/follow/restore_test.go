@@ -126,7 +126,7 @@ func TestProbeRequest(t *testing.T) {
 		selected.LabelSelector, selected.FieldSelector = "app=web", "spec.size=7"
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for range follow.Stream(ctx, s, selected) {
+		for range follow.Changes(ctx, s, selected) {
 		}
 		if len(s.probes) != 1 {
 			t.Fatalf("%d probes", len(s.probes))
@@ -187,7 +187,7 @@ func TestProbesAreRare(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				lists := 0
-				for change := range follow.Stream(ctx, s, things) {
+				for change := range follow.Changes(ctx, s, things) {
 					if change.Type == follow.ChangeListStarted {
 						lists++
 					}

@@ -139,7 +139,7 @@ func stream(parts ...part) answer {
 		if r.Verb != wire.VerbWatch {
 			return nil, fmt.Errorf("a stream was scripted, but the request is: %s", describe(r))
 		}
-		return &wire.Response{Code: 200, Pings: true, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
+		return &wire.Response{Code: 200, Pings: true, BodyReader: &body{parts: parts, closed: make(chan struct{})}}, nil
 	}
 }
 
@@ -230,7 +230,7 @@ func (b *body) Read(p []byte) (int, error) {
 // It leaves out the changes that liveness shows.
 func collect(ctx context.Context, s *script, enough func(published []string) bool) []string {
 	var published []string
-	for change, err := range follow.Stream(ctx, s, things) {
+	for change, err := range follow.Changes(ctx, s, things) {
 		switch change.Type {
 		case follow.ChangeBookmark, follow.ChangeListStarted, follow.ChangeWatchOpened, follow.ChangeWatchEnded:
 			continue

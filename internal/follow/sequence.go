@@ -19,7 +19,7 @@ var errStopped = errors.New("the consumer has left the loop")
 //	Change       what the object means for the stream, for example ChangeModified. Nothing, if the
 //	    │        version is known
 //	    │ yield
-//	consumer     package cache, Events or WaitFor
+//	consumer     package cache, watch.Events or watch.Until
 //
 // The items of a paged list take the same steps without a Frame.
 type sequence struct {
@@ -56,7 +56,7 @@ func (q *sequence) endList(version string) error {
 
 // publishListed publishes the deletions of the objects that the current list does not contain. It then
 // publishes that the list is complete at version, or that the server does not serve the resource.
-func (q *sequence) publishListed(version string, isAbsence bool) error {
+func (q *sequence) publishListed(version string, isUnserved bool) error {
 	for _, o := range q.tracker.takeMissing() {
 		if err := q.publishMissing(o); err != nil {
 			return err
@@ -65,12 +65,12 @@ func (q *sequence) publishListed(version string, isAbsence bool) error {
 	q.isListing = false
 	q.tracker.advance(version)
 	q.backoff.recordList()
-	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsAbsence: isAbsence})
+	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsUnserved: isUnserved})
 }
 
-// publishAbsence publishes a list without objects, at the version that the stream has reached. The
+// publishUnserved publishes a list without objects, at the version that the stream has reached. The
 // version is empty if the stream has not reached any. The next list is due after it.
-func (q *sequence) publishAbsence() error {
+func (q *sequence) publishUnserved() error {
 	q.version = ""
 	if err := q.beginList(); err != nil {
 		return err

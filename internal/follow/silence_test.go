@@ -60,7 +60,7 @@ func TestABookmarkPromisesNothingForTheNextWatch(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var ended time.Time
-		for change, err := range follow.Stream(ctx, s, things) {
+		for change, err := range follow.Changes(ctx, s, things) {
 			if err != nil {
 				t.Errorf("reported: %v", err)
 			}
@@ -97,7 +97,7 @@ func TestDeadWatchWithoutPingsIsFoundInMinutes(t *testing.T) {
 			}
 			return response, err
 		})
-		for change, err := range follow.Stream(ctx, withoutPings, things) {
+		for change, err := range follow.Changes(ctx, withoutPings, things) {
 			switch {
 			case err != nil:
 				t.Errorf("reported: %v", err)
@@ -140,7 +140,7 @@ func TestOnlyAWatchThatLastedIsProgress(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				reports := 0
-				for _, err := range follow.Stream(ctx, s, things) {
+				for _, err := range follow.Changes(ctx, s, things) {
 					if err != nil {
 						reports++
 					}

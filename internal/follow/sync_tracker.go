@@ -14,7 +14,7 @@ import (
 // [WithSyncTracker], and asks [SyncTracker.Unsynced]. It may be used by several goroutines.
 type SyncTracker struct {
 	mu sync.Mutex
-	// streams has an element for each call of Follow that runs.
+	// streams has an element for each running sequence of [Changes].
 	streams map[*wire.Stream]*StreamState
 }
 
@@ -39,7 +39,7 @@ func (s *StreamState) recordLocked(c Change) {
 		s.Watching = false
 	case ChangeListStarted:
 	case ChangeListed:
-		s.Synced, s.Watching, s.LastEvent = true, c.IsAbsence, time.Now() // the watch is opened afterwards
+		s.Synced, s.Watching, s.LastEvent = true, c.IsUnserved, time.Now() // the watch is opened afterwards
 	default:
 		s.LastEvent = time.Now()
 	}
@@ -49,7 +49,7 @@ func (s *StreamState) recordLocked(c Change) {
 func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*wire.Stream]*StreamState)} }
 
 // Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
-// A stream that several calls of Follow follow is unsynced until all of them have listed it.
+// A stream that several sequences follow is unsynced until each of them has listed it.
 func (t *SyncTracker) Unsynced() []wire.Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,8 +85,8 @@ func (t *SyncTracker) States() (states []StreamState) {
 // syncTrackerKey is the key of the SyncTracker in a context.
 type syncTrackerKey struct{}
 
-// WithSyncTracker returns a context with t, or without a SyncTracker if t is nil. [Stream] and [Events] with this context register the
-// streams that they follow with t, until their sequence ends.
+// WithSyncTracker returns a context with t, or without a SyncTracker if t is nil. A sequence of [Changes] with this
+// context is registered with t until the sequence ends. The same holds for watch.Events.
 func WithSyncTracker(ctx context.Context, t *SyncTracker) context.Context {
 	return context.WithValue(ctx, syncTrackerKey{}, t)
 }

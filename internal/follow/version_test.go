@@ -77,7 +77,7 @@ func TestServerThatTakesNoVersion(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		for range follow.Stream(ctx, h, things) {
+		for range follow.Changes(ctx, h, things) {
 		}
 		if lists < 60 || lists > 200 {
 			t.Errorf("%d lists in one hour", lists)
@@ -162,7 +162,7 @@ func TestNoListAsksForThePast(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for range follow.Stream(ctx, h, things) {
+		for range follow.Changes(ctx, h, things) {
 		}
 		if lists < 5 {
 			t.Errorf("only %d lists and probes: %q", lists, s.requests())

@@ -20,7 +20,7 @@ var (
 	errIdle       = errors.New("the server has sent nothing for too long")
 	errOverdue    = errors.New("the server did not end the watch when it was asked to")
 	errEndedEarly = errors.New("the server ended the watch at once")
-	errNoStream   = errors.New("the handler answered a watch without a stream")
+	errNoBody     = errors.New("the handler answered a watch without a BodyReader")
 	errNoVersion  = errors.New("the list has no resourceVersion")
 	errUnfinished = errors.New("the server ended the list before it was complete")
 	// errBadFrame ends a watch with a frame that no server should send. The same version may lead to
@@ -73,11 +73,11 @@ type watcher struct {
 func (w *watcher) watch(ctx context.Context) error {
 	w.hasBookmark = false
 	w.sequence.backoff.beginWatch()
-	isDue, err := w.read(ctx)
+	isRegularEnd, err := w.read(ctx)
 	if errors.Is(err, errStopped) {
 		return err
 	}
-	if !isDue {
+	if !isRegularEnd {
 		w.prober.recordInterruption()
 	}
 	if w.isOpen {
@@ -89,8 +89,9 @@ func (w *watcher) watch(ctx context.Context) error {
 	return err
 }
 
-// read reads one watch to its end. isDue reports whether the server ended the watch when it was asked to.
-func (w *watcher) read(ctx context.Context) (isDue bool, err error) {
+// read reads one watch to its end. isRegularEnd reports whether the server
+// ended the watch when it was asked to.
+func (w *watcher) read(ctx context.Context) (isRegularEnd bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := w.timeout()
@@ -99,17 +100,17 @@ func (w *watcher) read(ctx context.Context) (isDue bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if response.Stream == nil {
-		return false, watchError(w.sequence.stream, errNoStream)
+	if response.BodyReader == nil {
+		return false, watchError(w.sequence.stream, errNoBody)
 	}
 	opened := time.Now()
 	w.hasPings = response.Pings
 	// A read blocks until the stream is closed, which the end of ctx does.
 	closed := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { response.Stream.Close(); close(closed) })
+	stop := context.AfterFunc(ctx, func() { response.BodyReader.Close(); close(closed) })
 	defer func() {
 		if stop() {
-			response.Stream.Close()
+			response.BodyReader.Close()
 		} else {
 			<-closed
 		}
@@ -125,7 +126,7 @@ func (w *watcher) read(ctx context.Context) (isDue bool, err error) {
 		defer w.prober.stop()
 	}
 
-	err = w.readFrames(ctx, response.Stream, timeout, func() { cancel(errIdle) })
+	err = w.readFrames(ctx, response.BodyReader, timeout, func() { cancel(errIdle) })
 	switch isListing := w.sequence.isListing; {
 	case err != nil && !isListing && (isIdle(err) || errors.Is(err, errProbe)):
 		return false, nil // the connection is dead, the server has nothing to send, or the next watch is to be probed
@@ -187,14 +188,14 @@ func (w *watcher) readFrames(ctx context.Context, stream io.Reader, timeout time
 		case err != nil:
 			return watchError(q.stream, err)
 		}
-		listed := q.tracker.listed
+		listedCount := q.tracker.listedCount
 		if err := w.handleFrame(frame); err != nil {
 			return err
 		}
 		if !q.isListing {
 			idle.limitTotal(noLimit)
 		}
-		if !q.isListing || q.tracker.listed > listed {
+		if !q.isListing || q.tracker.listedCount > listedCount {
 			idle.limit(w.idleTimeout(timeout))
 		}
 		idle.resume()

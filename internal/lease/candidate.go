@@ -27,20 +27,19 @@ type candidate struct {
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// heldUntil is the latest end of all held records of others that this process has seen, by its steady clock. A
-	// record that has vanished was seen until then.
-	// Other machines set the times in the records. Therefore these times are never compared with a clock of this
-	// machine.
+	// heldUntil is the latest end of all held records of others that this process has seen, by its steady clock. If a
+	// held record has vanished, its duration counts from the moment at which this process saw that. Other machines set
+	// the times in the records. Therefore these times are never compared with a clock of this machine.
 	heldUntil time.Duration
 	// ownRecords holds the records that this process has sent within the last Timing.Duration, and when it sent each
 	// of them. A record that names this process and is not in ownRecords is the work of somebody else: an edit by
 	// hand, or a copy of this process.
 	ownRecords map[record]Reading
 
-	// leads is true from the beginning of the term on.
-	leads bool
-	// sent is when the last successful renewal was sent. The claim is the first renewal.
-	sent Reading
+	// hasLed is true from the beginning of the term on.
+	hasLed bool
+	// lastRenewal is when the last successful renewal was sent. The claim is the first renewal.
+	lastRenewal Reading
 }
 
 // observe records the state of the Lease. l is nil if the Lease does not exist. An unchanged record does not prove
@@ -128,7 +127,7 @@ func (c *candidate) recordSent(claim *Lease, sent Reading) {
 
 // recordSuccess records that the server has stored l. sent is the reading when l was sent.
 func (c *candidate) recordSuccess(l *Lease, sent Reading) {
-	c.seen, c.leads, c.sent = l, true, sent
+	c.seen, c.hasLed, c.lastRenewal = l, true, sent
 	c.ownRecords[recordOf(l)] = sent
 }
 
@@ -144,16 +143,16 @@ func (c *candidate) recordFound(l *Lease) bool {
 		return false
 	}
 	c.seen = l
-	if sent.steady > c.sent.steady {
-		c.sent = sent
+	if sent.steady > c.lastRenewal.steady {
+		c.lastRenewal = sent
 	}
 	return true
 }
 
 // timeLeft returns how much is left of the term. It returns zero or less without a term, and after the deadline.
 func (c *candidate) timeLeft(now Reading) time.Duration {
-	if !c.leads {
+	if !c.hasLed {
 		return 0
 	}
-	return c.timing.Deadline - now.longestSince(c.sent)
+	return c.timing.Deadline - now.longestSince(c.lastRenewal)
 }

@@ -81,8 +81,8 @@ func (e *Elector) Elected() <-chan struct{} { return e.elected }
 // HasSeen reports whether the state of the Lease is known. If so, the account may read the Lease.
 func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
 
-// Leads reports whether this process leads: its term has begun, and is not over.
-func (e *Elector) Leads() bool { return e.Fence.term.isValid() }
+// IsLeading reports whether this process leads: its term has begun, and is not over.
+func (e *Elector) IsLeading() bool { return e.Fence.term.isValid() }
 
 // IsLost reports whether the lease is lost. An orderly release is no loss.
 func (e *Elector) IsLost() bool { return e.Fence.term.isLost() }
@@ -105,7 +105,7 @@ func (e *Elector) Run(ctx context.Context) error {
 	if !e.waitForLease(ctx, states) {
 		return nil
 	}
-	if !e.Fence.term.extend(e.candidate.sent) {
+	if !e.Fence.term.extend(e.candidate.lastRenewal) {
 		return e.lose(errors.New("the server took too long to answer the claim"))
 	}
 	close(e.elected)
@@ -149,8 +149,8 @@ func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
 
 // watch sends the states of the Lease to states, until ctx ends.
 func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
-	exists := false
-	for change, err := range follow.Stream(ctx, e.Client, e.leases.stream()) {
+	isPresent := false
+	for change, err := range follow.Changes(ctx, e.Client, e.leases.stream()) {
 		var l *Lease
 		switch {
 		case err != nil:
@@ -159,9 +159,9 @@ func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
 			if l, err = decode(change.Object); err != nil {
 				continue
 			}
-			exists = true
-		case change.Type == follow.ChangeDeleted, change.Type == follow.ChangeListed && !exists:
-			exists = false
+			isPresent = true
+		case change.Type == follow.ChangeDeleted, change.Type == follow.ChangeListed && !isPresent:
+			isPresent = false
 		default:
 			continue
 		}
@@ -224,13 +224,13 @@ func (e *Elector) acquire(ctx context.Context, states <-chan *Lease) (bool, erro
 func (e *Elector) lead(ctx context.Context, states <-chan *Lease) error {
 	var err error // of the last attempt
 	for attempt := time.NewTimer(e.untilRenewal()); ; {
-		isDue := false
+		isRenewalDue := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.Fence.term.over:
 		case <-attempt.C:
-			isDue = true
+			isRenewalDue = true
 		case l := <-states:
 			if e.candidate.isOwn(l) {
 				continue
@@ -239,7 +239,7 @@ func (e *Elector) lead(ctx context.Context, states <-chan *Lease) error {
 		if e.candidate.timeLeft(e.clock()) <= 0 || e.IsLost() {
 			return e.lose(cmp.Or(err, errStopped))
 		}
-		if isDue {
+		if isRenewalDue {
 			err = e.renew(ctx)
 		} else {
 			err = e.examine(ctx)
@@ -261,7 +261,7 @@ func (e *Elector) lead(ctx context.Context, states <-chan *Lease) error {
 
 // untilRenewal returns the time until the next renewal, if the last one was successful.
 func (e *Elector) untilRenewal() time.Duration {
-	return max(e.timing.Period-e.clock().longestSince(e.candidate.sent), e.timing.Period/10)
+	return max(e.timing.Period-e.clock().longestSince(e.candidate.lastRenewal), e.timing.Period/10)
 }
 
 // errStopped is the reason of a loss without an error of a request.
@@ -276,7 +276,7 @@ func (e *lostError) Error() string { return e.reason }
 func (e *Elector) lose(reason error) error {
 	e.Fence.term.lose()
 	return fmt.Errorf("the lease %s is lost: its last renewal was sent %s ago: %w",
-		e, e.clock().longestSince(e.candidate.sent).Round(time.Millisecond), reason)
+		e, e.clock().longestSince(e.candidate.lastRenewal).Round(time.Millisecond), reason)
 }
 
 // renew renews the lease. An error other than a *lostError means that the renewal failed.
@@ -292,11 +292,11 @@ func (e *Elector) renew(ctx context.Context) error {
 		e.candidate.recordSuccess(stored, sent)
 		return e.extend()
 	case kube.IsConflict(err), kube.IsNotFound(err):
-		before := e.candidate.sent
+		before := e.candidate.lastRenewal
 		if err := e.examine(bounded); err != nil {
 			return err
 		}
-		if e.candidate.sent == before {
+		if e.candidate.lastRenewal == before {
 			return errChanged // the next renewal has the new version
 		}
 		return nil
@@ -309,7 +309,7 @@ func (e *Elector) renew(ctx context.Context) error {
 
 // extend extends the term to what the candidate knows.
 func (e *Elector) extend() error {
-	if !e.Fence.term.extend(e.candidate.sent) {
+	if !e.Fence.term.extend(e.candidate.lastRenewal) {
 		return &lostError{"the server took too long to answer the renewal"}
 	}
 	return nil
@@ -348,7 +348,7 @@ func isDoubtful(err error) bool {
 // nothing without a term. If writes of the term may still be carried out, the lease is left to expire, which
 // is no error.
 func (e *Elector) Release(ctx context.Context) error {
-	if !e.candidate.leads {
+	if !e.candidate.hasLed {
 		return nil
 	}
 	if !e.Fence.term.release(ctx) {

@@ -14,10 +14,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// writeBoundError is the error of a write without an answer within the time that the term allowed the write.
-type writeBoundError time.Duration
+// writeTimeoutError is the error of a write without an answer within the time that the term allowed the write.
+type writeTimeoutError time.Duration
 
-func (e writeBoundError) Error() string {
+func (e writeTimeoutError) Error() string {
 	return fmt.Sprintf("the write had no answer within the %s that the lease of the leader allowed it: a webhook that does not answer "+
 		"or a busy server may be the cause; a longer --lease-duration allows more", time.Duration(e).Round(time.Millisecond))
 }
@@ -26,7 +26,7 @@ func (e writeBoundError) Error() string {
 //
 //   - Before the term it passes all requests: the caches of a standby are filled, and parts that run on every
 //     replica may write.
-//   - During the term it passes reads. It passes a write with a bound: the time that is left of the term. It
+//   - During the term it passes reads. It passes a write with a time limit: the time that is left of the term. It
 //     refuses a write if less than [LeastWriteTime] is left.
 //   - After the deadline it refuses all requests.
 //
@@ -38,16 +38,16 @@ type Fence struct {
 	term *term
 	// next is the transport. It is set by Handler, before the first request.
 	next wire.Handler
-	// endedWrites counts the writes that had no answer within their bound.
-	endedWrites atomic.Int64
+	// timedOutWrites counts the writes that had no answer within their time limit.
+	timedOutWrites atomic.Int64
 }
 
 // NewFence returns a Fence by the times of an election.
 func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(clock, timing)} }
 
-// EndedWrites returns the number of writes that the fence has ended, because they had no answer within the time
+// TimedOutWrites returns the number of writes that the fence has ended, because they had no answer within the time
 // that was left of the term when they began.
-func (f *Fence) EndedWrites() int64 { return f.endedWrites.Load() }
+func (f *Fence) TimedOutWrites() int64 { return f.timedOutWrites.Load() }
 
 // Handler returns next behind f. It is for WrapAttempts of [kube.Config].
 func (f *Fence) Handler(next wire.Handler) wire.Handler {
@@ -65,17 +65,17 @@ func (f *Fence) Transport() wire.Handler {
 
 // do passes r on, if the term allows it.
 func (f *Fence) do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-	if !r.Verb.IsWrite() || r.Streams {
+	if !r.Verb.IsWrite() || r.WantsBodyReader {
 		if err := f.term.check(); err != nil {
 			return nil, err
 		}
 		return f.next.Do(ctx, r)
 	}
-	left, err := f.term.beginWrite()
+	left, isLimited, err := f.term.beginWrite()
 	if err != nil {
 		return nil, err
 	}
-	if left == 0 {
+	if !isLimited {
 		response, err := f.next.Do(ctx, r)
 		f.term.endWrite(err)
 		return response, err
@@ -83,9 +83,9 @@ func (f *Fence) do(ctx context.Context, r *wire.Request) (*wire.Response, error)
 	return f.write(ctx, r, left)
 }
 
-// boundTolerance is how much earlier than this process the API server may end a write at its bound. The server has
-// a clock of its own, and gets the bound in milliseconds.
-const boundTolerance = 10 * time.Millisecond
+// timeoutTolerance is a tolerance for the time limit of a write. By the clock of this process, an API server may end a
+// write this much before the limit: the server has a clock of its own, and gets the limit in milliseconds.
+const timeoutTolerance = 10 * time.Millisecond
 
 // write sends a write that may take the time left, and waits for its answer until ctx ends. The write goes on
 // after the end of ctx. Its answer shows whether the server carried it out, and so whether the lease can be
@@ -96,17 +96,17 @@ func (f *Fence) write(ctx context.Context, r *wire.Request, left time.Duration) 
 		err      error
 	}
 	answers := make(chan answer, 1)
-	bounded := *r
-	bounded.Query = withTimeout(r.Query, left)
+	limited := *r
+	limited.Query = withTimeout(r.Query, left)
 	began := f.term.clock()
-	writeCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, writeBoundError(left))
+	writeCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, writeTimeoutError(left))
 	go func() { // term.release waits for it, or the deadline ends it
 		defer cancel()
-		response, err := f.next.Do(writeCtx, &bounded)
-		if err != nil && f.term.clock().longestSince(began) >= left-boundTolerance {
-			f.endedWrites.Add(1)
-			if _, isNamed := errors.AsType[writeBoundError](err); !isNamed {
-				err = fmt.Errorf("%w: %w", err, writeBoundError(left))
+		response, err := f.next.Do(writeCtx, &limited)
+		if err != nil && f.term.clock().longestSince(began) >= left-timeoutTolerance {
+			f.timedOutWrites.Add(1)
+			if _, isNamed := errors.AsType[writeTimeoutError](err); !isNamed {
+				err = fmt.Errorf("%w: %w", err, writeTimeoutError(left))
 			}
 		}
 		f.term.endWrite(err)
@@ -128,15 +128,15 @@ func (f *Fence) write(ctx context.Context, r *wire.Request, left time.Duration) 
 // (WithRequestDeadline in k8s.io/apiserver). The parameter is the text of a time.Duration, such as 2000ms. A
 // shorter timeout in query stays.
 func withTimeout(query url.Values, left time.Duration) url.Values {
-	bounded := maps.Clone(query)
-	if bounded == nil {
-		bounded = url.Values{}
+	limited := maps.Clone(query)
+	if limited == nil {
+		limited = url.Values{}
 	}
 	if timeout, err := time.ParseDuration(query.Get("timeout")); err == nil && timeout > 0 && timeout < left {
-		return bounded
+		return limited
 	}
-	bounded["timeout"] = []string{strconv.FormatInt(left.Milliseconds(), 10) + "ms"}
-	return bounded
+	limited["timeout"] = []string{strconv.FormatInt(left.Milliseconds(), 10) + "ms"}
+	return limited
 }
 
 // Dialer opens connections, as the field Dial of kube.Config.

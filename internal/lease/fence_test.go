@@ -152,7 +152,7 @@ func TestOpenWrites(t *testing.T) {
 				if err := f.term.check(); !errors.Is(err, ErrOver) {
 					t.Errorf("after the release: %v", err)
 				}
-				if err := <-ended; name == "under way" && (!isBound(err) || time.Since(started) != 20*time.Second) {
+				if err := <-ended; name == "under way" && (!isTimeout(err) || time.Since(started) != 20*time.Second) {
 					t.Errorf("the write ended after %s with %v", time.Since(started), err)
 				}
 			})
@@ -160,9 +160,9 @@ func TestOpenWrites(t *testing.T) {
 	}
 }
 
-// isBound reports whether err is that of a write that the fence has ended.
-func isBound(err error) bool {
-	_, is := errors.AsType[writeBoundError](err)
+// isTimeout reports whether err is that of a write that the fence has ended.
+func isTimeout(err error) bool {
+	_, is := errors.AsType[writeTimeoutError](err)
 	return is
 }
 
@@ -199,8 +199,8 @@ func TestWriteThatTheFenceEnds(t *testing.T) {
 				f.term.extend(f.term.clock())
 				time.Sleep(DefaultTiming().Period)
 				_, err := h.Do(t.Context(), write())
-				if isBound(err) != test.isEnded || f.EndedWrites() > 0 != test.isEnded {
-					t.Errorf("%d writes were ended, with the error %v", f.EndedWrites(), err)
+				if isTimeout(err) != test.isEnded || f.TimedOutWrites() > 0 != test.isEnded {
+					t.Errorf("%d writes were ended, with the error %v", f.TimedOutWrites(), err)
 				}
 				if test.isEnded {
 					if !kube.IsUnknown(err) {

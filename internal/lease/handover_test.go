@@ -251,7 +251,7 @@ func TestLossWithABlockedLog(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- e.Run(t.Context()) }()
 		began := time.Now() // the line that this replica leads blocks: no renewal follows
-		if !e.WaitLost(t.Context()) || !e.IsLost() || e.Leads() {
+		if !e.WaitLost(t.Context()) || !e.IsLost() || e.IsLeading() {
 			t.Error("the lease is not lost")
 		}
 		if took := time.Since(began); took < 20*time.Second || took > 22*time.Second {

@@ -294,7 +294,7 @@ func (m *machine) runProcess(ctx context.Context) {
 	}
 	if <-isOrderly {
 		m.waitWhileStopped()
-		if err := p.elector.Release(ctx); err == nil && p.elector.candidate.leads {
+		if err := p.elector.Release(ctx); err == nil && p.elector.candidate.hasLed {
 			m.world.mu.Lock()
 			m.releases++
 			m.world.mu.Unlock()
@@ -409,14 +409,14 @@ func (p *process) withCut(r *wire.Request, response *wire.Response) *wire.Respon
 	if r.Resource.Plural == "leases" {
 		p.recordSeen(response.Body)
 	}
-	if response.Stream == nil {
+	if response.BodyReader == nil {
 		return response
 	}
 	p.machine.mu.Lock()
 	defer p.machine.mu.Unlock()
-	p.streams[response.Stream] = true
+	p.streams[response.BodyReader] = true
 	recorded := *response
-	recorded.Stream = seenStream{response.Stream, p}
+	recorded.BodyReader = seenStream{response.BodyReader, p}
 	return &recorded
 }
 

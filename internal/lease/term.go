@@ -72,23 +72,23 @@ const (
 func (t *term) check() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.leftLocked()
+	_, _, err := t.leftLocked()
 	return err
 }
 
-// leftLocked returns what is left of the term, or an error if no request may be sent. Before the term
-// it returns zero.
-func (t *term) leftLocked() (time.Duration, error) {
+// leftLocked returns what is left of the term, or an error if no request may be sent. isLimited is false before the term.
+// Then left is zero.
+func (t *term) leftLocked() (left time.Duration, isLimited bool, err error) {
 	switch t.phase {
 	case beforeTerm:
-		return 0, nil
+		return 0, false, nil
 	case inTerm:
 		if left := t.timing.Deadline - t.clock().longestSince(t.sent); left > 0 {
-			return left, nil
+			return left, true, nil
 		}
 		t.loseLocked()
 	}
-	return 0, ErrOver
+	return 0, true, ErrOver
 }
 
 // loseLocked ends the term because the lease is lost.
@@ -100,19 +100,19 @@ func (t *term) loseLocked() {
 }
 
 // beginWrite records that a write begins. It returns how long the write may take, or an error if the write must
-// not begin. A time of zero means that there is no bound. It is returned before the term.
-func (t *term) beginWrite() (time.Duration, error) {
+// not begin. isLimited is false before the term: then the write may take any time.
+func (t *term) beginWrite() (left time.Duration, isLimited bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	left, err := t.leftLocked()
+	left, isLimited, err = t.leftLocked()
 	switch {
 	case err != nil:
-		return 0, err
-	case left > 0 && left < LeastWriteTime:
-		return 0, errLittleLeft
+		return 0, true, err
+	case isLimited && left < LeastWriteTime:
+		return 0, true, errLittleLeft
 	}
 	t.openWrites++
-	return left, nil
+	return left, isLimited, nil
 }
 
 // endWrite records the end of a write with err, which may be nil.
@@ -136,11 +136,11 @@ func (t *term) extend(sent Reading) bool {
 	if t.phase == beforeTerm {
 		t.phase, t.sent = inTerm, sent
 	}
-	if _, err := t.leftLocked(); err != nil {
+	if _, _, err := t.leftLocked(); err != nil {
 		return false
 	}
 	t.sent = sent
-	_, err := t.leftLocked()
+	_, _, err := t.leftLocked()
 	return err == nil
 }
 
@@ -155,7 +155,7 @@ func (t *term) lose() {
 func (t *term) isValid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.leftLocked()
+	_, _, err := t.leftLocked()
 	return err == nil && t.phase == inTerm
 }
 
@@ -163,7 +163,7 @@ func (t *term) isValid() bool {
 func (t *term) isLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = t.leftLocked() // the deadline may have passed
+	_, _, _ = t.leftLocked() // the deadline may have passed
 	return t.phase == lost
 }
 
@@ -204,7 +204,7 @@ func (t *term) release(ctx context.Context) bool {
 func (t *term) beginRelease() (writesEnded <-chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, err := t.leftLocked(); err != nil || t.phase != inTerm {
+	if _, _, err := t.leftLocked(); err != nil || t.phase != inTerm {
 		return nil, false
 	}
 	t.phase = released
@@ -223,7 +223,7 @@ func (t *term) isOpen() bool {
 	defer t.mu.Unlock()
 	switch t.phase {
 	case inTerm:
-		_, err := t.leftLocked()
+		_, _, err := t.leftLocked()
 		return err == nil
 	case released:
 		return t.clock().longestSince(t.sent) < t.timing.Deadline

@@ -14,7 +14,7 @@ func TestTermOfTheExample(t *testing.T) {
 	process := newTerm(clock, DefaultTiming())
 	moveTo := func(seconds float64) { now = time.Duration(seconds * float64(time.Second)) }
 	write := func() (time.Duration, error) {
-		left, err := process.beginWrite()
+		left, _, err := process.beginWrite()
 		if err == nil {
 			process.endWrite(nil)
 		}

@@ -5,5 +5,5 @@
 // The binary is not part of this module, so that nobody who imports yare inherits
 // k8s.io/kubernetes. A [Finder] builds it once with the user's own go command and keeps it
 // in the user's cache folder; [Start] runs it and speaks with it over its standard input
-// and output. A Finder does the same for each other [Program] that is a module of its own.
+// and output. A Finder does the same for each other [Module] that is a module of its own.
 package plane

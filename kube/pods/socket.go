@@ -40,12 +40,12 @@ func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, pro
 	upgrade := roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := c.Do(r.Context(), &wire.Request{
 			Verb: wire.VerbGet, Resource: podsResource(), Namespace: namespace, Name: name, Subresource: subresource,
-			Query: query, Header: r.Header, Streams: true,
+			Query: query, Header: r.Header, WantsBodyReader: true,
 		})
 		if err != nil {
 			return nil, err
 		}
-		return &http.Response{StatusCode: response.Code, Header: response.Header, Body: response.Stream, Request: r}, nil
+		return &http.Response{StatusCode: response.Code, Header: response.Header, Body: response.BodyReader, Request: r}, nil
 	})
 	conn, response, err := websocket.Dial(ctx, "http://pod/", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,

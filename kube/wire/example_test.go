@@ -95,7 +95,7 @@ func ExampleStream() {
 			return
 		}
 		last = page
-		fmt.Println(len(page.Items), "objects,", len(page.Unreadable), "unreadable")
+		fmt.Println(len(page.Items), "objects,", len(page.Undecodable), "undecodable")
 	}
 
 	watchCtx, cancel := context.WithCancel(ctx)
@@ -105,12 +105,12 @@ func ExampleStream() {
 		fmt.Println(err)
 		return
 	}
-	defer response.Stream.Close()
+	defer response.BodyReader.Close()
 	if err := client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}); err != nil {
 		fmt.Println(err)
 	}
 	var frame wire.Frame
-	for frame, err = range wire.Frames(response.Stream) {
+	for frame, err = range wire.Frames(response.BodyReader) {
 		if err == nil && frame.Type == "ERROR" {
 			err = stream.StatusError(frame.Object)
 		}
@@ -118,7 +118,7 @@ func ExampleStream() {
 		break
 	}
 	// Output:
-	// 2 objects, 0 unreadable
+	// 2 objects, 0 undecodable
 	// DELETED <nil>
 }
 

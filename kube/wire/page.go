@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// listPage is one page of a list, with items that are not decoded.
+// listPage is the JSON of a page of a list.
 type listPage struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -21,9 +21,9 @@ type Page struct {
 	// ResourceVersion is the resource version of the whole list.
 	ResourceVersion string
 	Items           []jsontext.Value
-	// Unreadable holds a [*DecodeError] for each object that could not be read, and so is not
+	// Undecodable holds a [*DecodeError] for each object that does not decode, and so is not
 	// among Items.
-	Unreadable []error
+	Undecodable []error
 }
 
 const (
@@ -43,16 +43,16 @@ func pagesOf(items iter.Seq2[jsontext.Value, error]) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		page := new(Page)
 		for item, err := range items {
-			switch _, unreadable := errors.AsType[*DecodeError](err); {
-			case unreadable:
-				page.Unreadable = append(page.Unreadable, err)
+			switch _, isUndecodable := errors.AsType[*DecodeError](err); {
+			case isUndecodable:
+				page.Undecodable = append(page.Undecodable, err)
 			case err != nil:
 				yield(nil, err)
 				return
 			default:
 				page.Items = append(page.Items, item)
 			}
-			if len(page.Items)+len(page.Unreadable) < cachedPageSize {
+			if len(page.Items)+len(page.Undecodable) < cachedPageSize {
 				continue
 			}
 			if !yield(page, nil) {

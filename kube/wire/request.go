@@ -49,9 +49,9 @@ type Request struct {
 	Adopt bool
 	// Live is true if no cache may answer: see kube.Client.Live. It is not sent.
 	Live bool
-	// Streams is true for a get whose answer comes as a Stream, as the answer to a watch does. It is
-	// not sent.
-	Streams bool
+	// WantsBodyReader is true for a get whose answer is read bit by bit, as the answer to a watch is: see
+	// Response.BodyReader. It is not sent.
+	WantsBodyReader bool
 }
 
 // Preconditions name the one object, or the one version of an object, that a write is for.

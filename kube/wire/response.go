@@ -12,12 +12,12 @@ import (
 type Response struct {
 	Code   int
 	Header http.Header
-	// Body is the whole answer. It is empty if there is a Stream.
+	// Body is the whole answer. It is empty if there is a BodyReader.
 	Body []byte
-	// Stream is the answer to a watch, and to a request with Streams. The caller closes it.
+	// BodyReader reads the answer to a watch, and the answer to a request with WantsBodyReader. The caller closes it.
 	// After a switch of protocols (Code 101) it is an io.ReadWriteCloser.
-	Stream io.ReadCloser
-	// Pings is true if the transport of the Stream checks the connection by pings, as HTTP/2 does. A Stream
+	BodyReader io.ReadCloser
+	// Pings is true if the transport checks the connection of the BodyReader by pings, as HTTP/2 does. A connection
 	// without pings may be dead without an error.
 	Pings bool
 	// Cached is true if no request was sent for the answer.

@@ -116,9 +116,9 @@ const neverVersion = "1"
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
 // child. The handler then remembers the decision for the uid of the child.
 //
-// doubt makes the next read of an object live. It may be nil.
-func (g *Guard) Handler(next wire.Handler, owner wire.Ref, doubt func(wire.Ref)) wire.Handler {
-	return &handler{guard: g, next: next, doubt: doubt, owner: owner}
+// recordPossiblyGone makes the next read of an object live. It may be nil.
+func (g *Guard) Handler(next wire.Handler, owner wire.Ref, recordPossiblyGone func(wire.Ref)) wire.Handler {
+	return &handler{guard: g, next: next, recordPossiblyGone: recordPossiblyGone, owner: owner}
 }
 
 // handler guards applies.
@@ -126,8 +126,8 @@ type handler struct {
 	guard *Guard
 	next  wire.Handler
 	owner wire.Ref
-	// doubt makes the next read of the owner live. It may be nil.
-	doubt func(wire.Ref)
+	// recordPossiblyGone makes the next read of the owner live. It may be nil.
+	recordPossiblyGone func(wire.Ref)
 }
 
 // Do serves one request.
@@ -144,7 +144,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		if attempt > 1 && d.uid == "" && h.doubt != nil {
+		if attempt > 1 && d.uid == "" && h.recordPossiblyGone != nil {
 			if err := h.checkOwner(ctx, r, owner); err != nil {
 				return nil, err
 			}
@@ -165,7 +165,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 // checkOwner returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
 // the garbage collector deletes the children of an owner that is gone.
 func (h *handler) checkOwner(ctx context.Context, r *wire.Request, owner wire.Ref) error {
-	h.doubt(owner)
+	h.recordPossiblyGone(owner)
 	response, err := h.next.Do(ctx, &wire.Request{
 		Cluster: owner.Cluster, Verb: wire.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
 		Representation: wire.MetadataOnly,
@@ -248,8 +248,8 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 	var err error
 	live := g.view.KnownState(ref)
 	switch {
-	case live.Known && !mustRead:
-		if !live.Present {
+	case live.IsCertain && !mustRead:
+		if !live.IsPresent {
 			return decision{isCached: true}, nil
 		}
 		if isOwnedBy(live.Record.Owners, owner) {
@@ -266,7 +266,7 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 			Representation: wire.MetadataOnly, Live: r.Live,
 		})
 		if kube.IsNotFound(err) {
-			return decision{isCached: live.Known}, nil
+			return decision{isCached: live.IsCertain}, nil
 		}
 		if err == nil {
 			metadata = response.Body
@@ -280,7 +280,7 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
 	}
 	d, err := g.decideByMetadata(&object.ObjectMeta, r, owner)
-	d.isCached = live.Known
+	d.isCached = live.IsCertain
 	return d, err
 }
 

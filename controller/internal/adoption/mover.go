@@ -160,12 +160,12 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead 
 	var err error
 	known := h.mover.view.KnownState(ref)
 	switch {
-	case known.Known && !mustRead:
-		if !known.Present || h.mover.isChecked(ref, checkedObject{known.Record.UID, known.Record.ResourceVersion}) {
+	case known.IsCertain && !mustRead:
+		if !known.IsPresent || h.mover.isChecked(ref, checkedObject{known.Record.UID, known.Record.ResourceVersion}) {
 			return nil
 		}
 		metadata, err = known.Metadata()
-	case !known.Known && !mustRead && h.mover.hasChecked(ref):
+	case !known.IsCertain && !mustRead && h.mover.hasChecked(ref):
 		return nil
 	default:
 		var response *wire.Response
@@ -188,7 +188,7 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead 
 		return fmt.Errorf("apply %s: find the fields of former field managers: %w", r.Ref(), err)
 	}
 	checked := checkedObject{uid: object.UID}
-	if known.Known {
+	if known.IsCertain {
 		checked.version = object.ResourceVersion
 	}
 	if !h.isProven(&object.ObjectMeta, r) {

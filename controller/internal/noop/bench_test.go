@@ -87,7 +87,7 @@ func newSkipping(t testing.TB) *skipping {
 	<-s.changes
 	view := c.View(sub)
 	ref := wire.Ref{Resource: webApps, Namespace: "ns", Name: "a"}
-	for !view.KnownState(ref).Known { // an object is certain only once the watch after its list is open
+	for !view.KnownState(ref).IsCertain { // an object is certain only once the watch after its list is open
 		time.Sleep(time.Millisecond)
 	}
 	s.checker = NewChecker(view)

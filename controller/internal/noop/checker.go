@@ -139,7 +139,7 @@ func (c *Checker) put(k applyKey, now applied) {
 // sweep forgets the applies to objects that the cache does not show any more.
 func (c *Checker) sweep(all map[applyKey]applied) {
 	for k, last := range all {
-		if live := c.view.KnownState(k.object); live.Present && live.Record.UID == last.uid {
+		if live := c.view.KnownState(k.object); live.IsPresent && live.Record.UID == last.uid {
 			delete(all, k)
 		}
 	}
@@ -211,7 +211,7 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 func (h *handler) knownObject(ref wire.Ref) *liveObject {
 	live := h.view.KnownState(ref)
 	// The server decides what an apply can do to an object that is being deleted.
-	if !live.Present || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
+	if !live.IsPresent || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
 		return nil
 	}
 	object, err := live.Bytes()

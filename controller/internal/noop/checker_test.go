@@ -71,7 +71,7 @@ func (s *server) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 			}
 			w.send("BOOKMARK", end)
 		}()
-		return &wire.Response{Code: http.StatusOK, Stream: reader}, nil
+		return &wire.Response{Code: http.StatusOK, BodyReader: reader}, nil
 	}
 }
 

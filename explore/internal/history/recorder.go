@@ -124,7 +124,7 @@ func (r *Recorder) Record(namespaces ...string) *Recording {
 
 // follow follows a stream until ctx ends.
 func (r *Recorder) follow(ctx context.Context, s *stream) {
-	for change, err := range follow.Stream(ctx, r.client, s.Stream) {
+	for change, err := range follow.Changes(ctx, r.client, s.Stream) {
 		r.recordChange(s, change, err)
 	}
 }

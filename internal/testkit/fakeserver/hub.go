@@ -114,7 +114,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 			"metadata": map[string]any{}, "code": http.StatusGone, "reason": "Expired", "message": e.Answer.Message}))
 		w.ended = true
 		stream.watches[w] = true
-		return &wire.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
+		return &wire.Response{Code: http.StatusOK, BodyReader: w, Pings: true}, nil
 	}
 	if list || from == 0 {
 		for _, o := range h.store.sorted() {
@@ -148,7 +148,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 		})
 		w.timers = append(w.timers, timer)
 	}
-	return &wire.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
+	return &wire.Response{Code: http.StatusOK, BodyReader: w, Pings: true}, nil
 }
 
 func mark(r *wire.Request, version int, end bool) []byte {

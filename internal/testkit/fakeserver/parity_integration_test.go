@@ -173,12 +173,12 @@ func (k *talk) watch(query url.Values, n int, act func()) {
 		k.lines = append(k.lines, line+k.refusal(err))
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { _ = response.Stream.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = response.BodyReader.Close() })
 	defer stop()
-	defer func() { _ = response.Stream.Close() }()
+	defer func() { _ = response.BodyReader.Close() }()
 	line += fmt.Sprintln(response.Code, "pings:", response.Pings)
 	act()
-	for frame, err := range wire.Frames(io.Reader(response.Stream)) {
+	for frame, err := range wire.Frames(io.Reader(response.BodyReader)) {
 		if err != nil {
 			k.t.Errorf("%safter %d events fewer: %v", line, n, err)
 			break

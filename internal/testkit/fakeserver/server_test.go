@@ -201,16 +201,16 @@ func open(t *testing.T, s *fakeserver.Server, stream wire.Stream, parameters ...
 	f.response, f.err = s.Do(t.Context(), stream.Request(wire.VerbWatch, parameters...))
 	if f.err == nil {
 		go func() {
-			for frame, err := range wire.Frames(f.response.Stream) {
+			for frame, err := range wire.Frames(f.response.BodyReader) {
 				f.mu.Lock()
 				if f.ended = err; err == nil {
 					f.add(frame)
 				}
 				f.mu.Unlock()
 			}
-			f.response.Stream.Close()
+			f.response.BodyReader.Close()
 		}()
-		t.Cleanup(func() { f.response.Stream.Close() })
+		t.Cleanup(func() { f.response.BodyReader.Close() })
 	}
 	return f
 }

@@ -17,7 +17,7 @@ func watchMutations() []mutation {
 		{11, 3, "internal/follow", "objectTracker.put", `!_Old.HasSameUID(_v)`, `false && !_Old.HasSameUID(_v)`},
 		{12, 3, "internal/follow", "objectTracker.put", `_Old.Equal(_v)`, `false && _Old.Equal(_v)`},
 		{13, 3, "internal/follow", "objectTracker.remove", `_X || !_Old.HasSameUID(_v)`, `_X`},
-		{14, 3, "internal/follow", "follower.handleNotFound", `case _failed != nil:`, `case _failed != nil && ctx.Err() != nil:`},
+		{14, 3, "internal/follow", "follower.handleNotFound", `case _checkErr != nil:`, `case _checkErr != nil && ctx.Err() != nil:`},
 
 		{16, 4, "internal/follow", "sequence.put", `_q._tracker.putUndecodable(_id)`, `_ = _id`},
 		{17, 4, "internal/follow", "objectTracker.putUndecodable", `_t._hasUnnamed = true`, `_t._hasUnnamed = false`},

@@ -19,8 +19,8 @@ type Compressor struct {
 	// bestRatio is the best ratio of encodedSize to contentSize that the current dictionary has
 	// had in a round, or 0.
 	bestRatio float64
-	// patience is how many rounds must pass before another dictionary is tried.
-	patience int
+	// roundsToWait is how many rounds must pass before another dictionary is tried.
+	roundsToWait int
 	// failures counts the tries in a row that led to nothing.
 	failures int
 	// retrainAt is the number of contents at which another dictionary is tried whatever the ratio
@@ -74,10 +74,10 @@ func (c *Compressor) RecordContent(size int) {
 }
 
 // Train makes a dictionary of samples if one is due, and reports whether it is the current one
-// now. total is the number of all contents; resting reports that no more are expected soon.
-func (c *Compressor) Train(total int, resting bool, samples func() [][]byte) (adopted bool) {
+// now. total is the number of all contents; isResting reports that no more are expected soon.
+func (c *Compressor) Train(total int, isResting bool, samples func() [][]byte) (isAdopted bool) {
 	if c.current == nil {
-		if c.hasEnough(resting) {
+		if c.hasEnough(isResting) {
 			c.adopt(New(samples()), total)
 			return true
 		}
@@ -101,25 +101,25 @@ func (c *Compressor) Train(total int, resting bool, samples func() [][]byte) (ad
 		return true
 	}
 	c.failures++
-	c.patience = 1 << min(c.failures, 10)
+	c.roundsToWait = 1 << min(c.failures, 10)
 	return false
 }
 
 // hasEnough reports whether a first dictionary can be made.
-func (c *Compressor) hasEnough(resting bool) bool {
+func (c *Compressor) hasEnough(isResting bool) bool {
 	switch {
 	case c.plainSize >= 512<<10:
 		return true
 	case c.plainCount >= minSamples:
 		return c.plainSize >= MaxDictionarySize
 	default:
-		return resting && c.plainSize >= 2*MaxDictionarySize
+		return isResting && c.plainSize >= 2*MaxDictionarySize
 	}
 }
 
 // endRound ends the round if it is long enough. It reports whether another dictionary should be
 // tried.
-func (c *Compressor) endRound(total int) (retrain bool) {
+func (c *Compressor) endRound(total int) (shouldRetrain bool) {
 	if total >= c.retrainAt {
 		c.retrainAt = growth * total
 		return true
@@ -132,8 +132,8 @@ func (c *Compressor) endRound(total int) (retrain bool) {
 	if c.bestRatio == 0 || ratio < c.bestRatio {
 		c.bestRatio = ratio
 	}
-	if c.patience > 0 {
-		c.patience--
+	if c.roundsToWait > 0 {
+		c.roundsToWait--
 		return false
 	}
 	return ratio > worseBy*c.bestRatio
@@ -146,6 +146,6 @@ func (c *Compressor) adopt(new *Codec, total int) {
 	c.contentSize, c.encodedSize, c.count, c.bestRatio = 0, 0, 0, 0
 	c.failures = 0
 	// The cost of writing everything anew is spread over as many new contents.
-	c.patience = max(4, total/roundLength)
+	c.roundsToWait = max(4, total/roundLength)
 	c.retrainAt = max(c.retrainAt, growth*total)
 }

@@ -59,9 +59,9 @@ func (g *gate) wait(ended <-chan struct{}) {
 func (g *gate) handler(next wire.Handler) wire.Handler {
 	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		response, err := next.Do(ctx, r)
-		if err == nil && response.Stream != nil {
+		if err == nil && response.BodyReader != nil {
 			held := *response
-			held.Stream = &heldStream{ReadCloser: response.Stream, gate: g, ended: ctx.Done()}
+			held.BodyReader = &heldStream{ReadCloser: response.BodyReader, gate: g, ended: ctx.Done()}
 			response = &held
 		}
 		return response, err

@@ -16,27 +16,27 @@
 //	watch         shows a at 12               a read finds no object: the tombstone is about a
 //	watch         shows the deletion at 13    the store has reached 13, and the entry is dropped
 //
-// If the answer to the deletion is lost, the entry is a doubt. Then one read goes to the server. It finds
-// nothing, and the entry is a tombstone.
+// If the answer to the deletion is lost, the entry is an unknown state. Then one read goes to the server. The read
+// finds nothing, and the entry is a tombstone.
 //
 // # Entries
 //
 // There is at most one entry for an object. It is one of
 //
-//	value      the object is at least as new as this content
-//	tombstone  all objects that were observed under the name are gone
-//	doubt      the state is not known
+//	value          the object is at least as new as this content
+//	tombstone      all objects that are known to have had the name are gone
+//	unknown state  only the server knows the state
 //
 // An answer leads to an entry of its object:
 //
 //	the write succeeded and was answered with the object     value
 //	… and the answer means that nothing is left of it         tombstone
-//	… and the answer is no object, or has no version          doubt
-//	it is not known whether the write has happened            doubt
-//	the refusal does not fit what reads show                  doubt
-//	a read for a doubt was answered                           value or tombstone
+//	… and the answer is no object, or has no version          unknown state
+//	it is not known whether the write has happened            unknown state
+//	the refusal does not fit what reads show                  unknown state
+//	a read for an unknown state was answered                  value or tombstone
 //
-// If a caller knows by other means that an object may be gone, the caller records a doubt too.
+// If a caller knows by other means that an object may be gone, the caller records this too.
 //
 // # Two answers
 //
@@ -46,19 +46,20 @@
 //	value, value            the newer version
 //	value, tombstone        the tombstone, if it is about the object of the value
 //	…                       the one with the newer version, if both are known
-//	…                       otherwise a doubt
+//	…                       otherwise an unknown state
 //	tombstone, tombstone    a tombstone about the objects of both
-//	doubt, any              a doubt
+//	unknown state, any      an unknown state
 //
 // # Reads
 //
-// An entry counts for a store until the store has observed it:
+// An entry counts for a store until the store has observed the entry. A store has observed an entry in each of these
+// cases:
 //
-//	the store, or the object that it shows, has reached the version of the entry
-//	a tombstone: the store has passed the last version of all objects that it is about, and
-//	shows none of them. A store with a selector must show another object under the name.
-//	no version is known, and since the entry was recorded the watch of the store has been open
-//	for longer than it can be silent
+//   - The store, or the object in the store, has reached the version of the entry.
+//   - The entry is a tombstone. The store has passed the last version of all objects that the tombstone is about, and
+//     shows none of them. A store with a selector must show another object under the name.
+//   - The entry has no version. Since the entry was recorded, the watch of the store has been open for longer than
+//     [MaxSilence].
 //
 // While an entry counts, a read finds
 //
@@ -66,14 +67,14 @@
 //	tombstone    no object, if the store shows none, or one that the tombstone is about
 //	otherwise    that the state is uncertain: the caller reads it live, once
 //
-// An entry other than a tombstone under which the store shows nothing is uncertain after
-// [MaxAge]: streams show a write within moments, so that versions may have moved backwards, as
-// after the restoration of a backup.
+// After [MaxAge], a value is uncertain. So is a tombstone while the store shows an object. A stream shows a write within
+// moments. If it has not done so, versions may have moved backwards, as after the restoration of a backup.
 //
 // # Collections
 //
-// A deleted collection, or a create with an unknown name and no answer, leaves a doubt about a whole
-// [Collection]. A version after all effects settles the doubt for each store that reaches the version. The
-// version of a list begun later is after all effects, and so is the version of an object from a later create.
-// The same version settles the doubts and tombstones without a version.
+// The deletion of a collection changes unknown objects of a [Collection], and so does a create with an unknown name and
+// no answer. The overlay keeps a [CollectionEffect]. Reads of the collection go to the server, until the store has
+// reached a version after the effect. The version of a list that began later is after the effect, and so is the version
+// of an object from a later create. From this version on, a store has also observed the unknown states and the tombstones
+// without a version.
 package overlay

@@ -14,11 +14,11 @@ import (
 type Kind uint8
 
 const (
-	// Doubt means that the state of the object is not known.
-	Doubt Kind = iota
+	// UnknownState means that only the server knows the state of the object.
+	UnknownState Kind = iota
 	// Value means that the object is at least as new as the entry.
 	Value
-	// Tombstone means that all objects observed under the name are gone.
+	// Tombstone means that all objects that are known to have had the name are gone.
 	Tombstone
 )
 
@@ -32,10 +32,9 @@ type Entry struct {
 	// Version is a resource version from which on every store is right. A value has its own;
 	// other entries mostly get one later, and have none until then.
 	Version string
-	// Observed holds the objects that had the name so far, at most one version for each UID. The
-	// resource version is one at which the object existed. It is empty if none is known. A tombstone
-	// is about all of these objects.
-	Observed []ident.Version
+	// Holders are the objects that are known to have had the name, one version for each UID. The resource version is
+	// one at which the object existed. It is empty if none is known. A tombstone is about all of these objects.
+	Holders []ident.Version
 	// Former holds values that had the name before, at most one for each UID and Labels. A stream that lists
 	// anew after them has to publish the deletions of these objects.
 	Former []Entry
@@ -62,23 +61,22 @@ const (
 	// MaxSilence is longer than a watch can be silent before it is replaced. What an open watch
 	// has not shown for so long has not happened.
 	MaxSilence = 15 * time.Minute
-	// maxObserved is how many versions are remembered under one name, not counting those
-	// that are not known. More than one at a time are rare: it takes an object that is deleted
-	// and created anew faster than the streams show.
-	maxObserved = 8
+	// maxHolders is how many holders of a name are remembered, not counting those without a known version. More than one
+	// at a time are rare: an object must be deleted and created anew before the streams show the deletion.
+	maxHolders = 8
 )
 
 // Observation is what a store shows of an object.
 type Observation struct {
 	// Version is the resource version that the store has reached.
 	Version string
-	// Present reports whether the store shows an object under the name. UID and ResourceVersion
+	// IsPresent reports whether the store shows an object under the name. UID and ResourceVersion
 	// are the uid and the resource version of the object.
-	Present         bool
+	IsPresent       bool
 	UID             types.UID
 	ResourceVersion string
-	// Selects reports whether the store leaves out the objects that do not match a selector.
-	Selects bool
+	// HasSelector reports whether the store leaves out the objects that do not match a selector.
+	HasSelector bool
 	// OpenSince is since when there has been an open watch of the store, apart from short gaps
 	// between two of them. It is zero if none is open.
 	OpenSince time.Time
@@ -92,8 +90,8 @@ const (
 	Uncertain ReadResult = iota
 	// Stored means that the store is right.
 	Stored
-	// Written means that the content of the entry is right.
-	Written
+	// Answered means that the content of the entry is right.
+	Answered
 	// Absent means that the object does not exist.
 	Absent
 )
@@ -103,25 +101,25 @@ func (e Entry) Read(o Observation, r wire.Resource, representation wire.Represen
 	switch {
 	case e.IsObservedBy(o):
 		return Stored
-	case e.Kind == Tombstone && !o.Present:
+	case e.Kind == Tombstone && !o.IsPresent:
 		return Absent
-	case e.Kind == Doubt || e.isOld():
+	case e.Kind == UnknownState || e.isOld():
 		return Uncertain
 	case e.Kind == Tombstone:
 		// Within a list the store has not reached the version of its objects yet. If an object of another uid
 		// is newer than all earlier objects of the name, the object was created after them. It is perhaps not
 		// known which of two objects came first.
-		switch last, known := e.lastObserved(); {
-		case e.hasObserved(o.UID):
+		switch last, isKnown := e.lastHolderVersion(); {
+		case e.hasHolder(o.UID):
 			return Absent
-		case known && ident.IsNewer(o.ResourceVersion, last):
+		case isKnown && ident.IsNewer(o.ResourceVersion, last):
 			return Stored
-		case known:
+		case isKnown:
 			return Absent
 		}
 		return Uncertain
 	case e.hasContent(r, representation):
-		return Written
+		return Answered
 	default:
 		return Uncertain
 	}
@@ -133,16 +131,16 @@ func (e Entry) IsObservedBy(o Observation) bool {
 	if e.Version == "" && hasShownAllSince(o, e.recorded) {
 		return true
 	}
-	if e.Version != "" && (ident.HasReached(o.Version, e.Version) || o.Present && ident.HasReached(o.ResourceVersion, e.Version)) {
+	if e.Version != "" && (ident.HasReached(o.Version, e.Version) || o.IsPresent && ident.HasReached(o.ResourceVersion, e.Version)) {
 		return true
 	}
 	// A store that selects may show none although it is behind: an object that is gone may have come to match
 	// in a version still to be observed.
-	if e.Kind != Tombstone || o.Present && e.hasObserved(o.UID) || !o.Present && o.Selects {
+	if e.Kind != Tombstone || o.IsPresent && e.hasHolder(o.UID) || !o.IsPresent && o.HasSelector {
 		return false
 	}
-	last, known := e.lastObserved()
-	return known && ident.HasReached(o.Version, last)
+	last, isKnown := e.lastHolderVersion()
+	return isKnown && ident.HasReached(o.Version, last)
 }
 
 // hasShownAllSince reports whether the watch of a store was open for so long that the store has every change
@@ -160,20 +158,21 @@ func hasShownAllSince(o Observation, recorded time.Time) bool {
 
 func (e Entry) isOld() bool { return e.isMarkedOld || time.Since(e.recorded) > MaxAge }
 
-func (e Entry) hasObserved(uid types.UID) bool {
+// hasHolder reports whether the object of uid is known to have had the name.
+func (e Entry) hasHolder(uid types.UID) bool {
 	object := ident.NewVersion(uid, "")
-	return slices.ContainsFunc(e.Observed, object.HasSameUID)
+	return slices.ContainsFunc(e.Holders, object.HasSameUID)
 }
 
-// lastObserved returns a version for a tombstone. After the version, only objects that are not gone can have
-// the name. known is false if the version of one object is not known, or if it is not known which object was
-// the last.
-func (e Entry) lastObserved() (version string, known bool) {
+// lastHolderVersion returns the newest version at which a holder of a tombstone existed. An object of the name with a
+// newer version was created later, and is not gone. isKnown is false if the version of one holder is not known, or if it
+// is not known which holder was the last.
+func (e Entry) lastHolderVersion() (version string, isKnown bool) {
 	if e.UID == "" {
 		return "", false
 	}
 	var last ident.Version
-	for _, o := range e.Observed {
+	for _, o := range e.Holders {
 		if o.ResourceVersion() == "" {
 			return "", false
 		}
@@ -204,8 +203,8 @@ func (e Entry) mergeOverlapping(old Entry) Entry { return overlapping(old, e).wi
 
 // withHistory returns e with the objects and the values of the two entries that it was made of.
 func (e Entry) withHistory(old, answer Entry) Entry {
-	for _, o := range old.Observed {
-		e.Observed = addObserved(e.Observed, o)
+	for _, o := range old.Holders {
+		e.Holders = addHolder(e.Holders, o)
 	}
 	e.Former = formerValues(e, old, answer)
 	return e
@@ -232,7 +231,7 @@ func formerValues(e Entry, entries ...Entry) []Entry {
 		}
 		add(entry)
 	}
-	return former[max(0, len(former)-maxObserved):]
+	return former[max(0, len(former)-maxHolders):]
 }
 
 // isInSameStreams reports whether two values are of one object, and whether each stream selects
@@ -258,20 +257,20 @@ func overlapping(a, b Entry) Entry {
 	if a.Kind == Tombstone && b.Kind != Tombstone {
 		a, b = b, a
 	}
-	both := b.Observed
-	for _, o := range a.Observed {
-		both = addObserved(both, o)
+	both := b.Holders
+	for _, o := range a.Holders {
+		both = addHolder(both, o)
 	}
 	switch {
-	case a.Kind == Doubt || b.Kind == Doubt:
-		doubt := Entry{Kind: Doubt, Observed: both}
+	case a.Kind == UnknownState || b.Kind == UnknownState:
+		unknown := Entry{Kind: UnknownState, Holders: both}
 		if a.Version != "" && b.Version != "" {
-			doubt.Version = a.Version
+			unknown.Version = a.Version
 			if ident.IsNewer(b.Version, a.Version) {
-				doubt.Version = b.Version
+				unknown.Version = b.Version
 			}
 		}
-		return doubt
+		return unknown
 	case a.Kind == Tombstone: // both are
 		if a.UID == "" {
 			b.UID = ""
@@ -285,13 +284,13 @@ func overlapping(a, b Entry) Entry {
 	}
 	// a is a value. b is a tombstone of the same object, or of an object that had the name before
 	// or afterwards. A tombstone without a UID leaves open which.
-	last, known := b.lastObserved()
+	last, isKnown := b.lastHolderVersion()
 	switch {
-	case b.hasObserved(a.UID):
-		b.Observed = both
+	case b.hasHolder(a.UID):
+		b.Holders = both
 		return b
-	case !known:
-		return Entry{Kind: Doubt, Observed: both}
+	case !isKnown:
+		return Entry{Kind: UnknownState, Holders: both}
 	case ident.IsNewer(a.Version, last):
 		return a
 	default:
@@ -299,35 +298,34 @@ func overlapping(a, b Entry) Entry {
 	}
 }
 
-// addObserved returns observed with o added. It keeps the latest version of each UID.
-func addObserved(observed []ident.Version, o ident.Version) []ident.Version {
-	i := slices.IndexFunc(observed, o.HasSameUID)
+// addHolder returns holders with o added. It keeps the latest version of each UID.
+func addHolder(holders []ident.Version, o ident.Version) []ident.Version {
+	i := slices.IndexFunc(holders, o.HasSameUID)
 	switch {
-	case o.UID() == "" || i >= 0 && (o.ResourceVersion() == "" || o.Before(observed[i])):
-		return observed
+	case o.UID() == "" || i >= 0 && (o.ResourceVersion() == "" || o.Before(holders[i])):
+		return holders
 	case i >= 0:
-		observed = slices.Clone(observed)
-		observed[i] = o
-		return observed
+		holders = slices.Clone(holders)
+		holders[i] = o
+		return holders
 	}
-	return withoutOldest(append(slices.Clone(observed), o))
+	return withoutOldest(append(slices.Clone(holders), o))
 }
 
-// withoutOldest removes the oldest of too many versions: a store that has reached the latest of
-// them cannot show it any more. Objects without a known version stay, because of them that is
-// not known.
-func withoutOldest(observed []ident.Version) []ident.Version {
-	oldest, known := -1, 0
-	for i, o := range observed {
+// withoutOldest removes the oldest of too many holders: a store that has reached the latest of them cannot show the
+// oldest any more. A holder without a known version stays: whether a store can still show it is not known.
+func withoutOldest(holders []ident.Version) []ident.Version {
+	oldest, knownCount := -1, 0
+	for i, o := range holders {
 		if o.ResourceVersion() == "" {
 			continue
 		}
-		if known++; oldest < 0 || o.Before(observed[oldest]) {
+		if knownCount++; oldest < 0 || o.Before(holders[oldest]) {
 			oldest = i
 		}
 	}
-	if known <= maxObserved {
-		return observed
+	if knownCount <= maxHolders {
+		return holders
 	}
-	return slices.Delete(observed, oldest, oldest+1)
+	return slices.Delete(holders, oldest, oldest+1)
 }

@@ -17,15 +17,15 @@ import (
 func TestOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	val := func(uid types.UID, version string) Entry {
-		return Entry{Kind: Value, UID: uid, Version: version, Observed: []ident.Version{ident.NewVersion(uid, version)}}
+		return Entry{Kind: Value, UID: uid, Version: version, Holders: []ident.Version{ident.NewVersion(uid, version)}}
 	}
 	gone := func(uid types.UID, version string) Entry {
-		return Entry{Kind: Tombstone, UID: uid, Observed: []ident.Version{ident.NewVersion(uid, version)}}
+		return Entry{Kind: Tombstone, UID: uid, Holders: []ident.Version{ident.NewVersion(uid, version)}}
 	}
 	missing := func(uid types.UID, version string) Entry { // a read has found nothing
-		return Entry{Kind: Tombstone, Observed: []ident.Version{ident.NewVersion(uid, version)}}
+		return Entry{Kind: Tombstone, Holders: []ident.Version{ident.NewVersion(uid, version)}}
 	}
-	unknown := Entry{Kind: Doubt}
+	unknown := Entry{Kind: UnknownState}
 	for _, c := range []struct {
 		name     string
 		old, new Entry
@@ -41,12 +41,12 @@ func TestOrderOfAnswers(t *testing.T) {
 		{"deleted, made anew", gone("u", "5"), val("v", "7"), false, "value v@7"},
 		{"late deletion of the one before", val("v", "7"), gone("u", "5"), false, "value v@7"},
 		{"deletion of the one after", val("u", "5"), gone("v", "7"), false, "gone v@"},
-		{"deletion of one that was never seen", val("u", "5"), gone("v", ""), false, "doubt @"},
-		{"a doubt stays beside what it may be later than", unknown, val("u", "5"), false, "doubt @"},
-		{"a doubt is settled by what was begun later", unknown, val("u", "5"), true, "value u@5"},
-		{"a doubt beside a value", val("u", "5"), unknown, false, "doubt @"},
+		{"deletion of one that was never seen", val("u", "5"), gone("v", ""), false, "unknown @"},
+		{"an unknown state stays beside what it may be later than", unknown, val("u", "5"), false, "unknown @"},
+		{"an unknown state is settled by what was begun later", unknown, val("u", "5"), true, "value u@5"},
+		{"an unknown state beside a value", val("u", "5"), unknown, false, "unknown @"},
 		{"not found, late value of the same", missing("u", "5"), val("u", "6"), false, "gone @"},
-		{"not found, value of another, before or after", missing("u", "5"), val("v", "6"), false, "doubt @"},
+		{"not found, value of another, before or after", missing("u", "5"), val("v", "6"), false, "unknown @"},
 		{"not found, and a deletion", missing("u", "5"), gone("v", "7"), false, "gone @"},
 		{"two deletions", gone("u", "5"), gone("v", "7"), false, "gone v@"},
 	} {
@@ -54,7 +54,7 @@ func TestOrderOfAnswers(t *testing.T) {
 		if c.later {
 			got = c.new.merge(c.old)
 		}
-		text := fmt.Sprintf("%s %s@%s", [...]string{"doubt", "value", "gone"}[got.Kind], got.UID, got.Version)
+		text := fmt.Sprintf("%s %s@%s", [...]string{"unknown", "value", "gone"}[got.Kind], got.UID, got.Version)
 		if diff := cmp.Diff(c.want, text); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
@@ -66,11 +66,11 @@ func TestOrderOfAnswers(t *testing.T) {
 func TestPassedTombstones(t *testing.T) {
 	t.Parallel()
 	for uid, want := range map[types.UID]bool{"u": true, "": false} {
-		e := Entry{Kind: Tombstone, UID: uid, Observed: []ident.Version{ident.NewVersion("u", "5")}}
-		if got := e.IsObservedBy(Observation{Version: "9", Present: true, UID: "v", ResourceVersion: "9", Selects: false}); got != want {
+		e := Entry{Kind: Tombstone, UID: uid, Holders: []ident.Version{ident.NewVersion("u", "5")}}
+		if got := e.IsObservedBy(Observation{Version: "9", IsPresent: true, UID: "v", ResourceVersion: "9", HasSelector: false}); got != want {
 			t.Errorf("of %q: %t, want %t", uid, got, want)
 		}
-		if e.IsObservedBy(Observation{Version: "9", Present: true, UID: "u", ResourceVersion: "5", Selects: false}) || e.IsObservedBy(Observation{Version: "4", Present: true, UID: "v", ResourceVersion: "9", Selects: false}) {
+		if e.IsObservedBy(Observation{Version: "9", IsPresent: true, UID: "u", ResourceVersion: "5", HasSelector: false}) || e.IsObservedBy(Observation{Version: "4", IsPresent: true, UID: "v", ResourceVersion: "9", HasSelector: false}) {
 			t.Errorf("of %q: passed too early", uid)
 		}
 	}
@@ -81,15 +81,15 @@ func TestPassedTombstones(t *testing.T) {
 // the stream received a version in between, which matched, and reads showed it.
 func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
 	t.Parallel()
-	e := Entry{Kind: Tombstone, UID: "u", Observed: []ident.Version{ident.NewVersion("u", "5")}}
-	if e.IsObservedBy(Observation{Version: "6", Selects: true}) {
+	e := Entry{Kind: Tombstone, UID: "u", Holders: []ident.Version{ident.NewVersion("u", "5")}}
+	if e.IsObservedBy(Observation{Version: "6", HasSelector: true}) {
 		t.Error("that it is not shown counts as its end")
 	}
-	if !e.IsObservedBy(Observation{Version: "6", Selects: false}) || !e.IsObservedBy(Observation{Version: "9", Present: true, UID: "v", ResourceVersion: "9", Selects: true}) {
+	if !e.IsObservedBy(Observation{Version: "6", HasSelector: false}) || !e.IsObservedBy(Observation{Version: "9", IsPresent: true, UID: "v", ResourceVersion: "9", HasSelector: true}) {
 		t.Error("a stream that shows all objects, or a successor, has not seen its end")
 	}
 	e.Version = "8"
-	if e.IsObservedBy(Observation{Version: "7", Selects: true}) || !e.IsObservedBy(Observation{Version: "8", Selects: true}) {
+	if e.IsObservedBy(Observation{Version: "7", HasSelector: true}) || !e.IsObservedBy(Observation{Version: "8", HasSelector: true}) {
 		t.Error("a version that the end precedes is not what counts")
 	}
 }
@@ -98,21 +98,21 @@ func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
 // see the latest counted as having seen all.
 func TestTheLatestSightingStays(t *testing.T) {
 	t.Parallel()
-	e := Entry{Kind: Tombstone, UID: "latest", Observed: []ident.Version{ident.NewVersion("latest", "100")}}
-	for i := range 3 * maxObserved {
-		e.Observed = addObserved(e.Observed, ident.NewVersion(types.UID(fmt.Sprint("older", i)), fmt.Sprint(10+i)))
+	e := Entry{Kind: Tombstone, UID: "latest", Holders: []ident.Version{ident.NewVersion("latest", "100")}}
+	for i := range 3 * maxHolders {
+		e.Holders = addHolder(e.Holders, ident.NewVersion(types.UID(fmt.Sprint("older", i)), fmt.Sprint(10+i)))
 	}
-	if last, known := e.lastObserved(); last != "100" || !known || len(e.Observed) != maxObserved {
-		t.Errorf("the last was seen at %q (%t), of %d", last, known, len(e.Observed))
+	if last, isKnown := e.lastHolderVersion(); last != "100" || !isKnown || len(e.Holders) != maxHolders {
+		t.Errorf("the last was seen at %q (%t), of %d", last, isKnown, len(e.Holders))
 	}
-	if e.IsObservedBy(Observation{Version: "99", Present: true, UID: "older0", ResourceVersion: "", Selects: false}) || !e.IsObservedBy(Observation{Version: "100", Selects: false}) {
+	if e.IsObservedBy(Observation{Version: "99", IsPresent: true, UID: "older0", ResourceVersion: "", HasSelector: false}) || !e.IsObservedBy(Observation{Version: "100", HasSelector: false}) {
 		t.Error("a stream has passed it before it has got there, or not when it has")
 	}
-	e.Observed = addObserved(e.Observed, ident.NewVersion("undated", ""))
-	for i := range 3 * maxObserved {
-		e.Observed = addObserved(e.Observed, ident.NewVersion(types.UID(fmt.Sprint("newer", i)), fmt.Sprint(110+i)))
+	e.Holders = addHolder(e.Holders, ident.NewVersion("undated", ""))
+	for i := range 3 * maxHolders {
+		e.Holders = addHolder(e.Holders, ident.NewVersion(types.UID(fmt.Sprint("newer", i)), fmt.Sprint(110+i)))
 	}
-	if last, known := e.lastObserved(); known {
+	if last, isKnown := e.lastHolderVersion(); isKnown {
 		t.Errorf("what is not known is known to be %q", last)
 	}
 }
@@ -122,12 +122,12 @@ func TestTheLatestSightingStays(t *testing.T) {
 // Nothing triggered the reconcile again.
 func TestTombstoneDoesNotHideASuccessorWithinAList(t *testing.T) {
 	t.Parallel()
-	e := Entry{Kind: Tombstone, UID: "old", Observed: []ident.Version{ident.NewVersion("old", "140")}, recorded: time.Now()}
-	successor := Observation{Version: "119", Present: true, UID: "new", ResourceVersion: "145"}
+	e := Entry{Kind: Tombstone, UID: "old", Holders: []ident.Version{ident.NewVersion("old", "140")}, recorded: time.Now()}
+	successor := Observation{Version: "119", IsPresent: true, UID: "new", ResourceVersion: "145"}
 	if got := e.Read(successor, podsOfV1, wire.Full); got != Stored {
 		t.Errorf("the successor is %v, want what is stored", got)
 	}
-	predecessor := Observation{Version: "119", Present: true, UID: "older", ResourceVersion: "118"}
+	predecessor := Observation{Version: "119", IsPresent: true, UID: "older", ResourceVersion: "118"}
 	if got := e.Read(predecessor, podsOfV1, wire.Full); got != Absent {
 		t.Errorf("an earlier object is %v, want it absent", got)
 	}

@@ -20,8 +20,8 @@ func KeyOf(ref wire.Ref) Key {
 	return Key{Collection{ref.Cluster, ref.Resource.Group, ref.Resource.Plural, namespace}, ref.Name}
 }
 
-// In returns the key of the object in its collection's namespace.
-func (k Key) In() kube.Key { return kube.Key{Namespace: k.Namespace, Name: k.Name} }
+// ObjectKey returns the key without the cluster and the resource.
+func (k Key) ObjectKey() kube.Key { return kube.Key{Namespace: k.Namespace, Name: k.Name} }
 
 // Collection names all objects of a resource in one namespace, or in all if Namespace is empty.
 type Collection struct {

@@ -16,9 +16,9 @@ type Overlay struct {
 	// tick counts what is begun and what is recorded.
 	tick    Tick
 	entries map[Key]Entry
-	// unbounded holds the keys of the entries without a version.
-	unbounded map[Key]struct{}
-	doubts    collectionDoubts
+	// versionless holds the keys of the entries without a version.
+	versionless map[Key]struct{}
+	effects     collectionEffects
 	// restored holds a tick for each cluster that was restored from a backup. The restoration was found at
 	// the tick.
 	restored map[string]Tick
@@ -38,7 +38,7 @@ const minSweepSize = 64
 // New returns an empty Overlay.
 func New() *Overlay {
 	return &Overlay{
-		entries: make(map[Key]Entry), unbounded: make(map[Key]struct{}), doubts: make(collectionDoubts),
+		entries: make(map[Key]Entry), versionless: make(map[Key]struct{}), effects: make(collectionEffects),
 		restored:  make(map[string]Tick),
 		sweepSize: minSweepSize,
 	}
@@ -69,13 +69,13 @@ func (o *Overlay) Len() int {
 
 // Record records e, the meaning of the answer to a request that began at a tick. It reports whether it did
 // so. If a restoration was found after the request began, the restoration may have undone what the answer
-// shows. Then Record records a doubt.
+// shows. Then Record records an unknown state.
 func (o *Overlay) Record(k Key, began Tick, e Entry) (isRecorded bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	isRecorded = began >= o.restored[k.Cluster]
 	if !isRecorded {
-		e = Entry{Kind: Doubt}
+		e = Entry{Kind: UnknownState}
 	}
 	switch old, had := o.entries[k]; {
 	case had && began > old.tick:
@@ -87,16 +87,16 @@ func (o *Overlay) Record(k Key, began Tick, e Entry) (isRecorded bool) {
 	return isRecorded
 }
 
-// DoubtObject records that the object of uid may be gone. A tombstone of the object stays.
-func (o *Overlay) DoubtObject(k Key, uid types.UID) {
+// RecordPossiblyGone records that the object of uid may be gone. A tombstone of the object stays.
+func (o *Overlay) RecordPossiblyGone(k Key, uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	old, had := o.entries[k]
 	switch {
 	case !had:
-		o.setLocked(k, Entry{Kind: Doubt})
-	case old.Kind != Tombstone || !old.hasObserved(uid):
-		o.setLocked(k, Entry{Kind: Doubt}.merge(old))
+		o.setLocked(k, Entry{Kind: UnknownState})
+	case old.Kind != Tombstone || !old.hasHolder(uid):
+		o.setLocked(k, Entry{Kind: UnknownState}.merge(old))
 	}
 }
 
@@ -118,9 +118,9 @@ func (o *Overlay) setLocked(k Key, e Entry) {
 	e.tick, e.recorded, e.isMarkedOld = o.tick, time.Now(), false
 	o.entries[k] = e
 	if e.Version == "" {
-		o.unbounded[k] = struct{}{}
+		o.versionless[k] = struct{}{}
 	} else {
-		delete(o.unbounded, k)
+		delete(o.versionless, k)
 	}
 }
 
@@ -130,7 +130,7 @@ func (o *Overlay) Drop(k Key, e Entry) {
 	defer o.mu.Unlock()
 	if now, ok := o.entries[k]; ok && now.tick == e.tick {
 		delete(o.entries, k)
-		delete(o.unbounded, k)
+		delete(o.versionless, k)
 	}
 }
 
@@ -164,7 +164,7 @@ func (o *Overlay) Entries(c Collection) map[Key]Entry {
 }
 
 // RecordVersion records that version is newer than all changes of the resource of c from before a request
-// began. So what was in doubt then is settled for a store that reaches version.
+// began. So a store that reaches version has observed what had no version until then.
 func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 	if !ident.IsComparable(version) {
 		return
@@ -175,40 +175,40 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 		return
 	}
 	c.Namespace = ""
-	for k := range o.unbounded {
+	for k := range o.versionless {
 		if e := o.entries[k]; c.Contains(k) && e.tick < began {
 			e.Version = version
 			o.entries[k] = e
-			delete(o.unbounded, k)
+			delete(o.versionless, k)
 		}
 	}
-	o.doubts.recordVersion(c, began, version)
+	o.effects.recordVersion(c, began, version)
 }
 
-// DoubtGroups puts a doubt in place of each entry of some groups of a cluster: the server was restored from a backup.
-// The versions of the entries do not count, because the server may have assigned them twice. The values of the entries
-// stay, as with [Overlay.DoubtUntil].
-func (o *Overlay) DoubtGroups(cluster string, isAffected func(group string) bool) {
+// InvalidateGroups puts an unknown state in place of each entry of some groups of a cluster: the server was restored
+// from a backup. The versions of the entries do not count, because the server may have assigned them twice. The values of the entries
+// stay, as with [Overlay.InvalidateUntil].
+func (o *Overlay) InvalidateGroups(cluster string, isAffected func(group string) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tick++
 	o.restored[cluster] = o.tick
 	for k, e := range o.entries {
 		if k.Cluster == cluster && isAffected(k.Group) {
-			o.setLocked(k, Entry{Kind: Doubt, Former: e.Values()})
+			o.setLocked(k, Entry{Kind: UnknownState, Former: e.Values()})
 		}
 	}
 }
 
-// DoubtUntil puts a doubt in place of each entry of a collection that was recorded before a tick. Each store
-// that reaches version settles the doubt. The values of the entries stay: a stream that lists after the doubt
-// may have to publish the deletion of an object.
-func (o *Overlay) DoubtUntil(c Collection, before Tick, version string) {
+// InvalidateUntil puts an unknown state at version in place of each entry of a collection that was recorded before a
+// tick. A store that reaches version is right. The values of the entries stay: a stream that lists later may have to
+// publish the deletion of an object.
+func (o *Overlay) InvalidateUntil(c Collection, before Tick, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for k, e := range o.entries {
 		if c.Contains(k) && e.IsRecordedBefore(before) {
-			o.setLocked(k, Entry{Kind: Doubt, Version: version, Former: e.Values()})
+			o.setLocked(k, Entry{Kind: UnknownState, Version: version, Former: e.Values()})
 		}
 	}
 }
@@ -227,74 +227,74 @@ func (o *Overlay) MarkOld(c Collection) {
 	}
 }
 
-// HasUnbounded reports whether [Overlay.RecordVersion] would be of use.
-func (o *Overlay) HasUnbounded() bool {
+// HasVersionless reports whether an entry or an effect has no version. [Overlay.RecordVersion] gives it one.
+func (o *Overlay) HasVersionless() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.unbounded) > 0 || o.doubts.hasUnbounded()
+	return len(o.versionless) > 0 || o.effects.hasVersionless()
 }
 
-// DoubtCollection records that it is not known what has happened in a collection.
-func (o *Overlay) DoubtCollection(c Collection) {
+// RecordCollectionEffect records that a request has changed, or may have changed, unknown objects of a collection.
+func (o *Overlay) RecordCollectionEffect(c Collection) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tick++
-	o.doubts.add(c, o.tick)
+	o.effects.add(c, o.tick)
 }
 
-// Doubts returns the doubts that c, or an object in it, may be part of.
-func (o *Overlay) Doubts(c Collection) map[Collection]CollectionDoubt {
+// CollectionEffects returns the effects on collections that have objects in common with c.
+func (o *Overlay) CollectionEffects(c Collection) map[Collection]CollectionEffect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.doubts.overlapping(c)
+	return o.effects.overlapping(c)
 }
 
-// BoundDoubt records the version after all effects of d, unless another doubt has taken its
-// place. It returns the updated d.
-func (o *Overlay) BoundDoubt(c Collection, d CollectionDoubt, version string) CollectionDoubt {
-	bounded := d.withVersion(version)
+// SetEffectVersion records a version after the effect e, unless another effect has taken its place. It returns e with
+// the version.
+func (o *Overlay) SetEffectVersion(c Collection, e CollectionEffect, version string) CollectionEffect {
+	updated := e.withVersion(version)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.doubts.has(c, d) {
-		o.doubts[c] = bounded
+	if o.effects.has(c, e) {
+		o.effects[c] = updated
 	}
-	return bounded
+	return updated
 }
 
-// DropDoubt removes d, unless another doubt has taken its place.
-func (o *Overlay) DropDoubt(c Collection, d CollectionDoubt) {
+// DropEffect removes e, unless another effect has taken its place.
+func (o *Overlay) DropEffect(c Collection, e CollectionEffect) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.doubts.has(c, d) {
-		delete(o.doubts, c)
+	if o.effects.has(c, e) {
+		delete(o.effects, c)
 	}
 }
 
-// Sweep calls isNeeded for every entry and isDoubtNeeded for every doubt, and removes what is not needed.
+// Sweep calls isNeeded for every entry and isEffectNeeded for every effect, and removes what is not needed.
 // Sweep does nothing if the last sweep was a short time ago. A value that is too old to be read keeps its
 // content: if the object is not in a later list, the deletion is published with this content.
-func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubtNeeded func(Collection, CollectionDoubt) bool) {
+func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isEffectNeeded func(Collection, CollectionEffect) bool) {
 	o.mu.Lock()
-	size := len(o.entries) + len(o.doubts)
+	size := len(o.entries) + len(o.effects)
 	if size < o.sweepSize && (size == 0 || time.Since(o.swept) < MaxAge) {
 		o.mu.Unlock()
 		return
 	}
 	o.swept = time.Now()
 	o.sweepSize = max(minSweepSize, 2*size)
-	entries, doubts := maps.Clone(o.entries), maps.Clone(o.doubts)
+	entries, effects := maps.Clone(o.entries), maps.Clone(o.effects)
 	o.mu.Unlock()
 	for k, e := range entries {
 		if !isNeeded(k, e) {
 			o.Drop(k, e)
 		}
 	}
-	for c, d := range doubts {
-		if !isDoubtNeeded(c, d) {
-			o.DropDoubt(c, d)
+	for c, e := range effects {
+		if !isEffectNeeded(c, e) {
+			o.DropEffect(c, e)
 		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.sweepSize = max(minSweepSize, 2*(len(o.entries)+len(o.doubts)))
+	o.sweepSize = max(minSweepSize, 2*(len(o.entries)+len(o.effects)))
 }

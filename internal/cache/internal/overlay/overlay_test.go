@@ -16,8 +16,8 @@ var (
 )
 
 // isNeededBy reports entries as needed by a store that shows o.
-func isNeededBy(o Observation) (func(Key, Entry) bool, func(Collection, CollectionDoubt) bool) {
-	return func(_ Key, e Entry) bool { return !e.IsObservedBy(o) }, func(_ Collection, d CollectionDoubt) bool { return !d.IsObservedBy(o) }
+func isNeededBy(o Observation) (func(Key, Entry) bool, func(Collection, CollectionEffect) bool) {
+	return func(_ Key, e Entry) bool { return !e.IsObservedBy(o) }, func(_ Collection, d CollectionEffect) bool { return !d.IsObservedBy(o) }
 }
 
 // Regression: a tombstone went after fifteen minutes although a stream, whose watch was away,
@@ -27,7 +27,7 @@ func TestTombstoneStaysWhileItIsNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
 		o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u"})
-		away := Observation{Version: "5", Present: true, UID: "u", ResourceVersion: "5"}
+		away := Observation{Version: "5", IsPresent: true, UID: "u", ResourceVersion: "5"}
 		time.Sleep(time.Hour)
 		o.Sweep(isNeededBy(away))
 		e, ok := o.Get(pod)
@@ -56,7 +56,7 @@ func TestEndOfAWatchDoesNotMakeAStoreCurrent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
-		open := Observation{Version: "5", Present: true, UID: "u", ResourceVersion: "5", OpenSince: time.Now()}
+		open := Observation{Version: "5", IsPresent: true, UID: "u", ResourceVersion: "5", OpenSince: time.Now()}
 		time.Sleep(MaxSilence + time.Minute)
 		o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u"})
 		o.MarkOld(pod.Collection)
@@ -75,12 +75,12 @@ func TestCollectionDoubtWithoutVersionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
 		open := Observation{Version: "abc", OpenSince: time.Now()}
-		o.DoubtCollection(collection)
-		d := o.Doubts(collection)[collection]
+		o.RecordCollectionEffect(collection)
+		d := o.CollectionEffects(collection)[collection]
 		if !d.NeedsVersion() || d.IsObservedBy(open) {
 			t.Errorf("at once: %+v", d)
 		}
-		d = o.BoundDoubt(collection, d, "abc")
+		d = o.SetEffectVersion(collection, d, "abc")
 		if d.NeedsVersion() {
 			t.Error("a version that cannot be compared is asked for again")
 		}
@@ -89,23 +89,23 @@ func TestCollectionDoubtWithoutVersionEnds(t *testing.T) {
 			t.Errorf("later: %+v", d)
 		}
 		o.Sweep(isNeededBy(open))
-		if len(o.Doubts(collection)) != 0 {
-			t.Error("the doubt stays")
+		if len(o.CollectionEffects(collection)) != 0 {
+			t.Error("the effect stays")
 		}
 	})
 }
 
 // Regression: a server sends no bookmarks for a kind, and nothing of the kind changes. The stream never reached the
-// version of a doubt. Each read after a deletion of the collection was live, until the next list.
+// version of an effect. Each read after a deletion of the collection was live, until the next list.
 func TestCollectionDoubtEndsByTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
 		open := Observation{Version: "5", OpenSince: time.Now()}
-		o.DoubtCollection(collection)
-		d := o.BoundDoubt(collection, o.Doubts(collection)[collection], "8")
+		o.RecordCollectionEffect(collection)
+		d := o.SetEffectVersion(collection, o.CollectionEffects(collection)[collection], "8")
 		if d.IsObservedBy(open) {
-			t.Error("the doubt ends at once")
+			t.Error("the effect is observed at once")
 		}
 		time.Sleep(MaxSilence + time.Second)
 		if away := (Observation{Version: "5"}); !d.IsObservedBy(open) || d.IsObservedBy(away) {
@@ -123,7 +123,7 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 		k, behind := Key{collection, "a"}, Observation{Version: "5"}
 		o.Record(k, o.Begin(), Entry{Kind: Value, UID: "u", Version: "9", Object: []byte("content"), Resource: podsOfV1})
 		e, _ := o.Get(k)
-		if e.Read(behind, podsOfV1, wire.Full) != Written {
+		if e.Read(behind, podsOfV1, wire.Full) != Answered {
 			t.Errorf("a new value is not read: %+v", e)
 		}
 		time.Sleep(MaxAge + time.Second)
@@ -148,16 +148,16 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	t.Parallel()
 	o := New()
-	value := Entry{Kind: Value, UID: "u", Version: "1005", Observed: []ident.Version{ident.NewVersion("u", "1005")}}
+	value := Entry{Kind: Value, UID: "u", Version: "1005", Holders: []ident.Version{ident.NewVersion("u", "1005")}}
 	before := o.Begin()
-	o.DoubtGroups("", func(string) bool { return true })
+	o.InvalidateGroups("", func(string) bool { return true })
 	o.Record(pod, before, value)
-	if e, ok := o.Get(pod); !ok || e.Kind != Doubt {
-		t.Errorf("the write that began before: %+v (%t), want a doubt", e, ok)
+	if e, ok := o.Get(pod); !ok || e.Kind != UnknownState {
+		t.Errorf("the write that began before: %+v (%t), want an unknown state", e, ok)
 	}
 	o.Settle(pod, before, value)
-	if e, ok := o.Get(pod); !ok || e.Kind != Doubt {
-		t.Errorf("the read that began before: %+v (%t), want a doubt", e, ok)
+	if e, ok := o.Get(pod); !ok || e.Kind != UnknownState {
+		t.Errorf("the read that began before: %+v (%t), want an unknown state", e, ok)
 	}
 	value.Version = "51"
 	o.Record(pod, o.Begin(), value)
@@ -172,12 +172,12 @@ func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
 	t.Parallel()
 	o := New()
-	before := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
-	o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u", Observed: []ident.Version{ident.NewVersion("u", "40")}})
+	before := Observation{Version: "40", IsPresent: true, UID: "u", ResourceVersion: "40"}
+	o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u", Holders: []ident.Version{ident.NewVersion("u", "40")}})
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, wire.Full) != Absent {
 		t.Errorf("the deletion is not read: %+v", e)
 	}
-	o.DoubtGroups("", func(string) bool { return true })
+	o.InvalidateGroups("", func(string) bool { return true })
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, wire.Full) != Uncertain {
 		t.Errorf("after the restoration a read relies on the deletion: %+v", e)
 	}
@@ -185,11 +185,11 @@ func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
 
 // A child of the object was deleted by somebody else: the object may be gone. A read that began before
 // does not answer whether it is.
-func TestDoubtObject(t *testing.T) {
+func TestRecordPossiblyGone(t *testing.T) {
 	t.Parallel()
 	o := New()
-	shown := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
-	value := Entry{Kind: Value, UID: "u", Version: "40", Observed: []ident.Version{ident.NewVersion("u", "40")}}
+	shown := Observation{Version: "40", IsPresent: true, UID: "u", ResourceVersion: "40"}
+	value := Entry{Kind: Value, UID: "u", Version: "40", Holders: []ident.Version{ident.NewVersion("u", "40")}}
 	read := func() ReadResult {
 		e, ok := o.Get(pod)
 		if !ok {
@@ -197,21 +197,21 @@ func TestDoubtObject(t *testing.T) {
 		}
 		return e.Read(shown, podsOfV1, wire.Full)
 	}
-	o.DoubtObject(pod, "u")
+	o.RecordPossiblyGone(pod, "u")
 	before := o.Begin()
-	o.DoubtObject(pod, "u")
+	o.RecordPossiblyGone(pod, "u")
 	if o.Settle(pod, before, value); read() != Uncertain {
-		t.Error("a read that began before the doubt has settled it")
+		t.Error("a read that began before the unknown state has settled it")
 	}
 	if o.Settle(pod, o.Begin(), value); read() != Stored {
-		t.Error("a read has not settled the doubt")
+		t.Error("a read has not settled the unknown state")
 	}
-	o.DoubtObject(pod, "u")
-	o.Settle(pod, o.Begin(), Entry{Kind: Tombstone, Observed: []ident.Version{ident.NewVersion("u", "40")}})
-	if o.DoubtObject(pod, "u"); read() != Absent {
-		t.Error("an object that is known to be gone is in doubt")
+	o.RecordPossiblyGone(pod, "u")
+	o.Settle(pod, o.Begin(), Entry{Kind: Tombstone, Holders: []ident.Version{ident.NewVersion("u", "40")}})
+	if o.RecordPossiblyGone(pod, "u"); read() != Absent {
+		t.Error("an object that is known to be gone has an unknown state")
 	}
-	if o.DoubtObject(pod, "successor"); read() != Uncertain {
-		t.Error("a successor of the name is not in doubt")
+	if o.RecordPossiblyGone(pod, "successor"); read() != Uncertain {
+		t.Error("a successor of the name has no unknown state")
 	}
 }

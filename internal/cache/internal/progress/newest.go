@@ -28,42 +28,42 @@ type newestChanges struct {
 	// evicted is at least as new as each change in the namespaces of former generations. Its version
 	// is empty if there is no such change.
 	evicted newestChange
-	// list counts the lists that were begun.
-	list uint32
+	// listCount counts the lists that were begun.
+	listCount uint32
 }
 
 // newestChange is the newest change in one namespace.
 type newestChange struct {
 	// version is empty if there was no change.
 	version string
-	// unknown is true after a deletion whose version is not known yet. No other store is known
+	// isUnknown is true after a deletion whose version is not known yet. No other store is known
 	// to have it.
-	unknown bool
-	// list is the number of lists that were begun before the change.
-	list uint32
+	isUnknown bool
+	// listCount is the number of lists that were begun before the change.
+	listCount uint32
 }
 
 // maxNamespaces is the number of namespaces at which a generation of newestChanges is full.
 const maxNamespaces = 64
 
 // beginList records that a list was asked for. Until endList, changes come in no order.
-func (n *newestChanges) beginList() { n.list++ }
+func (n *newestChanges) beginList() { n.listCount++ }
 
 // record records a change at version.
-func (n *newestChanges) record(namespace, version string, listing bool) {
+func (n *newestChanges) record(namespace, version string, isListing bool) {
 	old := n.newestIn(namespace)
 	switch {
-	case old.unknown && listing: // the end of the list settles it
+	case old.isUnknown && isListing: // the end of the list settles it
 	case !ident.IsComparable(version):
 		n.recordUnknown(namespace)
-	case old.unknown || !ident.IsNewer(old.version, version): // objects of a list come in no order
-		n.set(namespace, newestChange{version: version, list: n.list})
+	case old.isUnknown || !ident.IsNewer(old.version, version): // objects of a list come in no order
+		n.set(namespace, newestChange{version: version, listCount: n.listCount})
 	}
 }
 
 // recordUnknown records a deletion whose version is not known.
 func (n *newestChanges) recordUnknown(namespace string) {
-	n.set(namespace, newestChange{unknown: true, list: n.list})
+	n.set(namespace, newestChange{isUnknown: true, listCount: n.listCount})
 }
 
 // set replaces the newest change in a namespace.
@@ -86,16 +86,16 @@ func (n *newestChanges) set(namespace string, c newestChange) {
 func (n *newestChanges) endList(version string) {
 	for _, changes := range []map[string]newestChange{n.current, n.previous} {
 		for namespace, c := range changes {
-			changes[namespace] = c.boundBy(version, n.list)
+			changes[namespace] = c.afterList(version, n.listCount)
 		}
 	}
-	n.evicted = n.evicted.boundBy(version, n.list)
+	n.evicted = n.evicted.afterList(version, n.listCount)
 }
 
-// boundBy returns c as it counts once the list of that number is complete.
-func (c newestChange) boundBy(version string, list uint32) newestChange {
-	if c.unknown || c.list != list && ident.IsNewer(c.version, version) {
-		c.version, c.unknown = version, false
+// afterList returns c as it counts once the list with the number listCount is complete.
+func (c newestChange) afterList(version string, listCount uint32) newestChange {
+	if c.isUnknown || c.listCount != listCount && ident.IsNewer(c.version, version) {
+		c.version, c.isUnknown = version, false
 	}
 	return c
 }
@@ -122,7 +122,7 @@ func (n *newestChanges) newestIn(namespace string) newestChange {
 
 // later returns the later of two changes.
 func (c newestChange) later(o newestChange) newestChange {
-	if o.unknown || !c.unknown && (c.version == "" || ident.IsNewer(o.version, c.version)) {
+	if o.isUnknown || !c.isUnknown && (c.version == "" || ident.IsNewer(o.version, c.version)) {
 		return o
 	}
 	return c
@@ -130,5 +130,5 @@ func (c newestChange) later(o newestChange) newestChange {
 
 // isIn reports whether a store at version has the change.
 func (c newestChange) isIn(version string) bool {
-	return !c.unknown && (c.version == "" || ident.HasReached(version, c.version))
+	return !c.isUnknown && (c.version == "" || ident.HasReached(version, c.version))
 }

@@ -16,10 +16,11 @@ type Progress struct {
 	// isOpen is true while a watch is open: then a change that the store does not show is at
 	// most on its way.
 	isOpen bool
-	// since is when the first of the watches was opened that followed one another closely.
-	since time.Time
-	// ended is when the last watch ended.
-	ended time.Time
+	// openSince is when the first watch of the present series was opened. The gaps within a series are short: see
+	// maxWatchGap.
+	openSince time.Time
+	// endedAt is when the last watch ended.
+	endedAt time.Time
 }
 
 // maxWatchGap is the longest gap between two watches that counts as short. Servers end each
@@ -34,7 +35,7 @@ func (p *Progress) OpenSince() time.Time {
 	if !p.isOpen {
 		return time.Time{}
 	}
-	return p.since
+	return p.openSince
 }
 
 // HasNewest reports whether a store at version has every change that the stream has published in
@@ -52,9 +53,9 @@ func (p *Progress) RecordWatch(isOpen bool) {
 	now := time.Now()
 	switch {
 	case !isOpen:
-		p.ended = now
-	case p.since.IsZero() || !p.isOpen && now.Sub(p.ended) > maxWatchGap:
-		p.since = now
+		p.endedAt = now
+	case p.openSince.IsZero() || !p.isOpen && now.Sub(p.endedAt) > maxWatchGap:
+		p.openSince = now
 	}
 	p.isOpen = isOpen
 }

@@ -5,41 +5,41 @@ import "github.com/yare-go/yare/internal/follow"
 // Recovery detects that a stream works again after an error. It sees every change of the
 // stream, and every error that concerns the stream as a whole, in their order.
 type Recovery struct {
-	// failed is true from an error on, until the stream works again.
-	failed bool
-	// failedOpen is true if the last error ended a watch that was open. Then it proves nothing that
-	// the next watch opens: the server may end that watch with the same error.
-	failedOpen bool
-	// ended is true if the last change was the end of a watch.
-	ended bool
-	// listing is true within a list, whose objects prove nothing either.
-	listing bool
+	// isFailing is true from an error on, until the stream works again.
+	isFailing bool
+	// hasErrorEndedWatch is true if the last error ended an open watch. The opening of the next watch proves
+	// nothing then: the server may end that watch with the same error.
+	hasErrorEndedWatch bool
+	// hasWatchEnded is true if the last change was the end of a watch.
+	hasWatchEnded bool
+	// isListing is true within a list. The objects of a list prove nothing: the list may fail before its end.
+	isListing bool
 }
 
 // RecordError records an error.
 func (r *Recovery) RecordError() {
-	r.failed, r.failedOpen, r.ended = true, r.ended, false
+	r.isFailing, r.hasErrorEndedWatch, r.hasWatchEnded = true, r.hasWatchEnded, false
 }
 
 // RecordChange records a change, and reports whether the stream works again with it.
-func (r *Recovery) RecordChange(t follow.ChangeType) (recovered bool) {
-	r.ended = t == follow.ChangeWatchEnded
-	works := false
+func (r *Recovery) RecordChange(t follow.ChangeType) (isRecovered bool) {
+	r.hasWatchEnded = t == follow.ChangeWatchEnded
+	isWorking := false
 	switch t {
 	case follow.ChangeListStarted:
-		r.listing = true
+		r.isListing = true
 	case follow.ChangeListed:
-		r.listing, works = false, true
+		r.isListing, isWorking = false, true
 	case follow.ChangeBookmark:
-		works = true
+		isWorking = true
 	case follow.ChangeAdded, follow.ChangeModified, follow.ChangeDeleted:
-		works = !r.listing
+		isWorking = !r.isListing
 	case follow.ChangeWatchOpened:
-		works = !r.failedOpen
+		isWorking = !r.hasErrorEndedWatch
 	}
-	if !works || !r.failed {
+	if !isWorking || !r.isFailing {
 		return false
 	}
-	r.failed = false
+	r.isFailing = false
 	return true
 }

@@ -22,8 +22,9 @@ type Detector struct {
 	expected expectedVersions
 	doubt    doubt
 	// suspicions are observations that are no proof: see [Recorder.CheckOverdue].
-	contradictions, suspicions contradictions
-	// listTimer and probeTimer delay what a restoration asks for that another stream has found.
+	contradictions, suspicions spacedCounter
+	// listTimer and probeTimer delay the list or the probe of this stream after a restoration that another stream
+	// has found.
 	listTimer, probeTimer spreadTimer
 }
 
@@ -54,8 +55,8 @@ func (d *Detector) Expect(k kube.Key, version, objectLabels string) {
 	}
 }
 
-// DetectorState is what the store of a stream showed of an object before a request.
-type DetectorState struct {
+// ShownState is what the store of a stream showed of an object before a request.
+type ShownState struct {
 	// Object is the zero Version if the store showed no object.
 	Object ident.Version
 	// Reached is the version that the store had reached.
@@ -70,7 +71,7 @@ type DetectorState struct {
 //
 // Without this check a program could read the undone state from the store and the present state from the
 // server in turn, and undo its own writes again and again.
-func (d *Detector) CheckAnswer(before DetectorState, answer ident.Version, k kube.Key, objectLabels string) error {
+func (d *Detector) CheckAnswer(before ShownState, answer ident.Version, k kube.Key, objectLabels string) error {
 	isOlder := before.Object.HasSameUID(answer) && answer.Before(before.Object)
 	isMissing := ident.HasReached(before.Reached, answer.ResourceVersion()) &&
 		(before.Object == ident.Version{} || before.Object.Before(answer)) && d.hasToShow(objectLabels)
@@ -93,13 +94,13 @@ func (d *Detector) recordSuspicion(suspicion error) error {
 	return d.doubtBecauseOf(suspicion, &d.suspicions, false)
 }
 
-// doubtBecauseOf puts the store in doubt, and asks for a list. isProof is true if the first observation of its sort is
-// a proof of a restoration. While a list is due, further observations are expected, and do not count.
-func (d *Detector) doubtBecauseOf(observation error, sort *contradictions, isProof bool) error {
+// doubtBecauseOf puts the store in doubt, and asks for a list. isProof is true if the first observation that
+// counter counts is a proof of a restoration. While a list is due, further observations are expected, and do not count.
+func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isProof bool) error {
 	if d.doubt.isOpen() {
 		return nil
 	}
-	count, interval, isCounted := sort.record()
+	count, interval, isCounted := counter.record()
 	if !isCounted {
 		return nil
 	}

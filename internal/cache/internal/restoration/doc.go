@@ -45,7 +45,7 @@
 //
 //	10:00:00  the stores of Deployments and Pods are in doubt, whatever their versions. The server may have
 //	          passed version 115 meanwhile, and have assigned it to something else. No version is expected
-//	          any more. What the requests of the program were answered with is in doubt too
+//	          any more. What the requests of the program were answered with does not count any more
 //	10:00:00  the stream of Deployments lists. Its store is right when the list is complete
 //	10:00:37  the stream of Pods lists. The time is random within a minute, because the server has just come back
 //	10:00:41  the stream of Certificates is probed by a list of one object. An aggregated API server may serve
@@ -56,7 +56,7 @@
 //
 // Some servers answer from several caches of their own, and contradict themselves all the time. Therefore only the first
 // contradiction of a stream is a proof. A later one leads to a list of its stream, at growing intervals: see
-// contradictions. If that list has a lower version, that is a proof.
+// spacedCounter. If that list has a lower version, that is a proof.
 //
 // The package makes no requests and knows no stores. A [Recorder] receives what a stream does, and a
 // [Detector] what the program's requests are answered with.

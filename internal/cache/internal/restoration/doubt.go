@@ -19,8 +19,8 @@ type doubt struct {
 	count, begun, settled uint64
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
-	// isAbsent is true while the server does not serve the kind. No reason counts then.
-	isAbsent bool
+	// isUnserved is true while the server does not serve the kind. No reason counts then.
+	isUnserved bool
 }
 
 // add adds a reason.
@@ -34,17 +34,17 @@ func (d *doubt) add() {
 func (d *doubt) addRestoration() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.isAbsent {
+	if !d.isUnserved {
 		d.count++
 		d.isRestoration = true
 	}
 }
 
-// recordAbsence records that the server does not serve the kind.
-func (d *doubt) recordAbsence() {
+// recordUnserved records that the server does not serve the kind.
+func (d *doubt) recordUnserved() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.isAbsent = true
+	d.isUnserved = true
 }
 
 // beginList records that a list begins.
@@ -52,7 +52,7 @@ func (d *doubt) beginList() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.begun = d.count
-	d.isAbsent = false
+	d.isUnserved = false
 }
 
 // endList records that a list is complete. settlesAll is true if the list settles all reasons: it certainly has the
@@ -88,8 +88,8 @@ func (d *doubt) isDueToRestoration() bool {
 	return d.isRestoration
 }
 
-// endsWithList reports whether the current list ends the doubt, if the list does not prove anything itself.
-func (d *doubt) endsWithList() bool {
+// isSettledByList reports whether the current list settles the doubt, unless the list is itself a proof.
+func (d *doubt) isSettledByList() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.count > d.settled && d.count == d.begun

@@ -73,9 +73,9 @@ func (r *Recorder) BeginList() {
 
 // ListResult is what a complete list means for the doubt about the store.
 type ListResult struct {
-	// IsRecovery reports whether the store recovers from a restoration or a contradiction, once it has the list.
-	// IsRestoration reports whether it recovers from a restoration.
-	IsRecovery, IsRestoration bool
+	// IsDoubtSettled reports whether the store is no longer in doubt once it has the list. IsRestoration reports
+	// whether the reason for the doubt was a restoration.
+	IsDoubtSettled, IsRestoration bool
 	// settlesAll reports whether the list settles all reasons for doubt, also those from after its beginning.
 	settlesAll bool
 	// Err is the error to report, or nil.
@@ -93,29 +93,29 @@ func (r *Recorder) RecordList(version string) ListResult {
 		proof = fmt.Errorf("the server is at resource version %s, and has been at %s", version, reached)
 	}
 	if proof == nil {
-		return r.recoveryByList()
+		return r.resultWithoutProof()
 	}
-	result := ListResult{settlesAll: true, IsRecovery: true, IsRestoration: true}
+	result := ListResult{settlesAll: true, IsDoubtSettled: true, IsRestoration: true}
 	if d.restorations.record(d) {
 		result.Err = everythingIsListed(proof)
 	}
 	return result
 }
 
-// RecordAbsence records that the server does not serve the kind. The version of an absence proves nothing. A store
+// RecordUnserved records that the server does not serve the kind. The version of such a list proves nothing. A store
 // without objects is not in doubt, because nothing is listed before the server serves the kind.
-func (r *Recorder) RecordAbsence() ListResult {
-	r.detector.doubt.recordAbsence()
-	result := r.recoveryByList()
-	result.IsRecovery, result.settlesAll = result.IsRecovery || r.detector.doubt.isOpen(), true
+func (r *Recorder) RecordUnserved() ListResult {
+	r.detector.doubt.recordUnserved()
+	result := r.resultWithoutProof()
+	result.IsDoubtSettled, result.settlesAll = result.IsDoubtSettled || r.detector.doubt.isOpen(), true
 	return result
 }
 
-// recoveryByList returns the result of a list that proves nothing.
-func (r *Recorder) recoveryByList() ListResult {
+// resultWithoutProof returns the result of a list that proves nothing.
+func (r *Recorder) resultWithoutProof() ListResult {
 	doubt := &r.detector.doubt
-	isRecovery := doubt.endsWithList()
-	return ListResult{IsRecovery: isRecovery, IsRestoration: isRecovery && doubt.isDueToRestoration()}
+	isSettled := doubt.isSettledByList()
+	return ListResult{IsDoubtSettled: isSettled, IsRestoration: isSettled && doubt.isDueToRestoration()}
 }
 
 // EndList records that the store has the list at version, with the result of [Recorder.RecordList].

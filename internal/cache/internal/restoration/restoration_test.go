@@ -92,12 +92,12 @@ func TestExample(t *testing.T) {
 			}
 		},
 		"an answer is older than the object in the store": func(t *testing.T, s *testStream) {
-			if s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
+			if s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
 				t.Error("no error is returned")
 			}
 		},
 		"an answer should be in the store": func(t *testing.T, s *testStream) {
-			if s.CheckAnswer(DetectorState{Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
+			if s.CheckAnswer(ShownState{Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
 				t.Error("no error is returned")
 			}
 		},
@@ -130,7 +130,7 @@ func TestExample(t *testing.T) {
 				foreign.check(t, "the foreign kind", 0, 1, false)
 				elsewhere.check(t, "the other cluster", 0, 0, false)
 				for name, s := range map[string]*testStream{"deployments": deployments, "pods": pods, "the kind of the program": defined} {
-					if result := s.list("107"); !result.IsRecovery || result.Err != nil {
+					if result := s.list("107"); !result.IsDoubtSettled || result.Err != nil {
 						t.Errorf("%s: the list has the result %+v", name, result)
 					}
 					s.check(t, name+", listed", 1, 0, false)
@@ -165,7 +165,7 @@ func TestOverdueVersionIsNoProof(t *testing.T) {
 			}
 			s.check(t, "the stream", 1, 0, true)
 			other.check(t, "the other stream", 0, 0, false)
-			if result := s.list(version); !result.IsRecovery || result.IsRestoration != isProof || other.IsDoubted() != isProof {
+			if result := s.list(version); !result.IsDoubtSettled || result.IsRestoration != isProof || other.IsDoubted() != isProof {
 				t.Errorf("the list at version %s has the result %+v; the other store is in doubt: %t", version, result, other.IsDoubted())
 			}
 		})
@@ -177,19 +177,19 @@ func TestOverdueVersionIsNoProof(t *testing.T) {
 func TestAbsentKindIsNotInDoubt(t *testing.T) {
 	t.Parallel()
 	all := newRestorations(nil)
-	found, absent, late := openGroup(all, ""), openGroup(all, ""), openGroup(all, "")
-	absent.BeginList()
-	absent.EndList("100", absent.RecordAbsence())
+	found, unserved, late := openGroup(all, ""), openGroup(all, ""), openGroup(all, "")
+	unserved.BeginList()
+	unserved.EndList("100", unserved.RecordUnserved())
 	late.BeginList()
 	found.list("60")
-	result := late.RecordAbsence()
+	result := late.RecordUnserved()
 	late.EndList("100", result)
-	if absent.IsDoubted() || late.IsDoubted() || !result.IsRecovery {
-		t.Errorf("in doubt: %t and %t, recovery: %t", absent.IsDoubted(), late.IsDoubted(), result.IsRecovery)
+	if unserved.IsDoubted() || late.IsDoubted() || !result.IsDoubtSettled {
+		t.Errorf("in doubt: %t and %t, settled: %t", unserved.IsDoubted(), late.IsDoubted(), result.IsDoubtSettled)
 	}
-	absent.BeginList()
+	unserved.BeginList()
 	found.list("50")
-	if !absent.IsDoubted() {
+	if !unserved.IsDoubted() {
 		t.Error("a kind that is served again is not in doubt")
 	}
 }
@@ -202,7 +202,7 @@ func TestProofInAForeignGroup(t *testing.T) {
 		all := newRestorations(nil)
 		metrics, nodes := openGroup(all, "metrics.k8s.io"), openGroup(all, "metrics.k8s.io")
 		certificates, pods := openGroup(all, "cert-manager.io"), openGroup(all, "")
-		if result := metrics.list("7"); !result.IsRecovery || result.Err == nil {
+		if result := metrics.list("7"); !result.IsDoubtSettled || result.Err == nil {
 			t.Errorf("the list has the result %+v", result)
 		}
 		metrics.check(t, "the stream of the proof", 0, 0, false)
@@ -243,7 +243,7 @@ func TestTwoProofsOfOneRestoration(t *testing.T) {
 		if result := a.list("60"); result.Err == nil {
 			t.Error("the first proof is not reported")
 		}
-		if result := b.endList("61"); !result.IsRecovery || result.Err != nil { // it certainly has the state of the restored server
+		if result := b.endList("61"); !result.IsDoubtSettled || result.Err != nil { // it certainly has the state of the restored server
 			t.Errorf("the second list has the result %+v", result)
 		}
 		time.Sleep(time.Minute)
@@ -264,13 +264,13 @@ func TestListThatIsUnderWayEndsNoDoubt(t *testing.T) {
 		found, other := openGroup(all, ""), openGroup(all, "")
 		other.BeginList()
 		found.list("60")
-		if result := other.endList("110"); result.IsRecovery || !other.IsDoubted() {
+		if result := other.endList("110"); result.IsDoubtSettled || !other.IsDoubted() {
 			t.Errorf("the list has the result %+v, in doubt: %t", result, other.IsDoubted())
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		other.check(t, "the other stream", 1, 0, true)
-		if result := other.list("111"); !result.IsRecovery || other.IsDoubted() {
+		if result := other.list("111"); !result.IsDoubtSettled || other.IsDoubted() {
 			t.Errorf("the next list has the result %+v, in doubt: %t", result, other.IsDoubted())
 		}
 	})
@@ -312,7 +312,7 @@ func TestListLacksAnExpectedVersion(t *testing.T) {
 		s.Expect(api, "120", "")
 		s.BeginList()
 		s.Expect(web, "125", "") // the answer came within the list, which need not show it
-		if result := s.endList(version); result.IsRecovery != isProof || (result.Err != nil) != isProof {
+		if result := s.endList(version); result.IsDoubtSettled != isProof || (result.Err != nil) != isProof {
 			t.Errorf("a list at version %s has the result %+v", version, result)
 		}
 	}
@@ -329,9 +329,9 @@ func TestNoLoss(t *testing.T) {
 		t.Error(err)
 	}
 	for _, err := range []error{
-		s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), web, `{"app":"web"}`),
-		s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), api, `{"app":"api"}`),
-		s.CheckAnswer(DetectorState{Reached: "105"}, ident.NewVersion("v", "106"), web, `{"app":"web"}`),
+		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), web, `{"app":"web"}`),
+		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), api, `{"app":"api"}`),
+		s.CheckAnswer(ShownState{Reached: "105"}, ident.NewVersion("v", "106"), web, `{"app":"web"}`),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -347,7 +347,7 @@ func TestNoLoss(t *testing.T) {
 func TestAnswerToARequestFromBeforeTheList(t *testing.T) {
 	t.Parallel()
 	s := openGroup(newRestorations(nil), "")
-	before := DetectorState{Reached: "100", Settled: s.Settled()}
+	before := ShownState{Reached: "100", Settled: s.Settled()}
 	s.list("60")
 	if err := s.CheckAnswer(before, ident.NewVersion("u", "62"), web, ""); err != nil || s.IsDoubted() {
 		t.Errorf("the answer is a contradiction: %v", err)
@@ -367,7 +367,7 @@ func TestContradictionsAreRareAndReported(t *testing.T) {
 		listed := int32(0) // of the other stream
 		contradict := func(until time.Duration) {
 			for time.Since(began) < until {
-				if err := s.CheckAnswer(DetectorState{Reached: "100", Settled: s.Settled()}, ident.NewVersion("u", "90"), web, ""); err != nil {
+				if err := s.CheckAnswer(ShownState{Reached: "100", Settled: s.Settled()}, ident.NewVersion("u", "90"), web, ""); err != nil {
 					got = append(got, time.Since(began).Truncate(time.Minute))
 				}
 				if s.relists.Swap(0) > 0 {
@@ -390,7 +390,7 @@ func TestContradictionsAreRareAndReported(t *testing.T) {
 		}
 		other.check(t, "the other stream", 1, 0, false)
 
-		if result := s.list("50"); !result.IsRecovery || !other.IsDoubted() {
+		if result := s.list("50"); !result.IsDoubtSettled || !other.IsDoubted() {
 			t.Errorf("a list with a lower version has the result %+v", result)
 		}
 		other.list("51")

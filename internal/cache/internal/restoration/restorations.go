@@ -9,8 +9,8 @@ import (
 
 // Restorations finds the streams of a program that a restoration concerns. All methods can be used concurrently.
 type Restorations struct {
-	// doubtAnswers puts in doubt what requests were answered with: see [New].
-	doubtAnswers func(cluster string, isAffected func(group string) bool)
+	// invalidateAnswers records that earlier answers do not count any more: see [New].
+	invalidateAnswers func(cluster string, isAffected func(group string) bool)
 
 	mu sync.Mutex
 	// detectors holds a Detector for each open stream.
@@ -19,11 +19,11 @@ type Restorations struct {
 	definedGroups map[string]bool
 }
 
-// New returns Restorations without streams. doubtAnswers is called when a restoration is found. It puts in doubt
-// what the requests of the program for the affected groups of a cluster were answered with. It must not use the
+// New returns Restorations without streams. invalidateAnswers is called when a restoration is found. From then on, what
+// requests for the affected groups of a cluster were answered with must not count. invalidateAnswers must not use the
 // Restorations.
-func New(doubtAnswers func(cluster string, isAffected func(group string) bool)) *Restorations {
-	return &Restorations{doubtAnswers: doubtAnswers, definedGroups: make(map[string]bool)}
+func New(invalidateAnswers func(cluster string, isAffected func(group string) bool)) *Restorations {
+	return &Restorations{invalidateAnswers: invalidateAnswers, definedGroups: make(map[string]bool)}
 }
 
 // Follower lists and watches one stream. Its methods must not block, and must not use the Restorations.
@@ -74,9 +74,10 @@ func (r *Restorations) AreRestoredTogether(a, b wire.Stream) bool {
 	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)
 }
 
-// record records that the stream of found has proved a restoration. It reports false if the restoration is known, and
-// has put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed, whatever version they have reached: the server may have
-// passed the version, and have assigned it twice. All other streams of the cluster are probed.
+// record records that the stream of found has proved a restoration. It returns false if the restoration is known, and
+// has put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed. The
+// versions that they have reached do not matter: the server may have passed such a version, and have assigned it twice.
+// All other streams of the cluster are probed.
 func (r *Restorations) record(found *Detector) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,6 +100,6 @@ func (r *Restorations) record(found *Detector) (isNew bool) {
 			d.probeTimer.start(d.follower.Probe)
 		}
 	}
-	r.doubtAnswers(cluster, isAffected)
+	r.invalidateAnswers(cluster, isAffected)
 	return true
 }

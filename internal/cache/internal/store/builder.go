@@ -64,8 +64,8 @@ func MetadataOf(object []byte) (*Entry, error) {
 func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *Entry {
 	m := &b.metadata
 	e := &Entry{
-		namespace: b.namespace.handleOf(namespace), name: name, version: version, Generation: m.generation, IsDeleting: m.deleting,
-		AnnotationsHash: m.annotations, FinalizersHash: m.finalizers, values: uint32(len(m.labelValues)), size: uint32(size),
+		namespace: b.namespace.handleOf(namespace), name: name, version: version, Generation: m.generation, IsDeleting: m.isDeleting,
+		AnnotationsHash: m.annotationsHash, FinalizersHash: m.finalizersHash, values: uint32(len(m.labelValues)), size: uint32(size),
 	}
 	if len(m.labelKeys) > 0 {
 		e.labelKeys = b.labelKeys.handleOf(m.labelKeys)

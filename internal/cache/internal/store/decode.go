@@ -18,18 +18,18 @@ var hashSeed = maphash.MakeSeed()
 // metadata holds what a record needs of an object's JSON. The slices are parts of the JSON or of
 // the metadata itself, which is used again and again: they are valid until the next read.
 type metadata struct {
-	namespace, name, uid, version []byte
-	generation                    int64
-	deleting                      bool
-	annotations, finalizers       uint64
-	labelKeys, labelValues        []byte
-	owners                        []ownerBytes
-	labels                        labelWriter
+	namespace, name, uid, version   []byte
+	generation                      int64
+	isDeleting                      bool
+	annotationsHash, finalizersHash uint64
+	labelKeys, labelValues          []byte
+	owners                          []ownerBytes
+	labels                          labelWriter
 }
 
 type ownerBytes struct {
 	group, kind, name, uid []byte
-	controller             bool
+	isController           bool
 }
 
 // read reads the metadata of an object. It stops behind them, before the spec and mostly the
@@ -56,11 +56,11 @@ func (m *metadata) read(object []byte) error {
 		case "deletionTimestamp":
 			var raw []byte
 			raw, err = s.Raw()
-			m.deleting = err == nil && string(raw) != "null"
+			m.isDeleting = err == nil && string(raw) != "null"
 		case "annotations":
-			m.annotations, err = hashOf(&s, "{}")
+			m.annotationsHash, err = hashOf(&s, "{}")
 		case "finalizers":
-			m.finalizers, err = hashOf(&s, "[]")
+			m.finalizersHash, err = hashOf(&s, "[]")
 		case "labels":
 			err = s.Members(func(key []byte) error {
 				v, err := s.TextOrNull()
@@ -105,7 +105,7 @@ func (m *metadata) readOwners(s *jsonscan.Scanner) error {
 			case "uid":
 				o.uid, err = s.TextOrNull()
 			case "controller":
-				o.controller, err = s.Boolean()
+				o.isController, err = s.Boolean()
 			default:
 				err = s.Skip()
 			}
@@ -139,7 +139,7 @@ func (m *metadata) ownerList() []kube.Owner {
 	for _, o := range m.owners {
 		owners = append(owners, kube.Owner{
 			Group: string(o.group), Kind: string(o.kind), Name: string(o.name),
-			UID: types.UID(o.uid), Controller: o.controller,
+			UID: types.UID(o.uid), Controller: o.isController,
 		})
 	}
 	return owners
@@ -152,7 +152,7 @@ func (m *metadata) isSameOwners(owners []kube.Owner) bool {
 	}
 	for i, o := range m.owners {
 		if w := owners[i]; string(o.uid) != string(w.UID) || string(o.name) != w.Name || string(o.kind) != w.Kind ||
-			string(o.group) != w.Group || o.controller != w.Controller {
+			string(o.group) != w.Group || o.isController != w.Controller {
 			return false
 		}
 	}

@@ -30,8 +30,8 @@ type Entry struct {
 	AnnotationsHash, FinalizersHash uint64
 	// owners is nil if there are none. Objects of one owner share it.
 	owners *[]kube.Owner
-	// unreadable is not nil once a newer version came that could not be read.
-	unreadable *wire.DecodeError
+	// decodeErr is not nil once a newer version came that could not be decoded.
+	decodeErr *wire.DecodeError
 	// codec is what the content is written with. It is nil if the content is as it was sent.
 	codec *codec.Codec
 	// data are the values of the labels, and behind them the content.
@@ -93,19 +93,19 @@ func (e *Entry) Size() int { return int(e.size) }
 // IsSameObject reports whether both are versions of one object: they have the same uid.
 func (e *Entry) IsSameObject(o *Entry) bool { return e.version.HasSameUID(o.version) }
 
-// isReadable reports whether no newer version came that could not be read.
-func (e *Entry) isReadable() bool { return e.unreadable == nil }
+// isDecodable reports whether no newer version came that could not be read.
+func (e *Entry) isDecodable() bool { return e.decodeErr == nil }
 
 // hasKey reports whether the entry is the entry of k.
 func (e *Entry) hasKey(k kube.Key) bool {
 	return e.name == k.Name && e.namespace.Value() == k.Namespace
 }
 
-// AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUnreadable] if
+// AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUndecodable] if
 // a newer version came that could not be read, so that the JSON is outdated.
 func (e *Entry) AppendJSON(dst []byte) ([]byte, error) {
-	if !e.isReadable() {
-		return dst, e.unreadable
+	if !e.isDecodable() {
+		return dst, e.decodeErr
 	}
 	return e.appendContent(dst)
 }

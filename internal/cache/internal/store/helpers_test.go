@@ -9,9 +9,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// testStore is a Store with its Writer.
+// testStore is a Database with its Writer.
 type testStore struct {
-	*Store
+	*Database
 	writer *Writer
 	// errors are those that the two reported.
 	errors []error
@@ -21,7 +21,7 @@ func newTestStore(o Options) *testStore {
 	s := &testStore{}
 	o.Report = func(err error) { s.errors = append(s.errors, err) }
 	o.ReportWrite = o.Report
-	s.Store, s.writer = New(o)
+	s.Database, s.writer = New(o)
 	return s
 }
 

@@ -39,7 +39,7 @@ func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 	x.Replace(slot, x.before, x.after)
 }
 
-// contentIndex is an index of Store.Index: it finds entries by values that its author's function
+// contentIndex is an index of Database.Index: it finds entries by values that its author's function
 // takes from their contents.
 type contentIndex struct {
 	slots.Index
@@ -97,14 +97,14 @@ func (x *contentIndex) appendCandidates(dst []uint32, value string) []uint32 {
 }
 
 // set replaces the values of the entry in a slot. If they are unknown, values is empty.
-func (x *contentIndex) set(slot uint32, values []string, unknown bool) {
+func (x *contentIndex) set(slot uint32, values []string, isUnknown bool) {
 	x.Replace(slot, hashesOf(x.values[slot]), hashesOf(values))
 	if len(values) > 0 {
 		x.values[slot] = values
 	} else {
 		delete(x.values, slot)
 	}
-	if unknown {
+	if isUnknown {
 		x.unknown[slot], x.hasPanicked = true, true
 	} else {
 		delete(x.unknown, slot)

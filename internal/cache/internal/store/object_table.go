@@ -199,7 +199,7 @@ func (t *objectTable) candidates(f Filter) []*Entry {
 	if f.Index != nil {
 		x := t.contentIndex(f.Index)
 		if x == nil || !x.isReady() {
-			panic(fmt.Sprintf("the index %q is not kept: add it with Store.Index", f.Index))
+			panic(fmt.Sprintf("the index %q is not kept: add it with Database.Index", f.Index))
 		}
 		return t.at(x.appendCandidates(nil, f.Value))
 	}

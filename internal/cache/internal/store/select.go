@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Filter narrows what [Store.Select] returns. All conditions that are set must match; the zero
+// Filter narrows what [Database.Select] returns. All conditions that are set must match; the zero
 // value matches everything.
 type Filter struct {
 	// Namespace is empty for all namespaces.
@@ -18,7 +18,7 @@ type Filter struct {
 	Labels labels.Selector
 	// Owner is the UID of one of the owner references, or empty.
 	Owner types.UID
-	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
+	// Index is nil, or an index that was added by [Database.Index]. Value is a value that its function
 	// must have returned for an object. An object for which the function panicked matches.
 	Index wire.Index
 	Value string

@@ -7,10 +7,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Writer changes a Store. Each Store has one. It must not be used concurrently. It prepares
+// Writer changes a Database. Each Database has one. It must not be used concurrently. It prepares
 // everything outside of the lock of the store: under the lock, one entry takes the place of another.
 type Writer struct {
-	store *Store
+	database *Database
 	// objects are the objects of the store, which the Writer reads without the lock.
 	objects *objectTable
 	// report receives errors of index functions and of decompression.
@@ -31,11 +31,11 @@ const largeBuffer = 64 << 10
 // Has reports whether the store has the version of i, and can return its content.
 func (w *Writer) Has(i Item) bool {
 	e := w.objects.find(i.key)
-	return e != nil && e.isReadable() && e.version.Equal(i.version)
+	return e != nil && e.isDecodable() && e.version.Equal(i.version)
 }
 
 // Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
-// about metadata that could not be read; the entry of i is without them.
+// about metadata that could not be decoded; the entry of i is without them.
 func (w *Writer) Put(i Item) (before, after *Entry, err error) {
 	after, err = w.Build(i)
 	return w.putEntry(after, i.json), after, err
@@ -62,7 +62,7 @@ func (w *Writer) Build(i Item) (e *Entry, err error) {
 
 // putEntry puts the entry of an object into the store, and returns the entry that it replaces, or nil.
 func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
-	s := w.store
+	s := w.database
 	type indexed struct {
 		values    []string
 		isUnknown bool
@@ -90,34 +90,34 @@ func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 
 // Remove removes the object of that key from the store, and returns its last entry, or nil.
 func (w *Writer) Remove(k kube.Key) (before *Entry) {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
+	w.database.mu.Lock()
+	defer w.database.mu.Unlock()
 	return w.objects.remove(k)
 }
 
 // replace puts e in place of another entry for the same version of an object.
 func (w *Writer) replace(slot uint32, e *Entry) {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
+	w.database.mu.Lock()
+	defer w.database.mu.Unlock()
 	w.objects.replace(slot, e)
 }
 
-// MarkUnreadable marks the object of err: a version of it came that could not be read, so the
+// MarkUndecodable marks the object of err: a version of it came that could not be decoded, so the
 // content in the store is outdated. From then on err is the error of [Entry.AppendJSON].
-func (w *Writer) MarkUnreadable(err *wire.DecodeError) {
+func (w *Writer) MarkUndecodable(err *wire.DecodeError) {
 	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {
 		return
 	}
 	e := *w.objects.slots[slot]
-	e.unreadable = err
+	e.decodeErr = err
 	w.replace(slot, &e)
 }
 
 // Advance records that all changes up to version are in the store. A version that is empty, or
 // older than the version of the store, has no effect.
 func (w *Writer) Advance(version string) {
-	s := w.store
+	s := w.database
 	if version == "" || ident.IsNewer(s.version, version) {
 		return
 	}
@@ -129,7 +129,7 @@ func (w *Writer) Advance(version string) {
 // Complete records that the store holds every object, as it was at version. The version may be
 // older than the store's version. Complete reports whether the store is complete for the first time.
 func (w *Writer) Complete(version string) (isFirst bool) {
-	s := w.store
+	s := w.database
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	isFirst = !s.isComplete
@@ -145,9 +145,9 @@ func (w *Writer) Maintain(isResting bool) {
 		return
 	}
 	if w.compression.train(w.objects, isResting) {
-		w.store.mu.Lock()
-		w.store.dictionaries = w.compression.compressor.Adopted()
-		w.store.mu.Unlock()
+		w.database.mu.Lock()
+		w.database.dictionaries = w.compression.compressor.Adopted()
+		w.database.mu.Unlock()
 		w.cursor, w.rewrites = 0, len(w.objects.slots)
 	}
 	steps := 2

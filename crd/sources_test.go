@@ -19,7 +19,7 @@ func TestCommentsAreNotTakenFromTests(t *testing.T) {
 	}
 	typ := reflect.TypeFor[described]()
 	s := sourcesOf(kube.Type{Go: typ, Definition: &kube.Definition{Source: source}}, func(err error) { t.Error(err) })
-	if got := s.ofType(typ); got != "Right." {
+	if got := s.commentOfType(typ); got != "Right." {
 		t.Errorf("the comment is %q", got)
 	}
 }

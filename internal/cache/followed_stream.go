@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// stream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
+// followedStream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
 // subscriber that joins late has one more goroutine, until it has caught up.
 //
 //	follow.Change   from package follow: a key, a version, and the JSON of the server
@@ -34,7 +34,7 @@ import (
 //
 // Beside this flow an updater records each change with three others: the progress of the stream, the
 // recorder of restorations, and the overlay, which drops what all stores have observed.
-type stream struct {
+type followedStream struct {
 	shared
 	id        wire.Stream
 	store     *Store
@@ -104,8 +104,8 @@ type Stats struct {
 	DecodeFailures uint64
 }
 
-func newStream(common shared, id wire.Stream, cancel context.CancelFunc) *stream {
-	s := &stream{shared: common, id: id, counts: &counts{}, cancel: cancel}
+func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc) *followedStream {
+	s := &followedStream{shared: common, id: id, counts: &counts{}, cancel: cancel}
 	objects, writer := store.New(store.Options{
 		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
 		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
@@ -123,16 +123,16 @@ func newStream(common shared, id wire.Stream, cancel context.CancelFunc) *stream
 }
 
 // indexError counts an error of an index function, and names the stream in it.
-func (s *stream) indexError(err error) error {
+func (s *followedStream) indexError(err error) error {
 	s.counts.errors.Add(1)
 	return fmt.Errorf("%s: %w", s.id, err)
 }
 
 // follow lists and watches the stream until ctx ends. It is the goroutine of the stream.
-func (s *stream) follow(ctx context.Context) {
+func (s *followedStream) follow(ctx context.Context) {
 	defer s.restorations.Close(s.detector)
 	defer s.updater.progress.RecordWatch(false)
-	for change, err := range follow.Stream(ctx, s.handler, s.id, follow.WithRelister(&s.relister)) {
+	for change, err := range follow.Changes(ctx, s.handler, s.id, follow.WithRelister(&s.relister)) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -144,8 +144,8 @@ func (s *stream) follow(ctx context.Context) {
 			isRecovered = s.recovery.RecordChange(change.Type)
 		}
 		s.reportFailures()
-		if recovery := s.updater.takeRecovery(); recovery.IsRecovery {
-			s.publishRecovery(recovery.IsRestoration)
+		if result := s.updater.takeListResult(); result.IsDoubtSettled {
+			s.publishRestored(result.IsRestoration)
 		}
 		if isRecovered && s.options.onRecovered != nil {
 			s.options.onRecovered(s.id)
@@ -154,16 +154,16 @@ func (s *stream) follow(ctx context.Context) {
 }
 
 // apply applies one change to the store, and publishes it.
-func (s *stream) apply(c follow.Change) {
+func (s *followedStream) apply(c follow.Change) {
 	s.counts.lastEvent.Store(time.Now().UnixNano())
 	s.published.update(s.updater, c)
 	s.updater.writer.Maintain(c.Type == follow.ChangeListed || c.Type == follow.ChangeBookmark)
 }
 
 // applyError applies an error of the stream.
-func (s *stream) applyError(err error) {
-	if unreadable, ok := errors.AsType[*wire.DecodeError](err); ok {
-		s.updater.markUnreadable(unreadable)
+func (s *followedStream) applyError(err error) {
+	if decodeErr, ok := errors.AsType[*wire.DecodeError](err); ok {
+		s.updater.markUndecodable(decodeErr)
 	} else {
 		s.counts.errors.Add(1)
 		s.recovery.RecordError()
@@ -181,11 +181,11 @@ type restorationError interface {
 	IsRestoration() bool
 }
 
-// publishRecovery publishes that the store is right again. After a restoration, the subscribers of all streams that the
-// restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
-func (s *stream) publishRecovery(isRestoration bool) {
+// publishRestored publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
+// that the restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
+func (s *followedStream) publishRestored(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
-		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.Synced() {
+		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.IsSynced() {
 			other.published.publish(Change{Type: Restored})
 		}
 	}
@@ -193,7 +193,7 @@ func (s *stream) publishRecovery(isRestoration bool) {
 
 // checkAnswer compares the object of an answer, and what the store showed before the request. It reports a
 // contradiction. The caller must hold no lock.
-func (s *stream) checkAnswer(before restoration.DetectorState, k kube.Key, answer ident.Metadata) {
+func (s *followedStream) checkAnswer(before restoration.ShownState, k kube.Key, answer ident.Metadata) {
 	if err := s.detector.CheckAnswer(before, answer.Version(), k, string(answer.Labels)); err != nil {
 		s.counts.errors.Add(1)
 		s.report(err)
@@ -202,23 +202,23 @@ func (s *stream) checkAnswer(before restoration.DetectorState, k kube.Key, answe
 
 // reportFailures reports the errors of the last change. The caller must hold no lock, because the author's
 // function may use the cache.
-func (s *stream) reportFailures() {
+func (s *followedStream) reportFailures() {
 	for _, err := range s.updater.takeFailures() {
 		s.report(err)
 	}
 }
 
-func (s *stream) report(err error) {
+func (s *followedStream) report(err error) {
 	if s.options.onError != nil {
 		s.options.onError(s.id, err)
 	}
 }
 
 // stats returns the Stats of the stream, without the number of subscribers.
-func (s *stream) stats() Stats {
+func (s *followedStream) stats() Stats {
 	o := s.store.objects.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.Synced(), Watching: s.store.isWatching() || s.store.IsAbsent(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
+		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
 		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}

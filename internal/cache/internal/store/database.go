@@ -3,7 +3,7 @@
 // comparisons need. It finds objects by key, namespace, owner, label, and by the indexes of an
 // author.
 //
-// A [Store] is read by anybody and changed by its [Writer] alone. Neither makes a request, and
+// A [Database] is read by anybody and changed by its [Writer] alone. Neither makes a request, and
 // neither knows where the objects come from.
 package store
 
@@ -15,9 +15,9 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Store holds objects of one kind. All methods can be used concurrently; reads wait neither for
+// Database holds objects of one kind. All methods can be used concurrently; reads wait neither for
 // compression nor for each other. Only its [Writer] changes it.
-type Store struct {
+type Database struct {
 	// report receives the errors of index functions that Index calls.
 	report func(error)
 
@@ -33,21 +33,21 @@ type Store struct {
 	dictionaries uint64
 }
 
-// Options are the properties of a Store.
+// Options are the properties of a Database.
 type Options struct {
 	// OneNamespace is true if all objects are in one namespace, or in none.
 	OneNamespace bool
 	// Plain is true if the contents are not compressed. Contents that are compressed together
 	// disclose something of one another by their size.
 	Plain bool
-	// Report receives the errors of index functions that [Store.Index] calls. No lock is held.
+	// Report receives the errors of index functions that [Database.Index] calls. No lock is held.
 	Report func(error)
 	// ReportWrite receives the errors of index functions and of decompression that occur in the
 	// methods of the Writer. It must not use the Writer.
 	ReportWrite func(error)
 }
 
-// Stats are the numbers of a Store.
+// Stats are the numbers of a Database.
 type Stats struct {
 	// Objects is the number of objects.
 	Objects int
@@ -60,55 +60,55 @@ type Stats struct {
 	Dictionaries uint64
 }
 
-// New returns an empty Store and its Writer.
-func New(o Options) (*Store, *Writer) {
-	s := &Store{report: o.Report, objects: newObjectTable(o.OneNamespace)}
-	return s, &Writer{store: s, objects: s.objects, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
+// New returns an empty Database and its Writer.
+func New(o Options) (*Database, *Writer) {
+	d := &Database{report: o.Report, objects: newObjectTable(o.OneNamespace)}
+	return d, &Writer{database: d, objects: d.objects, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
 }
 
 // Get returns the entry of the object of that key, or nil if the store has no such object. The
 // Cluster of k does not count.
-func (s *Store) Get(k kube.Key) *Entry {
-	e, _ := s.State(k)
+func (d *Database) Get(k kube.Key) *Entry {
+	e, _ := d.State(k)
 	return e
 }
 
 // State returns the entry of the object of k, or nil. version is the resource version that the store has
 // reached at the same moment.
-func (s *Store) State(k kube.Key) (e *Entry, version string) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.objects.find(k), s.version
+func (d *Database) State(k kube.Key) (e *Entry, version string) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.objects.find(k), d.version
 }
 
 // Len returns the number of objects.
-func (s *Store) Len() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.objects.table.Len()
+func (d *Database) Len() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.objects.table.Len()
 }
 
 // IsComplete reports whether the store has held every object of its selection at some time.
-func (s *Store) IsComplete() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.isComplete
+func (d *Database) IsComplete() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.isComplete
 }
 
 // Version returns the resource version that the store has reached: all changes up to it are in
 // the store. It is empty before [Writer.Complete].
-func (s *Store) Version() string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.version
+func (d *Database) Version() string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.version
 }
 
 // Stats returns the Stats of the store.
-func (s *Store) Stats() Stats {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	stats := s.objects.stats()
-	stats.Dictionaries = s.dictionaries
+func (d *Database) Stats() Stats {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	stats := d.objects.stats()
+	stats.Dictionaries = d.dictionaries
 	return stats
 }
 
@@ -116,18 +116,18 @@ func (s *Store) Stats() Stats {
 // returns for the object. The Writer calls the function for every change, so the function must not block. A
 // panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index can
 // be used once Index has returned. Adding an index twice has no effect.
-func (s *Store) Index(x wire.Index) {
-	s.mu.Lock()
-	if existing := s.objects.contentIndex(x); existing != nil {
-		s.mu.Unlock()
+func (d *Database) Index(x wire.Index) {
+	d.mu.Lock()
+	if existing := d.objects.contentIndex(x); existing != nil {
+		d.mu.Unlock()
 		<-existing.ready
 		return
 	}
 	// From now on the writer indexes what changes.
 	added := newContentIndex(x)
-	s.objects.contentIndexes = append(s.objects.contentIndexes, added)
-	entries := slices.Clone(s.objects.slots)
-	s.mu.Unlock()
+	d.objects.contentIndexes = append(d.objects.contentIndexes, added)
+	entries := slices.Clone(d.objects.slots)
+	d.mu.Unlock()
 	for slot, e := range entries {
 		if e == nil {
 			continue
@@ -138,23 +138,23 @@ func (s *Store) Index(x wire.Index) {
 			values, err = added.valuesOf(e.Key(), object)
 		}
 		if err != nil {
-			s.report(err)
+			d.report(err)
 		}
-		s.mu.Lock()
-		if current := s.objects.slots[slot]; current != nil && current.name == e.name && current.version.Equal(e.version) {
+		d.mu.Lock()
+		if current := d.objects.slots[slot]; current != nil && current.name == e.name && current.version.Equal(e.version) {
 			added.set(uint32(slot), values, err != nil)
 		}
-		s.mu.Unlock()
+		d.mu.Unlock()
 	}
 	close(added.ready)
 }
 
 // HasIndex reports whether x is kept and can be used, and whether its function has panicked: then
 // the objects under a value include some that may not have it.
-func (s *Store) HasIndex(x wire.Index) (kept, panicked bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	existing := s.objects.contentIndex(x)
+func (d *Database) HasIndex(x wire.Index) (isKept, hasPanicked bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	existing := d.objects.contentIndex(x)
 	if existing == nil || !existing.isReady() {
 		return false, false
 	}
@@ -163,16 +163,16 @@ func (s *Store) HasIndex(x wire.Index) (kept, panicked bool) {
 
 // IndexLabel makes it cheap to select by the equality of the label key. It changes no result.
 // Adding a key twice has no effect.
-func (s *Store) IndexLabel(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.objects.indexLabel(key)
+func (d *Database) IndexLabel(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.objects.indexLabel(key)
 }
 
 // Select returns the objects that match now. It decompresses nothing. It panics if f names an index
 // that the store does not keep.
-func (s *Store) Select(f Filter) Selection {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return Selection{f, s.objects.candidates(f)}
+func (d *Database) Select(f Filter) Selection {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return Selection{f, d.objects.candidates(f)}
 }

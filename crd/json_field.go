@@ -13,17 +13,17 @@ type field struct {
 	reflect.StructField
 	// name is the JSON name.
 	name string
-	// omitted is true if the encoder may leave the field out, because of its own tag or
+	// mayBeOmitted is true if the encoder may leave the field out, because of its own tag or
 	// because an embedded pointer around it is nil.
-	omitted bool
-	// quoted is true if the json tag has the option string.
-	quoted bool
+	mayBeOmitted bool
+	// isQuoted is true if the json tag has the option string.
+	isQuoted bool
 	// tag is the crd tag.
 	tag string
 	// depth counts the embedded structs around the field.
 	depth int
-	// in is the struct that declares the field.
-	in owner
+	// owner is the struct that declares the field.
+	owner owner
 }
 
 // owner is the struct around a field.
@@ -38,7 +38,7 @@ type owner struct {
 // ownerOf returns t as an owner of fields. A t without a name is identified by its position.
 func ownerOf(t reflect.Type, at position) owner {
 	if t.Name() == "" {
-		return owner{name: at.name, pkg: at.pkg, decl: at.decl}
+		return owner{name: at.goName, pkg: at.pkg, decl: at.decl}
 	}
 	return owner{name: t.String(), pkg: t.PkgPath(), decl: declaredName(t)}
 }
@@ -75,21 +75,21 @@ func (b *builder) fields(t reflect.Type, at position) []field {
 			if rival == i {
 				rival = best[1]
 			}
-			b.failf(f.in.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[rival].in.name, all[rival].Name)
+			b.problemf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[rival].owner.name, all[rival].Name)
 		}
 	}
 	return kept
 }
 
 // collect appends the fields of t, and the fields of the structs that t embeds, to all. The
-// struct in declares the fields of t at this depth of embedding. omitted is true if an embedded
-// pointer leads to t. open holds the structs around t.
-func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omitted bool, open []reflect.Type) []field {
-	if slices.Contains(open, t) {
-		b.failf(in.name, "the struct embeds itself")
+// struct outer declares the fields of t at this depth of embedding. mayBeOmitted is true if an embedded
+// pointer leads to t. ancestors holds the structs around t.
+func (b *builder) collect(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
+	if slices.Contains(ancestors, t) {
+		b.problemf(outer.name, "the struct embeds itself")
 		return all
 	}
-	open = append(slices.Clone(open), t)
+	ancestors = append(slices.Clone(ancestors), t)
 	b.sources.commentsOf(t) // so that problems have positions, and fields have comments
 	all = slices.Grow(all, t.NumField())
 	for sf := range t.Fields() {
@@ -100,10 +100,10 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 		if !sf.IsExported() && (!sf.Anonymous || elem.Kind() != reflect.Struct) {
 			continue
 		}
-		name := in.name + "." + sf.Name
+		name := outer.name + "." + sf.Name
 		tag, err := lookup(sf.Tag, "json")
 		if err != nil {
-			b.failf(name, "%v", err)
+			b.problemf(name, "%v", err)
 			continue
 		}
 		if tag == "-" {
@@ -111,30 +111,30 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 		}
 		own, err := lookup(sf.Tag, "crd")
 		if err != nil {
-			b.failf(name, "%v", err)
+			b.problemf(name, "%v", err)
 			continue
 		}
 		options := strings.Split(tag, ",")
-		f := field{StructField: sf, name: options[0], tag: own, depth: depth, in: in}
-		f.omitted = omitted || slices.Contains(options[1:], "omitempty") || slices.Contains(options[1:], "omitzero")
-		f.quoted = slices.Contains(options[1:], "string")
+		f := field{StructField: sf, name: options[0], tag: own, depth: depth, owner: outer}
+		f.mayBeOmitted = mayBeOmitted || slices.Contains(options[1:], "omitempty") || slices.Contains(options[1:], "omitzero")
+		f.isQuoted = slices.Contains(options[1:], "string")
 		switch {
 		case f.name != "":
 			all = append(all, f)
 		case sf.Anonymous && elem.Kind() == reflect.Struct:
 			if own != "" {
-				b.failf(name, "the tag crd:%q has no meaning on an embedded struct, whose fields belong to the object around it; tag these fields", own)
+				b.problemf(name, "the tag crd:%q has no meaning on an embedded struct, whose fields belong to the object around it; tag these fields", own)
 			}
 			if !sf.IsExported() && sf.Type.Kind() == reflect.Pointer {
-				b.failf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
+				b.problemf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
 				continue
 			}
-			viaPointer := omitted || sf.Type.Kind() == reflect.Pointer
-			all = b.collect(all, elem, ownerOf(elem, position{name: name}), depth+1, viaPointer, open)
+			viaPointer := mayBeOmitted || sf.Type.Kind() == reflect.Pointer
+			all = b.collect(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
 		case slices.Contains(options[1:], "inline"):
-			b.failf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
+			b.problemf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:
-			b.failf(name, "the field has no JSON name; write `json:\"%s\"`, with omitempty or omitzero if it is optional, or `json:\"-\"` to leave it out", camel(sf.Name))
+			b.problemf(name, "the field has no JSON name; write `json:\"%s\"`, with omitempty or omitzero if it is optional, or `json:\"-\"` to leave it out", camel(sf.Name))
 		}
 	}
 	return all

@@ -74,11 +74,11 @@ func TestStoreIsAMap(t *testing.T) {
 					{Labels: mustParse("team=" + r.Labels().Get("team"))}, {Labels: mustParse("team=" + r.Labels().Get("team") + ",app!=x"), Namespace: k.Namespace},
 					{Labels: mustParse("team in (search,growth)"), Index: byNode, Value: "all"}, {Labels: mustParse("!team")},
 				} {
-					compareSelection(t, want, s.Store, f)
+					compareSelection(t, want, s.Database, f)
 				}
 			}
-			compareSelection(t, want, s.Store, Filter{Namespace: "nowhere"})
-			compareSelection(t, want, s.Store, Filter{Owner: "nobody"})
+			compareSelection(t, want, s.Database, Filter{Namespace: "nowhere"})
+			compareSelection(t, want, s.Database, Filter{Owner: "nobody"})
 			for k := range want {
 				s.writer.Remove(k)
 			}
@@ -97,7 +97,7 @@ func nodeOf(pod string) string {
 	return node
 }
 
-func compareSelection(t *testing.T, objects map[kube.Key]string, s *Store, f Filter) {
+func compareSelection(t *testing.T, objects map[kube.Key]string, s *Database, f Filter) {
 	t.Helper()
 	var want, got []kube.Key
 	for k, o := range objects {

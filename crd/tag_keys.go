@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// option is the effect of one key of the crd tag on a schema.
-type option struct {
+// tagKey is the effect of one key of the crd tag on a schema.
+type tagKey struct {
 	// on holds the schema types for which the key has a meaning. Empty means all types.
 	on  []string
 	set func(s *Schema, d directive) error
@@ -33,9 +33,9 @@ const (
 	typeStruct = "struct"
 )
 
-// options holds the keys of the crd tag that change a schema. The keys about the field as a
+// tagKeys holds the keys of the crd tag that change a schema. The keys about the field as a
 // whole (see fieldKeys) are not among them.
-var options = map[string]option{
+var tagKeys = map[string]tagKey{
 	"minimum":          {numbers(), number(func(s *Schema) **float64 { return &s.Minimum })},
 	"maximum":          {numbers(), number(func(s *Schema) **float64 { return &s.Maximum })},
 	"multipleOf":       {numbers(), number(func(s *Schema) **float64 { return &s.MultipleOf })},
@@ -70,11 +70,11 @@ func numbers() []string { return []string{typeInteger, typeNumber} }
 
 // isKey reports whether there is a key of the crd tag called name.
 func isKey(name string) bool {
-	return options[name].set != nil || slices.Contains(fieldKeys(), name)
+	return tagKeys[name].set != nil || slices.Contains(fieldKeys(), name)
 }
 
 // isLikeKey reports whether name is a key of the crd tag, or resembles one.
-func isLikeKey(name string) bool { return isKey(name) || alike(name, allKeys()) != "" }
+func isLikeKey(name string) bool { return isKey(name) || nearestTo(name, allKeys()) != "" }
 
 // fieldKeys returns the keys about the field as a whole.
 func fieldKeys() []string {
@@ -84,17 +84,17 @@ func fieldKeys() []string {
 // allKeys returns all keys of the crd tag, sorted.
 func allKeys() []string {
 	keys := fieldKeys()
-	for key := range options {
+	for key := range tagKeys {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	return keys
 }
 
-// allowed returns the keys with a meaning for a schema of this type, for error messages.
-func allowed(kind string) string {
+// allowedKeys returns the keys with a meaning for a schema of this type, for error messages.
+func allowedKeys(kind string) string {
 	keys := []string{"required", "optional", "type"}
-	for key, o := range options {
+	for key, o := range tagKeys {
 		if key != "uniqueItems" && (o.on == nil || slices.Contains(o.on, kind)) {
 			keys = append(keys, key)
 		}
@@ -111,19 +111,19 @@ func allowed(kind string) string {
 	return strings.Join(keys, ", ")
 }
 
-// applyOption changes s by d.
-func applyOption(s *Schema, d directive) error {
-	o, known := options[d.key]
+// applyTagKey changes s by d.
+func applyTagKey(s *Schema, d directive) error {
+	o, known := tagKeys[d.key]
 	if !known {
 		advice := ""
-		if near := alike(d.key, allKeys()); near != "" {
+		if near := nearestTo(d.key, allKeys()); near != "" {
 			advice = ": did you mean " + near + "?"
 		}
-		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.kind(), allowed(s.kind()))
+		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.kind(), allowedKeys(s.kind()))
 	}
 	if o.on != nil && !slices.Contains(o.on, s.kind()) {
 		return fmt.Errorf("%s: it is for the types %s, and this is a field of type %s, where these are allowed: %s",
-			d, strings.Join(o.on, ", "), s.kind(), allowed(s.kind()))
+			d, strings.Join(o.on, ", "), s.kind(), allowedKeys(s.kind()))
 	}
 	if err := o.set(s, d); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
@@ -131,7 +131,7 @@ func applyOption(s *Schema, d directive) error {
 	return nil
 }
 
-// number returns an option that sets a number.
+// number returns the effect of a key that sets a number.
 func number(of func(*Schema) **float64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
@@ -151,12 +151,12 @@ func number(of func(*Schema) **float64) func(*Schema, directive) error {
 	}
 }
 
-// exclusive returns an option that sets an exclusive bound. Without a value it makes the bound
+// exclusive returns the effect of a key that sets an exclusive bound. Without a value it makes the bound
 // that another key has set exclusive.
 func exclusive(bound string, of func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		at, is := of(s)
-		if d.given {
+		if d.hasValue {
 			if err := number(func(*Schema) **float64 { return at })(s, d); err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func exclusive(bound string, of func(*Schema) (**float64, *bool)) func(*Schema, 
 	}
 }
 
-// count returns an option that sets a whole number from 0 up.
+// count returns the effect of a key that sets a whole number from 0 up.
 func count(of func(*Schema) **int64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		v, err := strconv.ParseInt(d.value, 10, 64)
@@ -181,10 +181,10 @@ func count(of func(*Schema) **int64) func(*Schema, directive) error {
 	}
 }
 
-// flag returns an option without a value.
+// flag returns the effect of a key without a value.
 func flag(of func(*Schema) *bool) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
-		if d.given {
+		if d.hasValue {
 			return fmt.Errorf("it takes no value: write %s", d.key)
 		}
 		*of(s) = true
@@ -192,7 +192,7 @@ func flag(of func(*Schema) *bool) func(*Schema, directive) error {
 	}
 }
 
-// word returns an option whose value is one of words.
+// word returns the effect of a key whose value is one of words.
 func word(of func(*Schema) *string, words ...string) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if !slices.Contains(words, d.value) {
@@ -203,7 +203,7 @@ func word(of func(*Schema) *string, words ...string) func(*Schema, directive) er
 	}
 }
 
-// useInstead returns an option that is an error with advice.
+// useInstead returns the effect of a key that is an error with advice.
 func useInstead(advice string) func(*Schema, directive) error {
 	return func(*Schema, directive) error { return errors.New(advice) }
 }
@@ -256,7 +256,7 @@ func setListMapKey(s *Schema, d directive) error {
 
 // setEmbeddedResource makes s an object with apiVersion, kind and metadata.
 func setEmbeddedResource(s *Schema, d directive) error {
-	if d.given {
+	if d.hasValue {
 		return errors.New("it takes no value: write embeddedResource")
 	}
 	s.Type, s.EmbeddedResource = typeObject, true
@@ -265,7 +265,7 @@ func setEmbeddedResource(s *Schema, d directive) error {
 
 // setEnum sets the values that s may have.
 func setEnum(s *Schema, d directive) error {
-	if !d.given {
+	if !d.hasValue {
 		return errors.New("the values are missing, as in enum=a|b")
 	}
 	if !strings.Contains(d.value, "|") && strings.Contains(d.value, ";") {
@@ -289,7 +289,7 @@ func setEnum(s *Schema, d directive) error {
 
 // setDefault sets the default of s, which checkSchema checks.
 func setDefault(s *Schema, d directive) error {
-	if !d.given {
+	if !d.hasValue {
 		return errors.New("the value is missing, as in default=3")
 	}
 	value, err := literal(s, d.value)

@@ -104,7 +104,7 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 	pkg, _, _ := strings.Cut(owner.String(), ".")
 	folders := map[string][]*sourceFile{}
 	var home string
-	found, declared := false, false
+	hasGoFile, isDeclared := false, false
 	err := fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
 			return err
@@ -113,7 +113,7 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 		if err != nil {
 			return err
 		}
-		found = true
+		hasGoFile = true
 		file, err := readSource(name, text, pkg)
 		if err != nil {
 			return err
@@ -125,12 +125,12 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 		}
 		folder := path.Dir(name)
 		folders[folder] = append(folders[folder], file)
-		if !declared && file.declares(declaredName(owner)) {
-			home, declared = folder, true
+		if !isDeclared && file.declares(declaredName(owner)) {
+			home, isDeclared = folder, true
 		}
 		return nil
 	})
-	if err == nil && !found {
+	if err == nil && !hasGoFile {
 		err = errors.New("it holds no Go file")
 	}
 	return folders[home], err
@@ -156,10 +156,10 @@ func (c *comments) read(file *sourceFile) {
 	}
 }
 
-// position returns the file and the line that declare what an error calls name, as in
+// declaredAt returns the file and the line that declare what an error calls name, as in
 // "main.WebAppSpec.Image" or "main.WebAppSpec: its method Rules". It is empty if they are unknown
 // or if several packages have the name.
-func (s *sources) position(name string) string {
+func (s *sources) declaredAt(name string) string {
 	if s == nil {
 		return ""
 	}
@@ -179,8 +179,8 @@ func (s *sources) position(name string) string {
 	return found
 }
 
-// ofType returns the comment of t, if there is a source of its package.
-func (s *sources) ofType(t reflect.Type) string {
+// commentOfType returns the comment of t, if there is a source of its package.
+func (s *sources) commentOfType(t reflect.Type) string {
 	c := s.commentsOf(t)
 	if c == nil || c.types == nil {
 		return ""
@@ -196,20 +196,20 @@ func (s *sources) ofType(t reflect.Type) string {
 	return text
 }
 
-// ofField returns the comment of f, if there is a source of its package.
-func (s *sources) ofField(f field) string {
-	if s == nil || s.packages[f.in.pkg] == nil {
+// commentOfField returns the comment of f, if there is a source of its package.
+func (s *sources) commentOfField(f field) string {
+	if s == nil || s.packages[f.owner.pkg] == nil {
 		return ""
 	}
-	return s.packages[f.in.pkg].fields[f.in.decl+"."+f.Name]
+	return s.packages[f.owner.pkg].fields[f.owner.decl+"."+f.Name]
 }
 
-// ofRoot returns the comment of the whole object: the comment of the alias of
+// commentOfRoot returns the comment of the whole object: the comment of the alias of
 // kube.CustomResource, or of the struct that is declared for the object.
-func (s *sources) ofRoot(t reflect.Type) string {
+func (s *sources) commentOfRoot(t reflect.Type) string {
 	owner := definer(t)
 	if owner == t {
-		return s.ofType(t)
+		return s.commentOfType(t)
 	}
 	if c := s.commentsOf(owner); c != nil {
 		return c.aliases[declaredName(owner)]

@@ -1,0 +1,133 @@
+package crd
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// fieldEffects holds the effects of the tags of a field on the field as a whole.
+type fieldEffects struct {
+	isRequired, isRequiredByTag bool
+	column, wide                *directive
+	selectable                  *directive
+	// touched holds the schemas that a tag has changed.
+	touched []*Schema
+}
+
+// schemaOfField returns the schema of f, a field of the struct at outer, and whether the field is required.
+// The schema is nil after a problem.
+func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired bool) {
+	name := f.owner.name + "." + f.Name
+	at := position{
+		goName:      name,
+		pkg:         f.owner.pkg,
+		decl:        f.owner.decl + "." + f.Name,
+		jsonNames:   append(slices.Clone(outer.jsonNames), f.name),
+		tagPath:     outer.tagPath + jsonPath([]string{f.name}),
+		isInElement: outer.isInElement,
+		ancestors:   outer.ancestors,
+	}
+	own, ok := b.parse(fmt.Sprintf("%s: the tag crd:%q", name, f.tag), f.tag)
+	if !ok {
+		return nil, false
+	}
+	tags := []tag{own}
+	if _, ok := b.tags[at.tagPath]; ok {
+		byPath, ok := b.pathTag(at)
+		if !ok {
+			return nil, false
+		}
+		tags = []tag{byPath, own}
+	}
+	for _, t := range slices.Backward(tags) {
+		at.typeKeys = append(at.typeKeys, t.typeKeys(nil)...)
+	}
+	if s = b.schemaOfFieldType(f, at); s == nil {
+		return nil, false
+	}
+	if text := b.sources.commentOfField(f); text != "" {
+		s.Description = text
+	}
+
+	if known, ok := b.kubernetesFieldTag(f, s); ok {
+		tags = append([]tag{known}, tags...)
+	}
+	c := fieldEffects{isRequired: !f.mayBeOmitted && !encodesNull(f.Type), touched: []*Schema{s}}
+	for _, t := range tags {
+		b.applyToField(s, t, &c)
+	}
+	last := own.name
+	if f.tag == "" && len(tags) > 1 {
+		last = tags[len(tags)-2].name
+	}
+	for _, each := range slices.Backward(c.touched) {
+		for _, err := range checkSchema(each) {
+			b.problemLines(last, err)
+		}
+	}
+	if s.Default != nil {
+		if c.isRequiredByTag {
+			b.problemf(last, "required: a field with a default is never missing")
+		}
+		c.isRequired = false
+	}
+	if c.column != nil {
+		if err := b.column(c.column, c.wide, s, at); err != nil {
+			b.problemLines(last, err)
+		}
+	} else if c.wide != nil {
+		b.problemf(last, "wide: it belongs to column")
+	}
+	if c.selectable != nil {
+		if err := b.selectable(c.selectable, s, at); err != nil {
+			b.problemLines(last, err)
+		}
+	}
+	return s, c.isRequired
+}
+
+// applyToField changes s, the schema of a field, and c by t.
+func (b *builder) applyToField(s *Schema, t tag, c *fieldEffects) {
+	for _, d := range t.directives {
+		switch {
+		case len(d.scope) > 0:
+			if err := d.applyWithin(s, &c.touched); err != nil {
+				b.problemLines(t.name, err)
+			}
+		case d.key == "required" || d.key == "optional":
+			if d.hasValue {
+				b.problemf(t.name, "%s: it takes no value: write %s", d, d.key)
+			}
+			c.isRequired, c.isRequiredByTag = d.key == "required", d.key == "required"
+		case d.key == "column":
+			c.column = &d
+		case d.key == "wide":
+			c.wide = &d
+		case d.key == "selectable":
+			c.selectable = &d
+		case d.key == "type":
+			// schema has applied it.
+		default:
+			if err := applyTagKey(s, d); err != nil {
+				b.problemLines(t.name, err)
+			}
+		}
+	}
+}
+
+// schemaOfFieldType returns the schema of f before the other keys of its tag change it: the schema of
+// the Go type, or of a key type.
+func (b *builder) schemaOfFieldType(f field, at position) *Schema {
+	hasTypeKey := slices.ContainsFunc(at.typeKeys, func(d directive) bool { return len(d.scope) == 0 })
+	if f.isQuoted && !hasTypeKey {
+		switch f.Type.Kind() {
+		case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+			reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+			reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+			b.problemf(at.goName, "the json option string writes the value in quotes, which users do not expect; leave it out, or tag the field crd:\"type=string\" as well")
+			return nil
+		}
+	}
+	return b.schema(f.Type, at)
+}
