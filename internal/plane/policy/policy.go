@@ -44,17 +44,30 @@ const (
 	mutatingBindingKind   = "MutatingAdmissionPolicyBinding"
 )
 
-// kinds holds each kind with its plural, in the order in which objects are applied.
-var kinds = []struct{ kind, plural string }{
-	{validatingKind, "validatingadmissionpolicies"}, {mutatingKind, "mutatingadmissionpolicies"},
-	{validatingBindingKind, "validatingadmissionpolicybindings"}, {mutatingBindingKind, "mutatingadmissionpolicybindings"},
+// kindsInOrder returns the kinds in the order in which objects are applied.
+func kindsInOrder() []string {
+	return []string{validatingKind, mutatingKind, validatingBindingKind, mutatingBindingKind}
+}
+
+// pluralOf returns the plural of a kind.
+func pluralOf(kind string) string {
+	switch kind {
+	case validatingKind:
+		return "validatingadmissionpolicies"
+	case mutatingKind:
+		return "mutatingadmissionpolicies"
+	case validatingBindingKind:
+		return "validatingadmissionpolicybindings"
+	default:
+		return "mutatingadmissionpolicybindings"
+	}
 }
 
 // Select returns the admission policies and their bindings among objects, policies first.
 func Select(objects []unstructured.Unstructured) (selected []unstructured.Unstructured) {
-	for _, each := range kinds {
+	for _, kind := range kindsInOrder() {
 		for _, object := range objects {
-			if gvk := object.GroupVersionKind(); gvk.Group == group && gvk.Kind == each.kind {
+			if gvk := object.GroupVersionKind(); gvk.Group == group && gvk.Kind == kind {
 				selected = append(selected, object)
 			}
 		}
@@ -78,8 +91,7 @@ func describe(object *unstructured.Unstructured) string {
 // apiOf returns the API of the kind of a policy or a binding.
 func apiOf(client *kube.Client, object *unstructured.Unstructured) kube.API[unstructured.Unstructured] {
 	gvk := object.GroupVersionKind()
-	i := slices.IndexFunc(kinds, func(k struct{ kind, plural string }) bool { return k.kind == gvk.Kind })
-	return kube.Dynamic(client, wire.Resource{GroupVersionKind: gvk, Plural: kinds[i].plural, ClusterScoped: true}, "")
+	return kube.Dynamic(client, wire.Resource{GroupVersionKind: gvk, Plural: pluralOf(gvk.Kind), ClusterScoped: true}, "")
 }
 
 // Apply checks the policies that [Select] has returned, applies them, and returns when the API server enforces them. If

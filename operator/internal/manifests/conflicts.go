@@ -82,7 +82,7 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		if former == c.Program || o.Metadata.Labels[LabelManagedBy] != ManagedBy {
 			return nil
 		}
-		installed, err := live.List(ctx, c.Client, wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, nil)
+		installed, err := live.List(ctx, c.Client, wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, IsPrinted)
 		if err != nil || len(installed) == 0 {
 			return err
 		}

@@ -54,6 +54,13 @@ func (i Installation) Selector() string {
 	return LabelInstance + "=" + i.Name + "," + LabelNamespace + "=" + i.Namespace
 }
 
+// IsPrinted reports whether an object has the labels of an object that the command manifests has printed. A child of an
+// object of the program can have LabelName with the name of the program too.
+func IsPrinted(o *live.Object) bool {
+	labels := o.Metadata.Labels
+	return labels[LabelNamespace] != "" || labels[LabelManagedBy] == ManagedBy
+}
+
 // CheckOwner returns an error if an object belongs to another installation. An object without the label LabelNamespace
 // belongs to no installation, or to all of them.
 func (i *Installation) CheckOwner(o *live.Object) error {

@@ -207,7 +207,7 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 		}
 		for deployment, arg := range test.others {
 			server.Store(live.Deployments(), deployment, deployment, map[string]any{
-				"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots"}},
+				"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy}},
 				"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"args": []any{arg}}}}}},
 			})
 		}
@@ -223,6 +223,32 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 		if strings.TrimSpace(got) != test.want || err != nil {
 			t.Errorf("%s: %q, want %q; %v", name, got, test.want, err)
 		}
+	}
+}
+
+// Regression: a child of an object of the program, whose label app.kubernetes.io/name is the name of the program, passed for
+// another installation. So the command removed the program although an object was left.
+func TestChildIsNoInstallation(t *testing.T) {
+	t.Parallel()
+	server := fakeserver.New()
+	for name, labels := range map[string]map[string]any{
+		"child":   {manifests.LabelName: "robots", manifests.LabelInstance: "a", manifests.LabelManagedBy: "robots-operator"},
+		"robots":  {manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy, manifests.LabelNamespace: "robots"},
+		"other":   {manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy, manifests.LabelNamespace: "robots"},
+		"by-helm": {manifests.LabelName: "robots", manifests.LabelManagedBy: "Helm", manifests.LabelNamespace: "robots"},
+		"earlier": {manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy},
+	} {
+		server.Store(live.Deployments(), "robots", name, map[string]any{"metadata": map[string]any{"labels": labels}})
+	}
+	c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
+	others, err := otherDeployments(t.Context(), c, &manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"})
+	var got []string
+	for _, d := range others {
+		got = append(got, d.Metadata.Name)
+	}
+	slices.Sort(got)
+	if want := []string{"by-helm", "earlier", "other"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the other installations are %q, want %q; %v", got, want, err)
 	}
 }
 

@@ -43,8 +43,15 @@ func startFront(t *testing.T) (*front, *http.Client) {
 	return f, &http.Client{Transport: transport}
 }
 
+// frontAnswer is an answer of the front without its body.
+type frontAnswer struct {
+	StatusCode int
+	Header     http.Header
+	Close      bool
+}
+
 // call calls the front as an API server would, and returns the answer with its body.
-func callFront(t *testing.T, f *front, client *http.Client) (*http.Response, string) {
+func callFront(t *testing.T, f *front, client *http.Client) (frontAnswer, string) {
 	t.Helper()
 	answer, err := client.Post(f.url+"/validate/x?timeout=10s", "application/json", strings.NewReader(`{"request":{}}`))
 	if err != nil {
@@ -55,7 +62,7 @@ func callFront(t *testing.T, f *front, client *http.Client) (*http.Response, str
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer, string(body)
+	return frontAnswer{answer.StatusCode, answer.Header, answer.Close}, string(body)
 }
 
 // serveSocket serves a handler on the socket of f until stop is called.
