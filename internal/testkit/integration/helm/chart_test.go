@@ -18,11 +18,11 @@ import (
 
 const image = "registry.example.com/webapp@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
-// build compiles the WebApp example.
-func build(t *testing.T) string {
+// build compiles an example.
+func build(t *testing.T, example string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "webapp")
-	cmd := exec.Command("go", "build", "-o", program, "./examples/webapp")
+	program := filepath.Join(t.TempDir(), example)
+	cmd := exec.Command("go", "build", "-o", program, "./examples/"+example)
 	cmd.Dir = filepath.Join("..", "..", "..", "..")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the example: %v\n%s", err, said)
@@ -57,7 +57,7 @@ func render(t *testing.T, dir string, values map[string]any) ([]map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	return parse(t, files["webapp/templates/manifests.yaml"]), nil
+	return parse(t, files[chart.Name()+"/templates/manifests.yaml"]), nil
 }
 
 // parse returns the objects of a stream.
@@ -79,7 +79,17 @@ func parse(t *testing.T, stream string) (objects []map[string]any) {
 // Namespace, which Helm makes itself, in the labels of the tool, and in the policy of the definition.
 func TestReleaseIsWhatManifestsPrints(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	for example, definition := range map[string]string{"webapp": "webapps.example.com", "cronjob": "cronjobs.batch.tutorial.example.com"} {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			checkRelease(t, example, definition)
+		})
+	}
+}
+
+// checkRelease compares a release of an example with what the example prints.
+func checkRelease(t *testing.T, example, definition string) {
+	program, dir := build(t, example), t.TempDir()
 	run(t, program, "manifests", "--helm", dir, "--image", image, "--memory-limit=256Mi", "--listen=:8080", "-v")
 	released, err := render(t, dir, map[string]any{"networkPolicy": true, "serviceMonitor": true})
 	if err != nil {
@@ -92,7 +102,7 @@ func TestReleaseIsWhatManifestsPrints(t *testing.T) {
 		labels := metadata["labels"].(map[string]any)
 		labels["app.kubernetes.io/managed-by"] = "Helm"
 		delete(labels, "manifests.yare.dev/object")
-		if o["kind"] == "CustomResourceDefinition" || strings.HasPrefix(metadata["name"].(string), "webapps.example.com-") {
+		if o["kind"] == "CustomResourceDefinition" || strings.HasPrefix(metadata["name"].(string), definition+"-") {
 			metadata["annotations"] = map[string]any{"helm.sh/resource-policy": "keep"}
 		}
 		if o["kind"] == "Deployment" {
@@ -113,7 +123,7 @@ func TestReleaseIsWhatManifestsPrints(t *testing.T) {
 // The values change the release.
 func TestValues(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	program, dir := build(t, "webapp"), t.TempDir()
 	run(t, program, "manifests", "--helm", dir, "--env=REGION=north")
 	if _, err := render(t, dir, nil); err == nil || !strings.Contains(err.Error(), "the value image is missing") {
 		t.Errorf("without an image: %v", err)
@@ -162,7 +172,7 @@ func TestValues(t *testing.T) {
 // A values.yaml of an earlier version lacks values. The template does not need them.
 func TestValuesThatAreMissing(t *testing.T) {
 	t.Parallel()
-	program, dir := build(t), t.TempDir()
+	program, dir := build(t, "webapp"), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "values.yaml"), []byte("image: "+image+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
