@@ -180,7 +180,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		restoration: &restorationRepair{
 			signal: e.restorations, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
+			hasFailure: e.failures.hasFailureFor, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
 	reader := &objectReader{own: e.subscriptions, objects: d.objects, cached: client.With(view.Handler), server: rt.Client}

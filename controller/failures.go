@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// failures remembers the objects whose last reconcile failed, until a reconcile succeeds or the
-// object is gone. It holds nothing about other objects.
+// failures remembers the objects whose last reconcile failed, and the deleted objects that wait for finalizers of others,
+// until a reconcile succeeds or the object is gone. It holds nothing about other objects.
 type failures struct {
 	mu    sync.Mutex
 	byKey map[kube.Key]*failure
@@ -60,8 +60,8 @@ func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	return found
 }
 
-// has reports whether the last reconcile of an object failed.
-func (f *failures) has(k kube.Key) bool {
+// hasFailureFor reports whether an object is remembered.
+func (f *failures) hasFailureFor(k kube.Key) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, ok := f.byKey[k]

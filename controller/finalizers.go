@@ -69,21 +69,21 @@ func (f *finalizers) update(ctx context.Context, c *kube.Client, obj kube.Object
 // isOutdated reports whether name is a former name or a retired finalizer.
 func (f *finalizers) isOutdated(name string) bool { return f.isFormer(name) || f.isRetired(name) }
 
-// remove removes the finalizer, its former names and the retired finalizers in one patch. If no other finalizer
+// removeOwn removes the finalizer, its former names and the retired finalizers in one patch. If no other finalizer
 // is left, the server deletes an object that is being deleted.
-func (f *finalizers) remove(ctx context.Context, c *kube.Client, obj kube.Object) error {
-	_, _, err := f.removeAll(ctx, c, obj, f.isOwn)
+func (f *finalizers) removeOwn(ctx context.Context, c *kube.Client, obj kube.Object) error {
+	_, _, err := f.removeWhere(ctx, c, obj, f.isOwn)
 	return err
 }
 
 // removeRetired removes the retired finalizers. It returns the updated object, and reports whether the object still
 // exists.
 func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
-	return f.removeAll(ctx, c, obj, f.isRetired)
+	return f.removeWhere(ctx, c, obj, f.isRetired)
 }
 
-// removeAll removes the finalizers for which isUnwanted returns true. Its results are those of edit.
-func (f *finalizers) removeAll(ctx context.Context, c *kube.Client, obj kube.Object, isUnwanted func(name string) bool) (updated kube.Object, exists bool, err error) {
+// removeWhere removes the finalizers for which isUnwanted returns true. Its results are those of edit.
+func (f *finalizers) removeWhere(ctx context.Context, c *kube.Client, obj kube.Object, isUnwanted func(name string) bool) (updated kube.Object, exists bool, err error) {
 	return f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
 		if !slices.ContainsFunc(obj.GetFinalizers(), isUnwanted) {
 			return nil, false

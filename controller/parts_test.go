@@ -278,7 +278,7 @@ func TestFinalizersAreAddedAndRemoved(t *testing.T) {
 	if err != nil || !exists || !slices.Equal(obj.GetFinalizers(), []string{"example.com/other", "example.com/new"}) {
 		t.Fatalf("with the finalizer: %v, %t, %v", obj, exists, err)
 	}
-	if err := f.remove(t.Context(), c, obj); err != nil {
+	if err := f.removeOwn(t.Context(), c, obj); err != nil {
 		t.Fatal(err)
 	}
 	if live, err := kube.Get[corev1.ConfigMap](t.Context(), c, "default", "eden"); err != nil || !slices.Equal(live.Finalizers, []string{"example.com/other"}) {
@@ -370,7 +370,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten, released := 0, 0
 		var isDoubted atomic.Bool
 		r := &restorationRepair{
-			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailed: func(k kube.Key) bool { return k.Name == "b" },
+			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailure: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 		}

@@ -45,13 +45,13 @@ type pipeline struct {
 
 // clientFor returns the client of one reconcile, whose context is ctx.
 func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client {
-	return p.client.InCluster(key.Cluster).With(func(program wire.Handler) wire.Handler {
-		return p.handlers(ctx, program, key, self, trace)
+	return p.client.InCluster(key.Cluster).With(func(below wire.Handler) wire.Handler {
+		return p.handlers(ctx, below, key, self, trace)
 	})
 }
 
-// handlers returns the handlers of the client of one reconcile. The whole order of the handlers that a
-// controller adds stands here. A request passes from the first to the last:
+// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md lists all
+// handlers of a request. A controller adds the first seven. A request passes from the first to the last:
 //
 //  1. requestTrace records the request for the result, and refuses it after the end of the reconcile.
 //  2. adoption.RefuseForbiddenOwners refuses owner references that Kubernetes forbids.
@@ -60,14 +60,14 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self wire.Ref, t
 //  5. adoption.Guard refuses an apply to an object that is not a child.
 //  6. echo.Tracker records the versions that writes make.
 //  7. cache.View answers reads from the cache, and records the answers to writes.
-//  8. program holds the handlers of the program.
+//  8. Then come the handlers of the program (operator.addHandlers), and those of kube.NewClient.
 //
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
-func (p *pipeline) handlers(ctx context.Context, program wire.Handler, key kube.Key, self wire.Ref, trace *requestTrace) wire.Handler {
+func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Key, self wire.Ref, trace *requestTrace) wire.Handler {
 	isTrigger := func(r wire.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
-	next := p.view.Handler(program)
+	next := p.view.Handler(below)
 	var ownStatus echo.Target
 	if p.skipsOwnStatus {
 		ownStatus = echo.NewTarget(p.reconciled.Resource, key)

@@ -186,7 +186,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 			return err
 		}
 		r.step = "the update of the finalizers"
-		err = c.finalizers.remove(ctx, client, obj)
+		err = c.finalizers.removeOwn(ctx, client, obj)
 		r.isDeselected = r.isDeselected && err != nil
 		return err
 	case mayEdit:

@@ -42,8 +42,8 @@ type restorationRepair struct {
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
 	forget []func()
-	// hasFailed reports whether the last reconcile of an object failed.
-	hasFailed func(kube.Key) bool
+	// hasFailure reports whether the last reconcile of an object failed, or whether the object waits for finalizers.
+	hasFailure func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
 }
@@ -65,7 +65,7 @@ func (r *restorationRepair) run(ctx context.Context) {
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {
 			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "a backup was restored"}}
-			if r.hasFailed(k) {
+			if r.hasFailure(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}
 			return t

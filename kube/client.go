@@ -59,6 +59,7 @@ func NewClient(config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A request passes retry, limitWrites, permanentErrors, the handlers of WrapAttempts and the transport.
 	var attempts wire.Handler = t
 	if config.WrapAttempts != nil {
 		attempts = permanentErrors(config.WrapAttempts(attempts))

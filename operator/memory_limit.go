@@ -40,10 +40,10 @@ func memoryLimit(root fs.FS) (limit int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	for _, folder := range memoryGroups(string(memberships), string(mounts)) {
-		for _, group := range folder.upwards() {
-			found, has := readLimit(root, group+"/"+folder.file)
-			if has && (!ok || found < limit) {
+	for _, group := range memoryGroups(string(memberships), string(mounts)) {
+		for _, folder := range group.upwards() {
+			found, hasLimit := readLimit(root, folder+"/"+group.file)
+			if hasLimit && (!ok || found < limit) {
 				limit, ok = found, true
 			}
 		}

@@ -30,7 +30,7 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 //	requestMetrics      counts, if the program serves metrics
 //	wire.Trace          records a span, if the program has a Tracer
 //	problemReporter     logs lasting problems
-//	kube.NewClient      repeats requests, and limits the number of writes
+//	kube.NewClient      repeats requests, and limits the number of writes: retry, limitWrites, permanentErrors
 //	lease.Fence         refuses requests after the term, with leader election
 //	transport           HTTP
 //
