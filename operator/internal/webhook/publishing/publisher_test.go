@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -365,10 +366,8 @@ func TestNamespaceEndsUnseen(t *testing.T) {
 func TestConflict(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
 		w.create(serviceEntry("old.example.com", "web", "old"))
-		edits := 0
 		w.server.Before(func(_ context.Context, r *wire.Request) error {
-			if r.Verb == wire.VerbPatch && r.Query.Get("fieldManager") == "web" && r.Resource.Kind == "ValidatingWebhookConfiguration" && edits < 2 {
-				edits++
+			if r.Verb == wire.VerbPatch && r.Query.Get("fieldManager") == "web" && r.Resource.Kind == "ValidatingWebhookConfiguration" {
 				w.server.Before(nil)
 				w.edit(func(v *validating) { v.Webhooks = append(v.Webhooks, serviceEntry("new.example.com", "web", "")) })
 			}
@@ -407,9 +406,10 @@ func TestReplicasPublishAtOnce(t *testing.T) {
 func TestRefusedWrites(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
 		w.create()
-		isRefusing := true
+		var isRefusing atomic.Bool
+		isRefusing.Store(true)
 		w.server.Before(func(_ context.Context, r *wire.Request) error {
-			if isRefusing && r.Verb.IsWrite() && r.Query.Get("fieldManager") == "web" {
+			if isRefusing.Load() && r.Verb.IsWrite() && r.Query.Get("fieldManager") == "web" {
 				return fakeserver.Refusal(r, http.StatusForbidden, metav1.StatusReasonForbidden)
 			}
 			return nil
@@ -419,7 +419,7 @@ func TestRefusedWrites(t *testing.T) {
 		if n := r.writes.Load() / 2; n < 12 || n > 30 {
 			t.Errorf("there were %d attempts in a minute", n)
 		}
-		isRefusing = false
+		isRefusing.Store(false)
 		w.after(5*time.Second, all("A"))
 		log := r.log.String()
 		if strings.Count(log, "level=ERROR") != 2 || strings.Count(log, "changed again") != 2 {
@@ -479,9 +479,10 @@ func TestServerIsAway(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
 		r := w.startLeader("A", crateValidator(), boxDefaulter())
 		w.after(0, all("A"))
-		isAway := true
+		var isAway atomic.Bool
+		isAway.Store(true)
 		w.server.Before(func(_ context.Context, r *wire.Request) error {
-			if isAway && r.Query.Get("fieldSelector") != "" {
+			if isAway.Load() && r.Query.Get("fieldSelector") != "" {
 				return fakeserver.Refusal(r, http.StatusInternalServerError, metav1.StatusReasonInternalError)
 			}
 			return nil
@@ -491,7 +492,7 @@ func TestServerIsAway(t *testing.T) {
 		}
 		w.edit(func(v *validating) { v.Webhooks = nil })
 		w.after(5*time.Minute, "| "+defaultEntry+"=A")
-		isAway = false
+		isAway.Store(false)
 		w.after(6*time.Second, all("A"))
 		if log := r.log.String(); strings.Count(log, "level=ERROR") != 3 { // of both configurations, and of the Namespace
 			t.Errorf("the log is %s", log)
