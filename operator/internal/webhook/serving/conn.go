@@ -16,7 +16,8 @@ import (
 // and the server answers the request and closes the connection.
 //
 // For example, expire is called at 15.000 s, and the bytes of a request have arrived at 14.999 s. Without the look the
-// server closes the connection, and the call fails.
+// server closes the connection, and the call fails. A request that is on its way through the network at that moment is
+// lost all the same.
 type conn struct {
 	net.Conn
 
@@ -31,7 +32,7 @@ type conn struct {
 func (c *conn) Read(p []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(p)
-		if !c.shouldReadAgain(n, err) {
+		if !c.endRead(n, err) {
 			return n, err
 		}
 		if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
@@ -40,9 +41,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// shouldReadAgain records the result of a read. It reports whether the read ended by expire although a request is under
-// way.
-func (c *conn) shouldReadAgain(n int, err error) bool {
+// endRead records the result of a read. It reports whether the read ended by expire although a request is under way. If no
+// request is under way, it closes the connection at once: each moment between the look at the kernel and the end of the
+// connection is one in which a request can arrive and be lost.
+func (c *conn) endRead(n int, err error) (isUnderWay bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n > 0 {
@@ -52,6 +54,7 @@ func (c *conn) shouldReadAgain(n int, err error) bool {
 		return false
 	}
 	if !c.hasRequest && !hasBytes(c.Conn) {
+		_ = c.Conn.Close() // the server closes it too
 		return false
 	}
 	c.isExpired = false
