@@ -54,7 +54,7 @@ func (c *conn) endRead(n int, err error) (isUnderWay bool) {
 		return false
 	}
 	if !c.hasRequest && !hasBytes(c.Conn) {
-		_ = c.Conn.Close() // the server closes it too
+		_ = c.Close() // the server closes it too
 		return false
 	}
 	c.isExpired = false
