@@ -21,15 +21,20 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed holds the licences, by their SPDX identifiers, of modules that a program under the Apache License may link.
-var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
+// isAllowed reports whether a program under the Apache License may link a module with this licence, which is an SPDX
+// identifier.
+func isAllowed(licence string) bool {
+	return slices.Contains([]string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}, licence)
+}
 
-// exceptions holds the modules that are not checked, with the reason.
-var exceptions = map[string]string{
-	"github.com/opencontainers/go-digest": "LICENSE.docs is the licence of its documentation; the code is under Apache-2.0",
-	"codeberg.org/go-fonts/liberation":    "the font of the plots of bench (OFL-1.1), which is in no program of a user",
-	"github.com/ajstarks/svgo":            "draws the plots of bench (CC-BY-4.0), and is in no program of a user",
-	"github.com/golang/freetype":          "draws the plots of bench (FreeType License), and is in no program of a user",
+// exceptions returns the modules that are not checked, with the reason.
+func exceptions() map[string]string {
+	return map[string]string{
+		"github.com/opencontainers/go-digest": "LICENSE.docs is the licence of its documentation; the code is under Apache-2.0",
+		"codeberg.org/go-fonts/liberation":    "the font of the plots of bench (OFL-1.1), which is in no program of a user",
+		"github.com/ajstarks/svgo":            "draws the plots of bench (CC-BY-4.0), and is in no program of a user",
+		"github.com/golang/freetype":          "draws the plots of bench (FreeType License), and is in no program of a user",
+	}
 }
 
 // minPercent is which part of a licence file must be the text of licences, apart from copyright lines and introductions.
@@ -61,16 +66,16 @@ func checkFolders(folders []string, out io.Writer) error {
 			if id := m.Path + "@" + m.Version; !checked[id] {
 				checked[id] = true
 				err := check(m)
-				switch excepted[m.Path] = exceptions[m.Path] != "" && err != nil; {
+				switch excepted[m.Path] = exceptions()[m.Path] != "" && err != nil; {
 				case excepted[m.Path]:
-					fmt.Fprintf(out, "%s: %s\n", id, exceptions[m.Path])
+					fmt.Fprintf(out, "%s: %s\n", id, exceptions()[m.Path])
 				case err != nil:
 					errs = append(errs, fmt.Errorf("%s, which %s requires: %w", id, filepath.Join(folder, "go.mod"), err))
 				}
 			}
 		}
 	}
-	for path := range exceptions {
+	for path := range exceptions() {
 		if !excepted[path] {
 			errs = append(errs, fmt.Errorf("%s needs no exception: remove it from exceptions", path))
 		}
@@ -121,7 +126,7 @@ func check(m module) error {
 		}
 		coverage := licensecheck.Scan(text)
 		for _, match := range coverage.Match {
-			if !slices.Contains(allowed, match.ID) {
+			if !isAllowed(match.ID) {
 				return fmt.Errorf("%s has the licence %s, which is not in the list of allowed licences", entry.Name(), match.ID)
 			}
 		}
