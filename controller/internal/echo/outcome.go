@@ -2,6 +2,7 @@ package echo
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,8 @@ type outcome struct {
 	replaced string
 	// isUncertain is true if it is not known what the write did.
 	isUncertain bool
+	// deleted holds the objects that a write to a collection has deleted. It is nil if they are not known.
+	deleted map[types.UID]bool
 }
 
 // outcomeOf returns what a write did, by its answer. before is the newest version of the object
@@ -40,7 +43,7 @@ func outcomeOf(r *wire.Request, response *wire.Response, err error, before Versi
 		e, ok := kube.AsError(err)
 		return outcome{isUncertain: !ok || e.Unknown}
 	case r.Verb == wire.VerbDeleteCollection:
-		return outcome{isUncertain: true}
+		return outcome{isUncertain: true, deleted: deletedBy(response.Body)}
 	}
 	var answer struct {
 		Kind     string `json:"kind"`
@@ -76,6 +79,30 @@ func outcomeOf(r *wire.Request, response *wire.Response, err error, before Versi
 	}
 }
 
+// maxDeleted bounds the objects that are remembered of one write to a collection.
+const maxDeleted = 1000
+
+// deletedBy returns the objects in the answer to the deletion of a collection: those that the API server found by the
+// selectors of the request, and has deleted. It returns nil if the answer is no list, or if there are too many objects.
+func deletedBy(answer []byte) map[types.UID]bool {
+	var list struct {
+		Kind  string `json:"kind"`
+		Items []struct {
+			Metadata struct {
+				UID types.UID `json:"uid"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	if kube.Unmarshal(answer, &list) != nil || !strings.HasSuffix(list.Kind, "List") || len(list.Items) > maxDeleted {
+		return nil
+	}
+	deleted := make(map[types.UID]bool, len(list.Items))
+	for _, item := range list.Items {
+		deleted[item.Metadata.UID] = true
+	}
+	return deleted
+}
+
 // isStatusStored reports whether r sent a whole status, and the answer has exactly this status.
 func isStatusStored(r *wire.Request, answer []byte) bool {
 	if r.Verb != wire.VerbUpdate && r.ContentType != wire.ContentApply {
@@ -90,19 +117,21 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 
 // uncertainWrite is a write of unknown outcome. If a stream shows a change of the target after the
 // write, and the write can explain the change, then the write may have made the change. The write
-// explains one change at most. A write to a collection may be the origin of each change in the
-// collection.
+// explains one change at most. The deletion of a collection explains one change of each object that its answer has. If
+// the answer is lost, the deletion may be the origin of each deletion in the collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time
+	// deleted holds the objects of a collection whose deletion is not shown yet. It is nil if they are not known.
+	deleted map[types.UID]bool
 	// isDelete is true if the write deletes, and isOfStatus if it goes to the status subresource.
 	isDelete, isOfStatus bool
 }
 
-// newUncertainWrite returns the write r to t, which has just ended.
-func newUncertainWrite(t Target, r *wire.Request) uncertainWrite {
+// newUncertainWrite returns the write r to t, which has just ended with the outcome o.
+func newUncertainWrite(t Target, r *wire.Request, o outcome) uncertainWrite {
 	return uncertainWrite{
-		Target: t, ended: time.Now(), isOfStatus: r.Subresource == "status",
+		Target: t, ended: time.Now(), deleted: o.deleted, isOfStatus: r.Subresource == "status",
 		isDelete: r.Verb == wire.VerbDelete || r.Verb == wire.VerbDeleteCollection,
 	}
 }
@@ -112,7 +141,7 @@ func newUncertainWrite(t Target, r *wire.Request) uncertainWrite {
 func (w uncertainWrite) canExplain(v ShownVersion) bool {
 	switch {
 	case w.isDelete:
-		return v.IsDeletionStep
+		return v.IsDeletionStep && (w.deleted == nil || w.deleted[v.UID])
 	case w.isOfStatus:
 		return !v.IsDeletionStep && !v.ChangesSpec
 	}

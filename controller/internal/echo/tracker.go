@@ -209,7 +209,7 @@ func (t *Tracker) endWrite(id writeID, r *wire.Request, o outcome) []queue.Trigg
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o.isUncertain {
-		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r))
+		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r, o))
 	}
 	t.recordVersionLocked(o.version, origin{id.key, o.echo, o.replaced})
 	held := t.inFlight[id]
@@ -263,8 +263,12 @@ func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
 		if !w.contains(id.target) || time.Since(w.ended) > maxUncertainAge || !w.canExplain(v) {
 			continue
 		}
-		if w.name != "" {
+		switch {
+		case w.name != "":
 			t.uncertain[id.key] = slices.Delete(writes, i, i+1)
+			t.recordVersionLocked(v.Version, origin{key: id.key, echo: queue.PossibleEcho})
+		case w.deleted != nil:
+			delete(w.deleted, v.UID)
 			t.recordVersionLocked(v.Version, origin{key: id.key, echo: queue.PossibleEcho})
 		}
 		return queue.PossibleEcho

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
@@ -88,6 +89,46 @@ func TestASuccessForgetsWritesWithoutAnAnswer(t *testing.T) {
 	tr.apply(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })
 	tr.ForgetUncertain(key("shop"))
 	tr.expect(t, "shop", "12", queue.NotEcho)
+}
+
+// Regression: the answered deletion of a collection passed for the origin of each later deletion in its namespace, so the
+// deletion of a child by somebody else did not end a back-off (promise 12). It explains one deletion of each object in its
+// answer, and all deletions only if the answer is lost.
+func TestDeletionOfACollectionExplainsItsObjects(t *testing.T) {
+	t.Parallel()
+	deletion := func(tr *Tracker, name string, uid types.UID) queue.Echo {
+		gone := ShownVersion{Version: Version{UID: uid}, IsDeletionStep: true}
+		return tr.Classify(NewTarget(deployments, key(name)), gone, []queue.Trigger{{Key: key("shop")}})[0].Echo
+	}
+	deleteAll := func(answer func() (*wire.Response, error)) *Tracker {
+		tr := NewTracker()
+		h := tr.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return answer() }),
+			key("shop"), Target{}, func(Target) Version { return Version{} }, func(queue.Trigger) {})
+		_, _ = h.Do(t.Context(), &wire.Request{Verb: wire.VerbDeleteCollection, Resource: deployments, Namespace: "default"})
+		return tr
+	}
+	tr := deleteAll(func() (*wire.Response, error) {
+		return &wire.Response{Code: 200, Body: []byte(`{"kind":"DeploymentList","items":[{"metadata":{"name":"a","uid":"8"}}]}`)}, nil
+	})
+	if got := deletion(tr, "other", "7"); got != queue.NotEcho {
+		t.Errorf("the deletion of an object that the answer lacks is %v", got)
+	}
+	if got := deletion(tr, "a", "8"); got != queue.PossibleEcho {
+		t.Errorf("the deletion of an object of the answer is %v", got)
+	}
+	if got := deletion(tr, "a", "9"); got != queue.NotEcho {
+		t.Errorf("the deletion of its successor is %v", got)
+	}
+	tr = deleteAll(func() (*wire.Response, error) {
+		return &wire.Response{Code: 200, Body: []byte(`{"kind":"DeploymentList","items":[]}`)}, nil
+	})
+	if got := deletion(tr, "other", "7"); got != queue.NotEcho {
+		t.Errorf("after the deletion of nothing, a deletion is %v", got)
+	}
+	tr = deleteAll(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })
+	if got := deletion(tr, "other", "7"); got != queue.PossibleEcho {
+		t.Errorf("after a lost answer, a deletion is %v", got)
+	}
 }
 
 // A write of the own status is left out only if the stream shows that nothing else has changed since the replaced
