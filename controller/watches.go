@@ -14,7 +14,7 @@ import (
 )
 
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
-// [kube.OwnedBy].
+// [kube.OwnedBy]. The program may then create and patch a C. [WriteVerbs] names other verbs, such as delete.
 func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) { return relation.Owner{IsAny: w.isAnyOwner}, nil })
 }
@@ -29,7 +29,8 @@ var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Own
 
 // WriteVerbs sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
 // permissions of the program. The default is what an apply needs: create and patch; and, for
-// OwnsByLabel, delete. Without verbs the program only watches the children.
+// OwnsByLabel, delete. The given verbs take the place of the default. Without verbs the program only watches the children.
+// The verbs are constants of package kube/wire.
 //
 //	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
 func WriteVerbs(verbs ...wire.Verb) SourceOption {
@@ -63,7 +64,8 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOptio
 
 // WatchesReferenced runs the reconcile of the objects that refer to an S when the S changes. The index
 // is an index of the reconciled kind. Its function returns what an object refers to: the name of each S
-// in the object's own namespace, and namespace/name of each S in another namespace.
+// in the object's own namespace, and namespace/name of each S in another namespace. An empty name refers to nothing. Of
+// Secrets only the metadata is kept: see [KeepSecrets].
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //

@@ -175,7 +175,7 @@ func (c *Client) applyRequest(ctx context.Context, t target, obj Object, options
 // ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the
 // fields that this manager applied before.
 //
-// The object must have been read. Its uid and its resourceVersion are preconditions, so that ApplyStatus
+// Unlike an object of Apply, obj must have been read. Its uid and its resourceVersion are preconditions, so that ApplyStatus
 // does not overwrite the status of another object of the name, or a status that somebody else has written
 // meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and
 // repeats the write, at most four times, while the object has the uid and the generation of obj, and the

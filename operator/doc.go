@@ -6,6 +6,8 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
+// [Validate] and [Default] are admission webhooks: the API server calls them before it stores an object.
+//
 // There are three ways to run parts. [Main] is a whole main function. [Program.Main] has more settings. [Run] serves a
 // program with a main function and a client of its own.
 //
