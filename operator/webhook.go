@@ -58,7 +58,7 @@ type ValidateOptions struct {
 	AllowUnanswered bool
 }
 
-// ValidateWith is [Validate] with options.
+// ValidateWith returns the part that [Validate] returns, with options.
 func ValidateWith[T any, P kube.DefinedObjectOf[T]](options ValidateOptions, check func(ctx context.Context, before, after *T, c *kube.Client) error, permissions ...controller.Permission) Part {
 	return newWebhookPart(admission.Validator[T, P](check, admission.ValidatorOptions{
 		Deletions: options.OnDelete, Metadata: options.OnMetadata, NoRatcheting: options.NoRatcheting, Ignore: options.AllowUnanswered,

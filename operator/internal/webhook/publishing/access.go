@@ -5,6 +5,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // Access returns the permissions that a [Publisher] needs for the configurations of a name and the Namespace of the
@@ -18,21 +19,12 @@ func Access(name, namespace string, hasValidators, hasDefaulters bool) []kube.Ac
 		if isNeeded {
 			verbs = append(verbs, wire.VerbCreate)
 		}
-		all = append(all, kube.Access{Resource: configurations()[kind], Verbs: verbs, Names: []string{name}})
+		all = append(all, kube.Access{Resource: manifests.WebhookConfigurations()[kind], Verbs: verbs, Names: []string{name}})
 	}
 	if namespace != "" {
 		all = append(all, kube.Access{Resource: namespaces(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}, Names: []string{namespace}})
 	}
 	return all
-}
-
-// configurations returns the resources of the configurations of validators and of defaulters.
-func configurations() [2]wire.Resource {
-	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
-	return [2]wire.Resource{
-		{GroupVersionKind: group.WithKind("ValidatingWebhookConfiguration"), Plural: "validatingwebhookconfigurations", ClusterScoped: true},
-		{GroupVersionKind: group.WithKind("MutatingWebhookConfiguration"), Plural: "mutatingwebhookconfigurations", ClusterScoped: true},
-	}
 }
 
 // namespaces returns the resource of Namespaces.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
@@ -81,7 +82,7 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for i, entries := range [][]*configuration.Entry{validating, mutating} {
-		resource := configurations()[i]
+		resource := manifests.WebhookConfigurations()[i]
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
