@@ -298,6 +298,7 @@ func (d *definition) needs() (kube.Needs, error) {
 	needs := kube.Needs{
 		Names: []string{d.name}, FieldManagers: []string{d.manager}, Reconciles: []wire.Resource{d.kind.Resource},
 		Finalizers: slices.Concat(d.former, d.retired), EveryReplica: true, ShutdownTime: d.grace + lastWait,
+		OwnerLabels: ownerLabels(d.watched),
 	}
 	if d.finalizer != "" {
 		needs.Finalizers = append(needs.Finalizers, d.finalizer)

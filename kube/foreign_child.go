@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -20,10 +21,6 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 
 // childGuard is a handler that refuses applies to foreign children by itself, such as that of a reconcile.
 type childGuard interface{ RefusesForeignChildren() }
-
-// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty. The server ignores this
-// version if an apply creates the object, and refuses the apply with a conflict if the object exists.
-const neverVersion = "1"
 
 // guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the live object must be
 // a child of that owner, or have fields of the same field manager, or not exist. guardChild changes r to be for exactly
@@ -47,7 +44,7 @@ func guardChild(ctx context.Context, h wire.Handler, r *wire.Request, obj Object
 	member, value := "uid", string(live.UID)
 	switch {
 	case IsNotFound(err):
-		member, value = "resourceVersion", neverVersion
+		member, value = "resourceVersion", ident.NeverVersion
 		r.Preconditions.ResourceVersion = value
 	case err != nil:
 		return fmt.Errorf("apply %s: find out whether it is a child of %s %q: %w", r.Ref(), owner.Kind, owner.Name, err)

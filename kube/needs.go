@@ -19,6 +19,9 @@ type Needs struct {
 	Defines []Type
 	// Reconciles holds the resources whose objects the part reconciles. These objects can have Finalizers.
 	Reconciles []wire.Resource
+	// OwnerLabels are the labels whose values are the uids of owners: see [OwnedByLabel]. All clients of the program
+	// refuse an apply that would make somebody else's object a child by such a label: see [ErrForeignChild].
+	OwnerLabels []string
 	// Access holds the permissions that the part needs on resources.
 	Access []Access
 	// Finalizers are the finalizers that the part removes from objects: those that it adds, and those of

@@ -21,8 +21,8 @@ type Owner struct {
 // trigger a controller with controller.OwnsByLabel. In contrast to an owner reference the label works
 // across namespaces, and the garbage collector ignores it. The owner must have been read.
 //
-// The client of a reconcile whose controller declares the label refuses to take over somebody else's object: see
-// [ErrForeignChild]. Other clients do not know the label, and apply the child as any object.
+// If a controller of the program declares the label, all clients of the program refuse to take over somebody else's
+// object: see [ErrForeignChild]. A client outside of such a program applies the child as any object.
 func OwnedByLabel[O Object](owner Object, label string, child O) O {
 	labels := maps.Clone(child.GetLabels())
 	if labels == nil {

@@ -25,6 +25,7 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.FieldManagers = append(all.FieldManagers, needs.FieldManagers...)
 		all.Defines = append(all.Defines, needs.Defines...)
 		all.Reconciles = append(all.Reconciles, needs.Reconciles...)
+		all.OwnerLabels = append(all.OwnerLabels, needs.OwnerLabels...)
 		all.Access = append(all.Access, needs.Access...)
 		all.Rules = append(all.Rules, needs.Rules...)
 		all.Finalizers = append(all.Finalizers, needs.Finalizers...)

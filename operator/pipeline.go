@@ -26,6 +26,7 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 // controller, and above the handlers that kube.NewClient brings:
 //
 //	controller, cache   such as the no-op check, adoption, cached reads
+//	labelGuard          refuses an apply that would take over somebody else's object by a label of OwnsByLabel
 //	refuseUndeclared    in tests and yare dev, refuses what no part declares
 //	requestMetrics      counts, if the program serves metrics
 //	wire.Trace          records a span, if the program has a Tracer
@@ -37,6 +38,9 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 // So a request that is refused as undeclared is not counted. A request that is repeated counts once.
 func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *requestMetrics) *kube.Client {
 	var handlers []func(wire.Handler) wire.Handler
+	if len(needs.OwnerLabels) > 0 {
+		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })
+	}
 	if env.isChecked {
 		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}

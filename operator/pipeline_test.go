@@ -115,7 +115,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 		owner := controller.New(func(ctx context.Context, g *gadget, c *kube.Client) (controller.Action, error) {
 			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}}))
 			return controller.Done(), err
-		}, controller.Owns[corev1.ConfigMap]())
+		}, controller.Owns[corev1.ConfigMap](), controller.OwnsByLabel[corev1.Secret]("owner"))
 		log := slog.New(slog.DiscardHandler)
 		env := environment{log: log, listeners: listeners{pages: listener}, tracer: silentTracer{}, isChecked: true, problems: newProblemReporter(log, "", "", kube.Needs{}, nil)}
 		if err := runParts(ctx, c, env, []Part{owner}); err != nil {

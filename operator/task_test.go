@@ -140,6 +140,63 @@ func TestCachedClientTakesNothingOver(t *testing.T) {
 	})
 }
 
+// Regression: by a label of OwnsByLabel, a task took an object of somebody else over, without being asked to.
+func TestTaskTakesNothingOverByLabel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		of := func(name string) *gadget {
+			return &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		}
+		theirs := server.Client().WithFieldManager("somebody")
+		apply := func(c *kube.Client, g *gadget, opts ...kube.ApplyOption) (*gadget, error) {
+			return kube.Apply(t.Context(), c, g, opts...)
+		}
+		var owners []*gadget
+		for _, name := range []string{"owner", "other"} {
+			owner, err := apply(theirs, of(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			owners = append(owners, owner)
+		}
+		owner, other := owners[0], owners[1]
+		for _, g := range []*gadget{of("plain"), kube.OwnedByLabel(other, "owner", of("labelled")), kube.OwnedBy(other, of("controlled"))} {
+			if _, err := apply(theirs, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		idle := controller.New(func(context.Context, *gadget, *kube.Client) (controller.Action, error) { return controller.Done(), nil },
+			controller.OwnsByLabel[gadget]("owner"))
+		err := Run(t.Context(), server.Client(), idle, Task("apply", func(ctx context.Context, rt *controller.Runtime) error {
+			for _, c := range []*kube.Client{rt.Client.WithFieldManager("us"), rt.CachedClient().WithFieldManager("us")} {
+				for _, name := range []string{"plain", "labelled", "controlled"} {
+					if _, err := apply(c, kube.OwnedByLabel(owner, "owner", of(name))); !errors.Is(err, kube.ErrForeignChild) {
+						t.Errorf("the apply to the %s object of somebody else returned %v", name, err)
+					}
+				}
+				for _, name := range []string{"labelled", "controlled"} {
+					if _, err := apply(c, kube.OwnedByLabel(owner, "owner", of(name)), kube.Adopt()); !errors.Is(err, kube.ErrForeignChild) {
+						t.Errorf("the apply with Adopt to the %s object of another owner returned %v", name, err)
+					}
+				}
+				for range 2 {
+					if _, err := apply(c, kube.OwnedByLabel(owner, "owner", of("ours"))); err != nil {
+						t.Errorf("the apply to an own object: %v", err)
+					}
+				}
+			}
+			if _, err := apply(rt.Client.WithFieldManager("us"), kube.OwnedByLabel(owner, "owner", of("plain")), kube.Adopt()); err != nil {
+				t.Errorf("the apply with Adopt: %v", err)
+			}
+			return errors.New("done")
+		}))
+		if err == nil || !strings.Contains(err.Error(), "done") {
+			t.Error(err)
+		}
+	})
+}
+
 // The program's own namespace and Pod come from the downward API, else from the files of the Pod
 // and the name of the host, else from the kubeconfig.
 func TestOwnPod(t *testing.T) {

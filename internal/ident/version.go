@@ -125,3 +125,7 @@ func IsComparable(version string) bool {
 	_, err := resourceversion.CompareResourceVersion(version, "1")
 	return err == nil
 }
+
+// NeverVersion is no object's resourceVersion: etcd has its first revision while it is empty. A server ignores this
+// version if an apply creates the object, and refuses the apply with a conflict if the object exists.
+const NeverVersion = "1"

@@ -55,6 +55,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -108,9 +109,6 @@ const maxChildren = 4096
 
 // maxDecisions is how often an apply is decided when the object changes meanwhile.
 const maxDecisions = 3
-
-// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty.
-const neverVersion = "1"
 
 // Handler returns a handler for the reconcile of owner. It belongs behind the no-op check: an apply
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
@@ -421,7 +419,7 @@ func (d decision) send(ctx context.Context, next wire.Handler, r *wire.Request) 
 	guarded := *r
 	member, value := "uid", string(d.uid)
 	if d.uid == "" {
-		member, value = "resourceVersion", neverVersion
+		member, value = "resourceVersion", ident.NeverVersion
 		guarded.Preconditions.ResourceVersion = value
 	} else {
 		guarded.Preconditions.UID = d.uid

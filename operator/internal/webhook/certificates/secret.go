@@ -8,13 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/follow"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
-
-// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty. A server ignores the
-// version if it creates the object, and answers with a conflict if it finds one.
-const neverVersion = "1"
 
 // secret is a Secret. The type of k8s.io/api would be linked for nothing else, with all types of its group. The zero
 // value stands for a Secret that does not exist.
@@ -73,7 +70,7 @@ func (c *secretClient) write(ctx context.Context, live *secret, d data) (*secret
 	m := &sent.Metadata
 	m.Name, m.Namespace = c.name, c.stream.Namespace
 	if m.UID == "" {
-		m.ResourceVersion = neverVersion
+		m.ResourceVersion = ident.NeverVersion
 	}
 	body, err := kube.Marshal(sent)
 	if err != nil {

@@ -8,13 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/follow"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
-
-// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty. A server ignores the
-// version if it creates the object, and answers with a conflict if it finds one.
-const neverVersion = "1"
 
 // object is a webhook configuration, or a Namespace, with the fields that this package reads. The types of k8s.io/api would
 // be linked for nothing else. The zero value stands for an object that does not exist.
@@ -98,7 +95,7 @@ type sentMetadata struct {
 func (c objectClient) create(ctx context.Context, client *kube.Client, labels map[string]string, wanted *plan) (observation, error) {
 	return c.write(ctx, client, wire.ContentApply, &sent{
 		APIVersion: c.stream.Resource.GroupVersion().String(), Kind: c.stream.Resource.Kind,
-		Metadata: sentMetadata{Name: c.name, ResourceVersion: neverVersion, Labels: labels, OwnerReferences: wanted.owners},
+		Metadata: sentMetadata{Name: c.name, ResourceVersion: ident.NeverVersion, Labels: labels, OwnerReferences: wanted.owners},
 		Webhooks: wanted.entries,
 	})
 }
