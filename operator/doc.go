@@ -8,11 +8,11 @@
 //
 // [Validate] and [Default] are admission webhooks: the API server calls them before it stores an object.
 //
-// There are three ways to run parts. [Main] is a whole main function. [Program.Main] has more settings. [Run] serves a
-// program with a main function and a client of its own.
+// A [Program] has in addition flags, configuration, pages and metrics of its own. [Main] is short for the method Main of
+// a Program that has only parts, as http.ListenAndServe is short for the method of an http.Server. A process whose
+// function main is not about the operator alone calls [Run], with a client of its own.
 //
-// A [Program] has what Main has, and in addition flags, configuration, pages and metrics of its
-// own. A [Task] is a function that runs beside the controllers. A Task, and the handlers of a Program,
+// A [Task] is a function that runs beside the controllers. A Task, and the handlers of a Program,
 // read from the cache with [controller.Runtime.CachedClient].
 //
 // The same program runs outside of a cluster with a kubeconfig, and inside of one with its
