@@ -1,0 +1,125 @@
+package crdpublishing
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/follow"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// Resource returns the resource of CustomResourceDefinitions.
+func Resource() wire.Resource {
+	return wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Plural:           "customresourcedefinitions", ClusterScoped: true,
+	}
+}
+
+// Access returns the permissions that a [Publisher] needs for the CustomResourceDefinitions of these names. The Namespace of
+// another installation can have any name.
+func Access(names []string) []kube.Access {
+	return []kube.Access{
+		{Resource: Resource(), Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
+		{Resource: namespaces(), Verbs: []wire.Verb{wire.VerbGet}},
+	}
+}
+
+// namespaces returns the resource of Namespaces.
+func namespaces() wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
+}
+
+// definition is a CustomResourceDefinition in the cluster.
+type definition struct {
+	name   string
+	client *kube.Client
+	// live is the CustomResourceDefinition as far as known. It is nil before the CustomResourceDefinition was read.
+	live atomic.Pointer[object]
+}
+
+func newDefinition(name string, client *kube.Client) *definition {
+	return &definition{name: name, client: client}
+}
+
+// String returns the kind and the name.
+func (d *definition) String() string { return "CustomResourceDefinition " + d.name }
+
+// watch calls observe with each state of the CustomResourceDefinition, or with an error of the watch, which then goes on.
+// It ends when ctx ends.
+func (d *definition) watch(ctx context.Context, observe func(*object, error)) {
+	stream := wire.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + d.name}
+	for state, err := range follow.Object(ctx, d.client, stream) {
+		o := &object{}
+		if err == nil && state.Object != nil {
+			err = kube.Unmarshal(state.Object, o)
+		}
+		o.Metadata.ResourceVersion = state.ResourceVersion
+		observe(o, err)
+	}
+}
+
+// read reads the CustomResourceDefinition as the server has it.
+func (d *definition) read(ctx context.Context) error {
+	response, err := d.client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: Resource(), Name: d.name, Live: true})
+	o := new(object)
+	switch {
+	case kube.IsNotFound(err):
+	case err != nil:
+		return err
+	default:
+		if err := kube.Unmarshal(response.Body, o); err != nil {
+			return fmt.Errorf("the %s is not that of a Kubernetes API: %w", d, err)
+		}
+	}
+	d.live.Store(o)
+	return nil
+}
+
+// apply applies the conversion of the live CustomResourceDefinition. It fails if the CustomResourceDefinition was deleted
+// meanwhile.
+func (d *definition) apply(ctx context.Context, wanted *conversion) error {
+	uid := d.live.Load().Metadata.UID
+	var sent struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		object
+	}
+	r := Resource()
+	sent.APIVersion, sent.Kind = r.GroupVersion().String(), r.Kind
+	sent.Metadata.Name, sent.Metadata.UID, sent.Spec.Conversion = d.name, uid, wanted
+	body, err := kube.Marshal(&sent)
+	if err != nil {
+		return err
+	}
+	request := &wire.Request{
+		Verb: wire.VerbPatch, Resource: r, Name: d.name, ContentType: wire.ContentApply, Body: body,
+		Query:         map[string][]string{"fieldManager": {d.client.FieldManager()}, "force": {"true"}},
+		Preconditions: wire.Preconditions{UID: uid},
+	}
+	response, err := d.client.Do(ctx, request)
+	if err != nil {
+		return err
+	}
+	o := new(object)
+	if err := kube.Unmarshal(response.Body, o); err != nil {
+		return fmt.Errorf("the %s is not that of a Kubernetes API: %w", d, err)
+	}
+	d.live.Store(o)
+	return nil
+}
+
+// hasNamespace reports whether a Namespace exists.
+func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error) {
+	_, err := d.client.Do(ctx, &wire.Request{
+		Verb: wire.VerbGet, Resource: namespaces(), Name: name, Representation: wire.MetadataOnly, Live: true,
+	})
+	if kube.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

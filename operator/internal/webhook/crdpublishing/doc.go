@@ -1,0 +1,15 @@
+// Package crdpublishing keeps the field spec.conversion of the CustomResourceDefinitions whose objects a program converts.
+// API servers find the program by that field.
+//
+// Each replica publishes, also a standby: the start of a leader can need conversions. All replicas apply the whole of
+// spec.conversion under one field manager, and no other field. So a CustomResourceDefinition that somebody applies without
+// a bundle keeps its bundle. If somebody removes or replaces the field, it is right again within 10 seconds.
+//
+// The conversion belongs to the Service that the field names. A program of another Service does not write the field while
+// the Namespace of that Service exists. For example, the programs shop/webapp and test/webapp are installed, and the field
+// names shop/webapp:
+//
+//	the Namespace shop   test/webapp
+//	exists               logs a warning, and does not write
+//	is gone              writes the field, with its own Service
+package crdpublishing

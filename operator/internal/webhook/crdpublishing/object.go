@@ -1,0 +1,100 @@
+package crdpublishing
+
+import (
+	"bytes"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+)
+
+// object is a CustomResourceDefinition with the fields that this package reads and writes. The zero value stands for one
+// that does not exist.
+type object struct {
+	Metadata metadata `json:"metadata"`
+	Spec     spec     `json:"spec"`
+}
+
+type metadata struct {
+	Name            string    `json:"name,omitempty"`
+	UID             types.UID `json:"uid,omitempty"`
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
+}
+
+type spec struct {
+	Conversion *conversion `json:"conversion,omitempty"`
+}
+
+// conversion is the field spec.conversion.
+type conversion struct {
+	// Strategy is None or Webhook.
+	Strategy string             `json:"strategy"`
+	Webhook  *webhookConversion `json:"webhook,omitempty"`
+}
+
+type webhookConversion struct {
+	ClientConfig             *configuration.ClientConfig `json:"clientConfig"`
+	ConversionReviewVersions []string                    `json:"conversionReviewVersions"`
+}
+
+// newConversion returns the conversion by the program of c, with a bundle.
+func newConversion(c Config, bundle []byte) *conversion {
+	client := &configuration.ClientConfig{CABundle: bundle}
+	if c.Target.URL != "" {
+		client.URL = c.Target.URL + c.Path
+	} else {
+		port := c.Target.ServicePort
+		if port == 0 {
+			port = 443
+		}
+		client.Service = &configuration.ServiceReference{
+			Namespace: c.Target.ServiceNamespace, Name: c.Target.ServiceName, Path: c.Path, Port: port,
+		}
+	}
+	return &conversion{Strategy: "Webhook", Webhook: &webhookConversion{client, []string{"v1"}}}
+}
+
+// equal reports whether two conversions are the same.
+func (c *conversion) equal(other *conversion) bool {
+	if c.clientConfig() == nil || other.clientConfig() == nil {
+		return false
+	}
+	a, b := c.clientConfig(), other.clientConfig()
+	isSameService := a.Service == b.Service || a.Service != nil && b.Service != nil && *a.Service == *b.Service
+	return isSameService && a.URL == b.URL && bytes.Equal(a.CABundle, b.CABundle) &&
+		slices.Equal(c.Webhook.ConversionReviewVersions, other.Webhook.ConversionReviewVersions)
+}
+
+// clientConfig returns where the API server calls, or nil if it calls nobody.
+func (c *conversion) clientConfig() *configuration.ClientConfig {
+	if c == nil || c.Strategy != "Webhook" || c.Webhook == nil {
+		return nil
+	}
+	return c.Webhook.ClientConfig
+}
+
+// exists reports whether the CustomResourceDefinition exists.
+func (o *object) exists() bool { return o.Metadata.UID != "" }
+
+// service returns the Service that the conversion belongs to, or nil.
+func (o *object) service() *configuration.ServiceReference {
+	if c := o.Spec.Conversion.clientConfig(); c != nil {
+		return c.Service
+	}
+	return nil
+}
+
+// isOfAnother reports whether the conversion belongs to a Service other than that of t.
+func (o *object) isOfAnother(t configuration.Target) bool {
+	s := o.service()
+	return s != nil && (t.URL != "" || s.Namespace != t.ServiceNamespace || s.Name != t.ServiceName)
+}
+
+// bundle returns the published bundle.
+func (o *object) bundle() []byte {
+	if c := o.Spec.Conversion.clientConfig(); c != nil {
+		return c.CABundle
+	}
+	return nil
+}

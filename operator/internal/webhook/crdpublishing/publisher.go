@@ -1,0 +1,103 @@
+package crdpublishing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+)
+
+// Config describes a [Publisher]. All fields are required.
+type Config struct {
+	// Names are the names of the CustomResourceDefinitions, such as cronjobs.batch.example.com.
+	Names []string
+	// Target is where the conversions are served, without a CABundle, and Path is the path there.
+	Target configuration.Target
+	Path   string
+	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
+	// while there is nothing to publish. It is called concurrently.
+	BundleFor func(published []byte) []byte
+	// Changed returns a channel that is closed when BundleFor returns something else. It is called before BundleFor.
+	Changed func() <-chan struct{}
+	// Client sends all requests. Its field manager is that of the field spec.conversion. It has no cache, and does not
+	// pass the fence of a leader.
+	Client *kube.Client
+	Log    *slog.Logger
+}
+
+// Publisher keeps the conversions of one program published. [Publisher.Run] does the work. A Publisher is safe for
+// concurrent use.
+type Publisher struct {
+	config      Config
+	definitions []*definition
+}
+
+// New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing.
+func New(c Config) (*Publisher, error) {
+	switch {
+	case len(c.Names) == 0:
+		return nil, errors.New("the program converts no kinds: set Names in the Config")
+	case c.Target.URL == "" && (c.Target.ServiceNamespace == "" || c.Target.ServiceName == ""):
+		return nil, errors.New("the conversions have no address: set the URL, or the namespace and the name of a Service")
+	case c.BundleFor == nil || c.Changed == nil || c.Client == nil || c.Log == nil:
+		return nil, errors.New("a field of the Config of the conversions is nil")
+	}
+	p := &Publisher{config: c}
+	for _, name := range c.Names {
+		p.definitions = append(p.definitions, newDefinition(name, c.Client))
+	}
+	return p, nil
+}
+
+// Run keeps the conversions as they should be, until ctx ends. Then it returns nil. Problems are logged, each once in a
+// row. Run must be called once.
+func (p *Publisher) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, d := range p.definitions {
+		running.Go(func() { newKeeper(p.config, d).run(ctx) })
+	}
+	running.Wait()
+	return nil
+}
+
+// Ready returns nil if each CustomResourceDefinition that exists has the conversion of this program. Otherwise it returns
+// the reason why not. A CustomResourceDefinition that does not exist is no reason, and neither is the conversion of
+// another installation: a new replica must become ready in both cases.
+func (p *Publisher) Ready() error {
+	for _, d := range p.definitions {
+		switch live := d.live.Load(); {
+		case live == nil:
+			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
+		case live.exists() && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
+			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
+		}
+	}
+	return nil
+}
+
+// isPublished reports whether a CustomResourceDefinition has the conversion that it should have.
+func (p *Publisher) isPublished(live *object) bool {
+	bundle := p.config.BundleFor(live.bundle())
+	return len(bundle) > 0 && live.Spec.Conversion.equal(newConversion(p.config, bundle))
+}
+
+// Status is the state of the conversion of a CustomResourceDefinition, for metrics.
+type Status struct {
+	// Name is the name of the CustomResourceDefinition.
+	Name string
+	// IsPublished is true if the CustomResourceDefinition has the conversion of this program, with its bundle.
+	IsPublished bool
+}
+
+// Status returns the Status of each CustomResourceDefinition.
+func (p *Publisher) Status() (all []Status) {
+	for _, d := range p.definitions {
+		live := d.live.Load()
+		all = append(all, Status{d.name, live != nil && p.isPublished(live)})
+	}
+	return all
+}
