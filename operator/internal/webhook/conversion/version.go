@@ -1,0 +1,35 @@
+package conversion
+
+import (
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// A Version is a version of a kind.
+type Version struct {
+	// Resource names the kind and the version.
+	Resource wire.Resource
+	// Schema is the schema of the whole object. A kept value goes back only if the value fits this schema. Nothing is
+	// checked if Schema is nil.
+	Schema *crd.Schema
+	// Served is true if the API server serves the version.
+	Served bool
+	// Stored is true for the version in which objects are stored. A kind has one such version.
+	Stored bool
+}
+
+// VersionOf returns the version that is the Go type t, with the schema that package crd makes of the type. The version is
+// stored only if the Definition sets Storage. Errors: those of [crd.From].
+func VersionOf(t kube.Type) (Version, error) {
+	definition := *t.Definition
+	definition.Source, definition.OtherSources = nil, nil // nobody reads the descriptions, and parsing takes time
+	isStored, isServed := definition.Storage, !definition.NotServed
+	definition.NotServed = false // a CustomResourceDefinition needs a version that is served
+	t.Definition = &definition
+	all, err := crd.From(t)
+	if err != nil {
+		return Version{}, err
+	}
+	return Version{Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, Served: isServed, Stored: isStored}, nil
+}
