@@ -34,6 +34,9 @@ func needsOf(parts []Part) (kube.Needs, error) {
 	if sources := webhookSourcesOf(parts); len(sources) > 0 {
 		errs = append(errs, sources[0].checkDoubles(webhooksOf(parts)))
 	}
+	if _, err := conversionsOf(parts); err != nil {
+		errs = append(errs, err)
+	}
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
 	}

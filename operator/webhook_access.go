@@ -9,12 +9,16 @@ import (
 )
 
 // webhookAccess returns the permissions with which a program issues the certificates of its webhooks and publishes
-// the webhooks. name is the name of the Service, and namespace is that of the program.
-func webhookAccess(name, namespace string, webhooks []*admission.Webhook) []kube.Access {
-	hasValidators, hasDefaulters := webhookRoles(webhooks)
-	return append(publishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
+// the webhooks and conversions of its parts. name is the name of the Service, and namespace is that of the program.
+func webhookAccess(name, namespace string, parts []Part) []kube.Access {
+	hasValidators, hasDefaulters := webhookRoles(webhooksOf(parts))
+	all := append(publishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
 		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
 	})
+	if conversions, err := conversionsOf(parts); err == nil && conversions != nil {
+		all = append(all, conversions.access()...)
+	}
+	return all
 }
 
 // webhookRoles reports which kinds of webhooks there are.

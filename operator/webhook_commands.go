@@ -19,7 +19,7 @@ import (
 type webhookCommander interface {
 	checkDoubles(webhooks []*admission.Webhook) error
 	planWebhooks(p webhookPlanner) (webhookPlan, error)
-	webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access
+	webhookPermissions(name, namespace string, parts []Part) []kube.Access
 	searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error
 	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
 }
@@ -29,7 +29,7 @@ func webhookCommanderIn(parts []Part) (webhookCommander, error) {
 	if sources := webhookSourcesOf(parts); len(sources) > 0 {
 		return sources[0], nil
 	}
-	return nil, errors.New("the program has no webhooks: add operator.Validate or operator.Default to its parts")
+	return nil, errors.New("the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
 }
 
 // webhookCommands makes each part that embeds it a [webhookCommander].
@@ -44,8 +44,8 @@ func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error {
 func (webhookCommands) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
 // webhookPermissions returns what [webhookAccess] returns.
-func (webhookCommands) webhookPermissions(name, namespace string, webhooks []*admission.Webhook) []kube.Access {
-	return webhookAccess(name, namespace, webhooks)
+func (webhookCommands) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
+	return webhookAccess(name, namespace, parts)
 }
 
 // searchWebhookConflicts notes the webhooks of others that are called beside these webhooks.

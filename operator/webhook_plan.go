@@ -72,7 +72,7 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 		plan.args = append(plan.args, "--webhook-cert="+manifests.WebhookFolder+"/tls.crt", "--webhook-key="+manifests.WebhookFolder+"/tls.key")
 	}
 	if p.isIssuing() {
-		plan.access = webhookAccess(p.name, p.namespace, webhooksOf(p.parts))
+		plan.access = webhookAccess(p.name, p.namespace, p.parts)
 	}
 	all, err := p.configurations()
 	if err != nil {
@@ -82,7 +82,16 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 		Name: p.name, Namespace: p.namespace, Port: port, Secret: p.options.manifests.webhookSecret, IsIssuing: p.isIssuing(),
 		Configurations: all, Annotations: p.options.manifests.webhookAnnotations,
 	}
-	plan.addTo = w.AddTo
+	conversions, err := conversionsOf(p.parts)
+	if err != nil {
+		return plan, err
+	}
+	plan.addTo = func(objects []manifests.Object) ([]manifests.Object, error) {
+		if conversions != nil {
+			conversions.addTo(objects, p.name, p.namespace)
+		}
+		return w.AddTo(objects)
+	}
 	return plan, nil
 }
 

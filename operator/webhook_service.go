@@ -53,8 +53,10 @@ type servedWebhooks struct {
 	// start sets the fields below. They are nil before.
 	publisher *publishing.Publisher
 	handler   *admission.Handler
-	prober    *admission.Prober // in tests only
-	server    *serving.Server
+	// conversionPublisher is nil without converters, with the files of a certificate, and in tests.
+	conversionPublisher conversionPublisher
+	prober              *admission.Prober // in tests only
+	server              *serving.Server
 	// replica is the client that makes probes. It is nil outside of tests.
 	replica *kube.Client
 	stop    context.CancelFunc
@@ -163,6 +165,11 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		registerConfigurationMetrics(rt.registry, w.publisher.Status)
 	}
 	var handler http.Handler = w.handler
+	if w.conversions != nil {
+		if handler, err = w.newConversions(rt, handler); err != nil {
+			return err
+		}
+	}
 	if w.isInTest {
 		w.prober = admission.NewProber(handler)
 		handler = w.prober
@@ -183,8 +190,21 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	if w.publisher != nil {
 		w.running.Go(func() { w.run(running, w.publisher.Run, rt.fail) })
 	}
+	if w.conversionPublisher != nil {
+		w.running.Go(func() { w.run(running, w.conversionPublisher.Run, rt.fail) })
+		if w.isStrict { // objects must not be read before API servers convert them
+			if err := waitForConversions(ctx, w.conversionPublisher); err != nil {
+				return err
+			}
+		}
+	}
 	if w.isInTest {
 		w.replica = rt.replica
+		if w.conversions != nil {
+			if err := w.conversions.publishInTest(ctx, rt.replica, w.log); err != nil {
+				return err
+			}
+		}
 		return waitForCalls(ctx, rt.replica, w.publisher, w.prober, w.namespace, w.probe())
 	}
 	return nil
@@ -203,6 +223,25 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime) (*publishing.Publisher,
 		c.BundleFor, c.Changed = w.store.BundleFor, w.store.Changed
 	}
 	return publishing.New(c)
+}
+
+// newConversions returns a handler of the conversions, which passes all other calls on to next. It sets the publisher of the
+// conversions.
+func (w *servedWebhooks) newConversions(rt webhookRuntime, next http.Handler) (http.Handler, error) {
+	handler, err := w.conversions.handler(next, w.log, rt.registry)
+	if err != nil || w.files != nil || w.isInTest {
+		return handler, err
+	}
+	s := conversionSettings{
+		target: w.target, client: rt.replica, log: w.log, registry: rt.registry,
+		bundleFor: func([]byte) []byte { return w.bundle },
+		changed:   func() <-chan struct{} { return nil },
+	}
+	if w.store != nil {
+		s.bundleFor, s.changed = w.store.BundleFor, w.store.Changed
+	}
+	w.conversionPublisher, err = w.conversions.publisher(s)
+	return handler, err
 }
 
 // probe returns the name of the objects that probes are about. It is empty outside of tests.
@@ -234,6 +273,11 @@ func (w *servedWebhooks) missing() (lines []string) {
 			lines = append(lines, err.Error())
 		}
 	}
+	if w.conversionPublisher != nil {
+		if err := w.conversionPublisher.Ready(); err != nil {
+			lines = append(lines, err.Error())
+		}
+	}
 	return lines
 }
 
@@ -251,6 +295,11 @@ func (w *servedWebhooks) end() {
 	w.server.Close(ctx)
 	if err := w.handler.Wait(ctx); err != nil {
 		w.log.Warn("functions of webhooks go on at the end of the program", "error", err)
+	}
+	if w.conversions != nil {
+		if err := w.conversions.wait(ctx); err != nil {
+			w.log.Warn("conversions go on at the end of the program", "error", err)
+		}
 	}
 	w.stop()
 	w.running.Wait()

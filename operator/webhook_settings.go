@@ -25,8 +25,9 @@ const (
 // webhookSettings are what is known of the webhooks of a program before its client is there.
 type webhookSettings struct {
 	flags webhookFlags
-	// webhooks are all webhooks of the program.
-	webhooks []*admission.Webhook
+	// webhooks are all webhooks of the program. conversions are its conversions, or nil.
+	webhooks    []*admission.Webhook
+	conversions conversionService
 	// program and namespace are the name and the namespace of the program. pod is its Pod, or empty.
 	program, namespace, pod string
 	// watched are the namespaces that the program watches. None means all.
@@ -43,12 +44,14 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 	sources := webhookSourcesOf(parts)
 	if len(sources) == 0 {
 		if s.flags.address != "" {
-			s.log.Warn("the flag --webhooks has no effect: the program has no part operator.Validate or operator.Default")
+			s.log.Warn("the flag --webhooks has no effect: the program has no part operator.Validate, operator.Default or operator.Convert")
 		}
 		return noWebhooks{}, nil
 	}
-	for _, source := range sources {
-		s.webhooks = append(s.webhooks, source.webhook())
+	s.webhooks = webhooksOf(parts)
+	var err error
+	if s.conversions, err = conversionsOf(parts); err != nil {
+		return nil, err
 	}
 	switch {
 	case s.flags.isOff():

@@ -6,9 +6,10 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
-// A webhookSource is a part with a webhook. A program finds a [webhookPart] by this interface alone. So the linker leaves
-// the code of webhooks out of a program without one.
+// A webhookSource is a part with a webhook. A program finds a [webhookPart] or a [converterPart] by this interface alone. So
+// the linker leaves the code of webhooks out of a program without one.
 type webhookSource interface {
+	// webhook returns the webhook of the part, or nil if the part has a converter.
 	webhook() *admission.Webhook
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	webhookCommander
@@ -28,25 +29,19 @@ type webhookService interface {
 // webhookSourcesOf returns the parts with a webhook, also those inside of other parts.
 func webhookSourcesOf(parts []Part) (all []webhookSource) {
 	for _, part := range parts {
-		for part != nil {
-			if source, ok := part.(webhookSource); ok {
-				all = append(all, source)
-				break
-			}
-			wrapper, ok := part.(interface{ Unwrap() Part })
-			if !ok {
-				break
-			}
-			part = wrapper.Unwrap()
+		if source, ok := unwrapped[webhookSource](part); ok {
+			all = append(all, source)
 		}
 	}
 	return all
 }
 
-// webhooksOf returns the webhooks of parts.
+// webhooksOf returns the webhooks of parts that the API server calls before it stores an object.
 func webhooksOf(parts []Part) (all []*admission.Webhook) {
 	for _, source := range webhookSourcesOf(parts) {
-		all = append(all, source.webhook())
+		if w := source.webhook(); w != nil {
+			all = append(all, w)
+		}
 	}
 	return all
 }

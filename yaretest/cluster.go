@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/kube"
@@ -23,6 +24,8 @@ type Cluster struct {
 	kubeconfig string
 	config     *kube.Config
 	tests      *testStates
+	// inProcess is what the programs in this process have in common.
+	inProcess *access.Shared
 	// isShared is true for the control plane of Start, which all tests of the process use.
 	isShared bool
 	// narrowed holds the argument of InNamespaces. It is nil if InNamespaces was not called.
@@ -108,6 +111,7 @@ func New(t testing.TB, options ...Option) *Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.plane.Close)
+	t.Cleanup(func() { _ = c.inProcess.Close() }) // the control plane ends too
 	return c
 }
 
@@ -125,7 +129,7 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates()}, nil
+	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), inProcess: new(access.Shared)}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.

@@ -86,7 +86,8 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	log := newTestLog(t)
 	p := &Program{t: t, clock: target.home().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), p.clock), slog.New(log.handler())), namespace)
+	ctx := access.WithShared(context.Background(), target.home().inProcess)
+	ctx = access.WithCheck(logctx.WithProgramLogger(clock.With(ctx, p.clock), slog.New(log.handler())), namespace)
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))
 	for i, each := range parts {

@@ -103,7 +103,7 @@ func (k *keeper) correct(ctx context.Context) error {
 		if len(bundle) == 0 {
 			return nil // Changed says when there is a bundle
 		}
-		wanted := newConversion(k.config, bundle)
+		wanted := newConversion(k.config, k.name, bundle)
 		if live.Spec.Conversion.equal(wanted) {
 			return nil
 		}

@@ -38,18 +38,19 @@ type webhookConversion struct {
 	ConversionReviewVersions []string                    `json:"conversionReviewVersions"`
 }
 
-// newConversion returns the conversion by the program of c, with a bundle.
-func newConversion(c Config, bundle []byte) *conversion {
+// newConversion returns the conversion of a CustomResourceDefinition by the program of c, with a bundle.
+func newConversion(c Config, name string, bundle []byte) *conversion {
+	path := c.Paths[name]
 	client := &configuration.ClientConfig{CABundle: bundle}
 	if c.Target.URL != "" {
-		client.URL = c.Target.URL + c.Path
+		client.URL = c.Target.URL + path
 	} else {
 		port := c.Target.ServicePort
 		if port == 0 {
 			port = 443
 		}
 		client.Service = &configuration.ServiceReference{
-			Namespace: c.Target.ServiceNamespace, Name: c.Target.ServiceName, Path: c.Path, Port: port,
+			Namespace: c.Target.ServiceNamespace, Name: c.Target.ServiceName, Path: path, Port: port,
 		}
 	}
 	return &conversion{Strategy: "Webhook", Webhook: &webhookConversion{client, []string{"v1"}}}

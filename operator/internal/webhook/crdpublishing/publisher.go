@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/yare-go/yare/kube"
@@ -13,11 +15,11 @@ import (
 
 // Config describes a [Publisher]. All fields are required.
 type Config struct {
-	// Names are the names of the CustomResourceDefinitions, such as cronjobs.batch.example.com.
-	Names []string
-	// Target is where the conversions are served, without a CABundle, and Path is the path there.
+	// Paths are the paths at the Target where the conversions are served, by the names of the CustomResourceDefinitions,
+	// such as cronjobs.batch.example.com.
+	Paths map[string]string
+	// Target is where the conversions are served, without a CABundle.
 	Target configuration.Target
-	Path   string
 	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
 	// while there is nothing to publish. It is called concurrently.
 	BundleFor func(published []byte) []byte
@@ -39,15 +41,15 @@ type Publisher struct {
 // New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing.
 func New(c Config) (*Publisher, error) {
 	switch {
-	case len(c.Names) == 0:
-		return nil, errors.New("the program converts no kinds: set Names in the Config")
+	case len(c.Paths) == 0:
+		return nil, errors.New("the program converts no kinds: set Paths in the Config")
 	case c.Target.URL == "" && (c.Target.ServiceNamespace == "" || c.Target.ServiceName == ""):
 		return nil, errors.New("the conversions have no address: set the URL, or the namespace and the name of a Service")
 	case c.BundleFor == nil || c.Changed == nil || c.Client == nil || c.Log == nil:
 		return nil, errors.New("a field of the Config of the conversions is nil")
 	}
 	p := &Publisher{config: c}
-	for _, name := range c.Names {
+	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
 		p.definitions = append(p.definitions, newDefinition(name, c.Client))
 	}
 	return p, nil
@@ -82,7 +84,7 @@ func (p *Publisher) Ready() error {
 // isPublished reports whether a CustomResourceDefinition has the conversion that it should have.
 func (p *Publisher) isPublished(live *object) bool {
 	bundle := p.config.BundleFor(live.bundle())
-	return len(bundle) > 0 && live.Spec.Conversion.equal(newConversion(p.config, bundle))
+	return len(bundle) > 0 && live.Spec.Conversion.equal(newConversion(p.config, live.Metadata.Name, bundle))
 }
 
 // Status is the state of the conversion of a CustomResourceDefinition, for metrics.
@@ -100,4 +102,19 @@ func (p *Publisher) Status() (all []Status) {
 		all = append(all, Status{d.name, live != nil && p.isPublished(live)})
 	}
 	return all
+}
+
+// Publish publishes the conversion of the CustomResourceDefinition of a name once, and reports whether that changed the
+// CustomResourceDefinition. It is for tests, where no other program writes the field. Call it instead of Run.
+func (p *Publisher) Publish(ctx context.Context, name string) (isChanged bool, err error) {
+	for _, d := range p.definitions {
+		if d.name != name {
+			continue
+		}
+		k := newKeeper(p.config, d)
+		k.needsRead = true
+		err = k.correct(ctx)
+		return k.writes > 0, err
+	}
+	return false, fmt.Errorf("the program does not convert the objects of %s", name)
 }

@@ -70,8 +70,6 @@ func New(c Config) (*Publisher, error) {
 	switch {
 	case c.Name == "":
 		return nil, errors.New("the webhook configurations have no name: set Name in the Config")
-	case len(c.Webhooks) == 0:
-		return nil, fmt.Errorf("the webhook configuration %s has no webhooks: set Webhooks in the Config", c.Name)
 	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
 		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected may be nil", c.Name)
 	}

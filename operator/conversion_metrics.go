@@ -1,0 +1,51 @@
+package operator
+
+import (
+	"time"
+
+	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/conversion"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
+)
+
+// conversionMetrics counts conversions. It is the observer of their handler.
+type conversionMetrics struct {
+	objects   *metrics.Counter
+	calls     *metrics.Counter
+	durations *metrics.Histogram
+}
+
+// newConversionMetrics returns metrics of conversions, which it registers.
+func newConversionMetrics(r *metrics.Registry) *conversionMetrics {
+	return &conversionMetrics{
+		objects: r.Counter("yare_conversion_objects_total", "Objects that were converted between versions.", "definition", "from", "to", "result"),
+		calls:   r.Counter("yare_conversion_calls_total", "Calls of API servers that convert objects.", "definition", "result"),
+		durations: r.Histogram("yare_conversion_call_duration_seconds", "How long the calls that convert objects took.",
+			[]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}, "definition"),
+	}
+}
+
+// ObserveConversions implements [conversion.Observer].
+func (m *conversionMetrics) ObserveConversions(definition, from, to string, result conversion.Result, objects int) {
+	m.objects.Add(objects, definition, from, to, string(result))
+}
+
+// ObserveCall implements [conversion.Observer].
+func (m *conversionMetrics) ObserveCall(definition string, result conversion.CallResult, _ int, d time.Duration) {
+	m.calls.Add(1, definition, string(result))
+	m.durations.Observe(d.Seconds(), definition)
+}
+
+// registerPublishedConversions registers the metric of the CustomResourceDefinitions of converted kinds.
+func registerPublishedConversions(r *metrics.Registry, status func() []crdpublishing.Status) {
+	r.Collect(metrics.KindGauge, "yare_conversion_published", "1 if the CustomResourceDefinition has the conversion of this program with its bundle, else 0.",
+		[]string{"definition"}, func(emit metrics.Emit) {
+			for _, s := range status() {
+				value := 0.0
+				if s.IsPublished {
+					value = 1
+				}
+				emit(value, s.Name)
+			}
+		})
+}

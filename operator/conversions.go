@@ -1,0 +1,156 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/conversion"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
+)
+
+// converterCommands makes each part that embeds it a [converterSource], with the method converter.
+type converterCommands struct{}
+
+// newConversions returns the conversions of the kinds among defines that steps are for.
+func (converterCommands) newConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
+	byKind := make(map[schema.GroupKind][]*conversion.Step)
+	for _, s := range steps {
+		gk := s.First.Resource.GroupKind()
+		byKind[gk] = append(byKind[gk], s)
+	}
+	c := &conversions{}
+	var errs []error
+	for _, gk := range slices.SortedFunc(maps.Keys(byKind), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }) {
+		kind, err := newConvertedKind(gk, defines, byKind[gk])
+		errs = append(errs, err)
+		c.kinds = append(c.kinds, kind)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// newConvertedKind returns a kind with all its versions among defines.
+func newConvertedKind(gk schema.GroupKind, defines []kube.Type, steps []*conversion.Step) (*conversion.Kind, error) {
+	var versions []conversion.Version
+	isKnown := make(map[string]bool)
+	var errs []error
+	for _, t := range defines {
+		if t.Definition == nil || t.Resource.GroupKind() != gk || isKnown[t.Go.String()+t.Go.PkgPath()] {
+			continue
+		}
+		isKnown[t.Go.String()+t.Go.PkgPath()] = true
+		v, err := conversion.VersionOf(t)
+		errs = append(errs, err)
+		versions = append(versions, v)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return conversion.NewKind(versions, steps)
+}
+
+// conversions are the conversions of a program.
+type conversions struct {
+	kinds   []*conversion.Kind
+	served  *conversion.Handler // handler sets it
+	metrics *conversionMetrics
+}
+
+// paths returns the paths of the conversions, by the names of the CustomResourceDefinitions.
+func (c *conversions) paths() map[string]string {
+	paths := make(map[string]string)
+	for _, k := range c.kinds {
+		paths[k.Versions()[0].Resource.String()] = k.Path()
+	}
+	return paths
+}
+
+func (c *conversions) access() []kube.Access {
+	return crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
+}
+
+// addTo adds spec.conversion without a bundle: the program adds the bundle, and no later apply of the objects removes it.
+func (c *conversions) addTo(objects []manifests.Object, service, namespace string) {
+	paths := c.paths()
+	for _, o := range objects {
+		metadata, _ := o["metadata"].(manifests.Object)
+		name, _ := metadata["name"].(string)
+		spec, _ := o["spec"].(manifests.Object)
+		if path := paths[name]; path != "" && spec != nil && manifests.Kind(o) == "CustomResourceDefinition" {
+			spec["conversion"] = manifests.Object{"strategy": "Webhook", "webhook": manifests.Object{
+				"clientConfig": manifests.Object{"service": manifests.Object{
+					"namespace": namespace, "name": service, "path": path, "port": int64(manifests.WebhookPort),
+				}},
+				"conversionReviewVersions": []any{"v1"},
+			}}
+		}
+	}
+}
+
+func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
+	c.metrics = newConversionMetrics(registry)
+	var err error
+	c.served, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: c.metrics})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.served.HasPath(r.URL.Path) {
+			c.served.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), err
+}
+
+func (c *conversions) publisher(s conversionSettings) (conversionPublisher, error) {
+	p, err := crdpublishing.New(crdpublishing.Config{
+		Paths: c.paths(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
+		Client: s.client.WithFieldManager(conversionManager(s.client)),
+	})
+	if err == nil {
+		registerPublishedConversions(s.registry, p.Status)
+	}
+	return p, err
+}
+
+// conversionManager returns the field manager of spec.conversion in a program with a client.
+func conversionManager(c *kube.Client) string { return c.FieldManager() + "-conversion" }
+
+func (c *conversions) wait(ctx context.Context) error {
+	if c.served == nil {
+		return nil
+	}
+	return c.served.Wait(ctx)
+}
+
+// publishTime is how long the publication of conversions may take at most in a test and in yare dev.
+const publishTime = 30 * time.Second
+
+// waitForConversions waits until the conversions are published. API servers convert by them a moment later.
+func waitForConversions(ctx context.Context, p conversionPublisher) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	defer cancel()
+	for {
+		err := p.Ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(probeInterval):
+		case <-ctx.Done():
+			return fmt.Errorf("the conversions of the program are not published after %s: %w", publishTime, err)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package operator
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+	"github.com/yare-go/yare/operator/internal/webhook/conversion"
+)
+
+// A converterSource is a part of [Convert]. A program finds it by this interface alone. So the linker leaves the code of
+// conversions out of a program without one.
+type converterSource interface {
+	converter() *conversion.Step
+	newConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
+}
+
+// A conversionService converts the objects of all kinds of a program that have converters.
+type conversionService interface {
+	// access returns the permissions that the program needs to publish its conversions.
+	access() []kube.Access
+	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation.
+	addTo(objects []manifests.Object, service, namespace string)
+	// handler returns a handler of the conversions, which passes all other calls on to next.
+	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
+	// publisher returns what publishes the conversions.
+	publisher(s conversionSettings) (conversionPublisher, error)
+	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
+	// when API servers convert by them.
+	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
+	// wait waits for the calls in flight, or until ctx ends.
+	wait(ctx context.Context) error
+}
+
+// conversionSettings are where conversions are served.
+type conversionSettings struct {
+	target    configuration.Target
+	bundleFor func(published []byte) []byte
+	changed   func() <-chan struct{}
+	// client does not pass the fence of the leader election, because each replica publishes.
+	client   *kube.Client
+	log      *slog.Logger
+	registry *metrics.Registry
+}
+
+// A conversionPublisher publishes the conversions of a program.
+type conversionPublisher interface {
+	// Run publishes until ctx ends.
+	Run(ctx context.Context) error
+	// Ready returns nil, or why the replica is not ready.
+	Ready() error
+}
+
+// conversionsOf returns the conversions of parts, or nil if there are none. The error names everything that is wrong with
+// the converters.
+func conversionsOf(parts []Part) (conversionService, error) {
+	var first converterSource
+	var steps []*conversion.Step
+	var defines []kube.Type
+	for _, part := range parts {
+		if part == nil {
+			continue
+		}
+		needs, err := part.Needs()
+		if err != nil {
+			continue // needsOf reports it
+		}
+		defines = append(defines, needs.Defines...)
+		if source, ok := unwrapped[converterSource](part); ok {
+			if first == nil {
+				first = source
+			}
+			steps = append(steps, source.converter())
+		}
+	}
+	if first == nil {
+		return nil, nil
+	}
+	return first.newConversions(defines, steps)
+}
+
+// unwrapped returns part, or a part inside of it, as a T.
+func unwrapped[T any](part Part) (found T, ok bool) {
+	for part != nil {
+		if found, ok = part.(T); ok {
+			return found, true
+		}
+		wrapper, isWrapper := part.(interface{ Unwrap() Part })
+		if !isWrapper {
+			break
+		}
+		part = wrapper.Unwrap()
+	}
+	return found, false
+}

@@ -1,0 +1,160 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+	"github.com/yare-go/yare/operator/internal/webhook/conversion"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
+	"github.com/yare-go/yare/operator/internal/webhook/serving"
+)
+
+// testConversions serves the conversions of all programs in the process of a test, until their cluster ends. A kind has one
+// conversion in a cluster, and a test goes on after its program, so no program can serve the conversions.
+type testConversions struct {
+	url    string
+	bundle []byte
+	server *serving.Server
+
+	mu sync.Mutex
+	// handlers holds the handler of the program that was started last, by the paths of its kinds.
+	handlers map[string]http.Handler
+}
+
+type testConversionsKey struct{}
+
+// newTestConversions opens an address of this machine, for an API server on the same machine.
+func newTestConversions(ctx context.Context, log *slog.Logger) (*testConversions, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for calls that convert objects: %w", err)
+	}
+	certificate, bundle, err := certificates.InMemory(certificates.LoopbackNames())
+	if err != nil {
+		_ = listener.Close() // it has no calls yet
+		return nil, err
+	}
+	s := &testConversions{url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler)}
+	s.server = serving.Serve(listener, s, serving.Options{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
+		Log:            log, Fail: func(err error) { log.Error("the conversions of this test are not served any more", "error", err) },
+	})
+	return s, nil
+}
+
+// ServeHTTP answers a call.
+func (s *testConversions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	handler := s.handlers[r.URL.Path]
+	s.mu.Unlock()
+	if handler == nil {
+		http.NotFound(w, r)
+		return
+	}
+	handler.ServeHTTP(w, r)
+}
+
+// Close ends the server.
+func (s *testConversions) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), callsEndTime)
+	defer cancel()
+	s.server.Close(ctx)
+	return nil
+}
+
+// publishInTest implements [conversionService].
+func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
+	shared := access.SharedFrom(ctx)
+	if shared == nil {
+		shared = new(access.Shared)
+		context.AfterFunc(ctx, func() { _ = shared.Close() }) // it has no error
+	}
+	v, err := shared.LoadOrMake(testConversionsKey{}, func() (io.Closer, error) {
+		// The server lives longer than the program and its test.
+		return newTestConversions(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
+	})
+	if err != nil {
+		return err
+	}
+	s, ok := v.(*testConversions)
+	if !ok {
+		return fmt.Errorf("the conversions of this test are a %T", v)
+	}
+	s.mu.Lock()
+	for _, path := range c.paths() {
+		s.handlers[path] = c.served
+	}
+	s.mu.Unlock()
+	p, err := crdpublishing.New(crdpublishing.Config{
+		Paths: c.paths(), Target: configuration.Target{URL: s.url}, Log: log,
+		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
+		Client: client.WithFieldManager(conversionManager(client)),
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	defer cancel()
+	for _, k := range c.kinds {
+		if err := publishOnce(ctx, p, client, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishOnce publishes the conversion of a kind, and returns when the API server converts by it. The API server then ends
+// the watches of the kind, because it serves the kind anew.
+func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, k *conversion.Kind) error {
+	r := storedVersion(k).Resource
+	stream, err := client.Do(ctx, wire.Stream{Resource: r}.Request(wire.VerbWatch))
+	if kube.IsNotFound(err) {
+		return nil // the test has not defined the kind
+	}
+	if err != nil {
+		return fmt.Errorf("watch %s, to see when its conversion is used: %w", r, err)
+	}
+	defer func() { _ = stream.BodyReader.Close() }() // the watch has nothing more to say
+	isChanged, err := p.Publish(ctx, r.String())
+	if err != nil || !isChanged {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, stream.BodyReader) // an error ends the watch too
+	}()
+	select {
+	case <-ended:
+	case <-time.After(watchEndTime):
+		_ = stream.BodyReader.Close() // it ends the copy
+		<-ended
+	}
+	return nil
+}
+
+// watchEndTime is how long an API server takes at most to end the watches of a kind whose conversion has changed. Later it
+// uses the conversion, too.
+const watchEndTime = 5 * time.Second
+
+// storedVersion returns the version in which the objects of k are stored.
+func storedVersion(k *conversion.Kind) conversion.Version {
+	for _, v := range k.Versions() {
+		if v.Stored {
+			return v
+		}
+	}
+	return k.Versions()[0]
+}
