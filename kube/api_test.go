@@ -172,6 +172,19 @@ func TestGetOfAnObjectThatDoesNotFit(t *testing.T) {
 	wantError(t, err, `decode pods "ns/p"`)
 }
 
+// An object from which a conversion has left something out is not what was stored. A program must not act on it.
+func TestIncompleteObjectIsUndecodable(t *testing.T) {
+	t.Parallel()
+	incomplete := `{"metadata":{"name":"p","namespace":"ns","annotations":{"versions.yare.dev/incomplete":"{}"}}}`
+	_, err := Get[corev1.Pod](t.Context(), NewClientFromHandler(scripted(t, answer(incomplete))), "ns", "p")
+	wantError(t, err, `decode pods "ns/p"`, "versions.yare.dev/incomplete", "mend the object")
+	pods, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("", item("a"), incomplete))))).List(t.Context())
+	if diff := cmp.Diff([]string{"a"}, namesOf(pods)); diff != "" {
+		t.Error(diff)
+	}
+	wantError(t, err, `decode pods "ns/p"`, "versions.yare.dev/incomplete")
+}
+
 func TestNarrowedClient(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

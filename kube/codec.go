@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/internal/ident"
@@ -63,10 +64,18 @@ func (c objectCodec) do(ctx context.Context, h wire.Handler, r *wire.Request, ob
 	return err
 }
 
+// errIncomplete is the error of an object from which a conversion between versions has left something out. A program must
+// not act on such an object, because what it writes would be stored in place of what was left out.
+var errIncomplete = errors.New("a conversion between versions has left something out of it (annotation " + ident.IncompleteAnnotation + "): mend the object in the version that the annotation names")
+
 // decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
 // error is a [*wire.DecodeError].
 func (c objectCodec) decode(data []byte, obj Object) error {
-	if err := c.decodeContent(data, obj); err != nil {
+	err := c.decodeContent(data, obj)
+	if err == nil && isTyped(obj) && obj.GetAnnotations()[ident.IncompleteAnnotation] != "" {
+		err = errIncomplete
+	}
+	if err != nil {
 		return c.decodeError(data, err)
 	}
 	if c.representation == wire.MetadataOnly {
@@ -76,6 +85,15 @@ func (c objectCodec) decode(data []byte, obj Object) error {
 		kind.SetGroupVersionKind(c.resource.GroupVersionKind)
 	}
 	return nil
+}
+
+// isTyped reports whether obj has a Go type of its own. An unstructured object and metadata stand for any kind.
+func isTyped(obj Object) bool {
+	switch obj.(type) {
+	case interface{ SetUnstructuredContent(map[string]any) }, *metav1.PartialObjectMetadata:
+		return false
+	}
+	return true
 }
 
 // decodeContent decodes data into obj as Unmarshal does. It does not call the JSON method of an

@@ -32,7 +32,7 @@ func main() { operator.Main(parts()...) }
 func parts() []operator.Part {
 	return []operator.Part{
 		controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))),
-		operator.Validate(validate), operator.Default(setDefaults),
+		operator.Validate(validate), operator.Default(setDefaults), operator.Convert(toV2, toV1),
 	}
 }
 

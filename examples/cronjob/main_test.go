@@ -23,20 +23,35 @@ import (
 // schedules is a test of the operator in a namespace of its own.
 type schedules struct {
 	*testing.T
-	cluster *yaretest.Cluster
-	run     *yaretest.Program
-	crons   kube.API[CronJob]
-	jobs    kube.API[batchv1.Job]
+	cluster   *yaretest.Cluster
+	run       *yaretest.Program
+	crons     kube.API[CronJob]
+	jobs      kube.API[batchv1.Job]
+	namespace string
 }
 
 func newSchedules(t *testing.T) *schedules {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
-	yaretest.Define[CronJob](t, cluster)
+	define(t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	s := &schedules{T: t, cluster: cluster, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
+	s := &schedules{T: t, cluster: cluster, namespace: namespace, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
 	s.start(cluster, parts()...)
 	return s
+}
+
+// define defines both versions of CronJobs.
+func define(t *testing.T, cluster *yaretest.Cluster) {
+	t.Helper()
+	v1, err := kube.TypeOf[CronJob]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v2, err := kube.TypeOf[CronJobV2]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Define(t, v1, v2)
 }
 
 // start starts the operator with some of its parts.
@@ -48,14 +63,14 @@ func (s *schedules) start(through yaretest.Target, parts ...operator.Part) {
 // until the next run, unless it moves the time.
 func hourly(policy ConcurrencyPolicy, annotations map[string]string) CronJobSpec {
 	return CronJobSpec{
-		Schedule: fmt.Sprintf("%d * * * *", time.Now().Add(30*time.Minute).Minute()), ConcurrencyPolicy: policy,
-		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
+		Schedule: fmt.Sprintf("%d * * * *", time.Now().Add(30*time.Minute).Minute()),
+		Settings: Settings{ConcurrencyPolicy: policy, JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
 				Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "work", Image: "busybox"}}},
 			},
-		}},
+		}}},
 	}
 }
 
@@ -277,7 +292,7 @@ func TestDayOfTheMonthOrWeekday(t *testing.T) {
 func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
-	yaretest.Define[CronJob](t, cluster)
+	define(t, cluster)
 	namespace, client, binary := cluster.Namespace(t), cluster.Client(t), yaretest.Build(t, ".")
 	crons, jobs := kube.Namespaced[CronJob](client, namespace), kube.Namespaced[batchv1.Job](client, namespace)
 	spec := hourly(Forbid, hanging)
@@ -315,5 +330,42 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	})
 	if made, err := jobs.List(t.Context()); err != nil || len(made) != 1 {
 		t.Errorf("there are %d Jobs after the restart, want 1: %v", len(made), err)
+	}
+}
+
+// A schedule that v2 cannot express survives the way there and back, and a write in v2.
+func TestVersions(t *testing.T) {
+	s := newSchedules(t)
+	v2 := kube.Namespaced[CronJobV2](s.cluster.Client(t), s.namespace)
+	for schedule, want := range map[string]Schedule{
+		"@hourly": {}, "@every 2h": {}, "*/5 1 * * 0": {Minute: "*/5", Hour: "1", DayOfMonth: "*", Month: "*", DayOfWeek: "0"},
+	} {
+		spec := hourly(Allow, nil)
+		spec.Schedule = schedule
+		c, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{GenerateName: "work-"}, Spec: spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := v2.Get(t.Context(), c.Name)
+		if err != nil || seen.Spec.Schedule != want {
+			t.Errorf("%q is %+v in v2, want %+v, %v", schedule, seen.Spec.Schedule, want, err)
+		}
+		if _, err := v2.Modify(t.Context(), c.Name, func(c *CronJobV2) error { c.Spec.Suspend = true; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if c, err = s.crons.Get(t.Context(), c.Name); err != nil || c.Spec.Schedule != schedule || !c.Spec.Suspend || len(c.Annotations) != 0 {
+			t.Errorf("%q came back as %q with the annotations %v, %v", schedule, c.Spec.Schedule, c.Annotations, err)
+		}
+		changed, err := v2.Modify(t.Context(), c.Name, func(c *CronJobV2) error { c.Spec.Schedule = Schedule{Hour: "3"}; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = s.crons.Get(t.Context(), c.Name); err != nil || c.Spec.Schedule != "* 3 * * *" || changed.Spec.Schedule.Hour != "3" {
+			t.Errorf("after a change in v2, %q is %q in v1 and %+v in v2, %v", schedule, c.Spec.Schedule, changed.Spec.Schedule, err)
+		}
+	}
+	_, err := v2.Create(t.Context(), &CronJobV2{ObjectMeta: metav1.ObjectMeta{Name: "wrong"}, Spec: CronJobSpecV2{Schedule: Schedule{Minute: "61"}, Settings: hourly(Allow, nil).Settings}})
+	if !kube.IsInvalid(err) || !strings.Contains(err.Error(), "spec.schedule") {
+		t.Errorf("a wrong schedule in v2: %v", err)
 	}
 }

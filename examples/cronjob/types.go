@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-//go:embed types.go
-var source embed.FS // the comments in it describe the resource to its users
+//go:embed types.go v2.go
+var source embed.FS // the comments in them describe the resource to its users
 
 // ConcurrencyPolicy selects what happens when a run is due while earlier Jobs are still active.
 type ConcurrencyPolicy string
@@ -32,6 +32,11 @@ const scheduleFields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Do
 type CronJobSpec struct {
 	// When Jobs start, in cron format, such as "*/5 * * * *" or "@hourly".
 	Schedule string `json:"schedule" crd:"column,pattern='^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|@every [0-9a-zµ.]+|[^ @]+( +[^ @]+){4})$'"`
+	Settings
+}
+
+// Settings are the fields that all versions have.
+type Settings struct {
 	// How many seconds after its time a missed run may still start. Without it, the latest missed
 	// run always starts.
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty" crd:"minimum=0"`
@@ -58,10 +63,17 @@ type CronJobStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Definition returns the definition of CronJobs.
+// Definition returns the definition of CronJobs of v1, which are stored.
 func (CronJobSpec) Definition() kube.Definition {
+	d := definition("v1")
+	d.Storage = true
+	return d
+}
+
+// definition returns what the definitions of all versions have.
+func definition(version string) kube.Definition {
 	return kube.Definition{
-		Group: "batch.tutorial.example.com", Version: "v1", Kind: "CronJob", Source: source,
+		Group: "batch.tutorial.example.com", Version: version, Kind: "CronJob", Source: source,
 		Rules: []kube.Rule{{
 			Rule:    "self.metadata.name.size() <= 52",
 			Message: "metadata.name is longer than 52 characters: the names of its Jobs have 11 more, and at most 63",
