@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
@@ -81,6 +83,17 @@ func conversionsOf(parts []Part) (conversionService, error) {
 		return nil, nil
 	}
 	return first.newConversions(defines, steps)
+}
+
+// convertedKinds returns the kinds for which parts have a converter.
+func convertedKinds(parts []Part) map[schema.GroupKind]bool {
+	kinds := make(map[schema.GroupKind]bool)
+	for _, part := range parts {
+		if source, ok := unwrapped[converterSource](part); ok {
+			kinds[source.converter().First.Resource.GroupKind()] = true
+		}
+	}
+	return kinds
 }
 
 // unwrapped returns part, or a part inside of it, as a T.

@@ -37,6 +37,7 @@ func needsOf(parts []Part) (kube.Needs, error) {
 	if _, err := conversionsOf(parts); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, checkVersions(ownDefinitions(all), convertedKinds(parts)))
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
 	}
