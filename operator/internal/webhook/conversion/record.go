@@ -2,7 +2,6 @@ package conversion
 
 import (
 	"slices"
-	"strings"
 )
 
 // maxRead bounds the text of an annotation that is read, in bytes. No API server stores a longer one.
@@ -112,8 +111,3 @@ func merged(d, left []*entry) []*entry {
 	return all
 }
 
-// versionOfKey returns the version in the key of an annotation. It reports whether the annotation is a record.
-func versionOfKey(key string) (string, bool) {
-	version, isOwn := strings.CutPrefix(key, Prefix)
-	return version, isOwn && key != Incomplete
-}

@@ -19,6 +19,9 @@ type missing struct{}
 // would change.
 type number string
 
+// raw is the JSON of a value that nobody looks into.
+type raw string
+
 // parseValue returns the value of well-formed JSON.
 func parseValue(data []byte) any {
 	s := jsonscan.New(data)
@@ -80,6 +83,8 @@ func appendValue(dst []byte, v any) []byte {
 		}
 		return append(dst, "false"...)
 	case number:
+		return append(dst, v...)
+	case raw:
 		return append(dst, v...)
 	case string:
 		return appendText(dst, v)
