@@ -312,3 +312,224 @@ func TestLawsOfRandomKinds(t *testing.T) {
 		}
 	}
 }
+
+// edit returns an object with one change of its spec. It keeps the annotations, as an update of what was read does.
+func (r randomWorld) edit(object []byte, s *crd.Schema) []byte {
+	o, _ := parseObject(object)
+	o["spec"] = r.edited(s.Properties["spec"], memberOf(o, "spec"))
+	if o["spec"] == (missing{}) {
+		delete(o, "spec")
+	}
+	return appendValue(nil, o)
+}
+
+// edited returns v with one change.
+func (r randomWorld) edited(s *crd.Schema, v any) any {
+	if r.IntN(12) == 0 {
+		return missing{}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		name := names[r.IntN(len(names))]
+		if len(v) > 0 && r.IntN(4) > 0 {
+			name = sortedNames(v)[r.IntN(len(v))]
+		}
+		if name == "name" {
+			return v
+		}
+		object := maps.Clone(v)
+		value := r.edited(propertyOf(s, name), memberOf(v, name))
+		setMember(object, name, value)
+		return object
+	case []any:
+		list := slices.Clone(v)
+		switch r.IntN(4) {
+		case 0:
+			slices.Reverse(list)
+		case 1:
+			if s != nil && s.Items != nil {
+				item := map[string]any{"name": r.pick("new", "b", "c"), "b": number("5")}
+				if s.ListType != "map" {
+					return append(list, "new")
+				}
+				if key, _ := keyOf(s, item); !slices.ContainsFunc(list, func(each any) bool {
+					object, _ := each.(map[string]any)
+					other, _ := keyOf(s, object)
+					return key == other
+				}) {
+					return append(list, item)
+				}
+			}
+		default:
+			if len(list) == 0 {
+				return list
+			}
+			at := r.IntN(len(list))
+			var items *crd.Schema
+			if s != nil {
+				items = s.Items
+			}
+			item := r.edited(items, list[at])
+			if item == (missing{}) {
+				return slices.Delete(list, at, at+1)
+			}
+			list[at] = item
+		}
+		return list
+	case string:
+		return r.pick("red", "green", "blue", "yellow")
+	case number:
+		return number(r.pick("3", "4", "11", "12"))
+	case bool:
+		return !v
+	}
+	return r.pick("red", "green")
+}
+
+// Three versions are read and written by turns. A write that changes nothing stores the same bytes, whatever was written
+// before.
+func TestWritesWithoutNews(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(1000) {
+		r := randomWorld{rand.New(rand.NewPCG(seed, 2))}
+		at := r.IntN(3)
+		k := randomKind(t, r, at)
+		// Nothing is left in a world without a strict schema.
+		v := &k.versions[at]
+		object := r.object(v.Resource.Version, v.Schema, r.IntN(4) == 0)
+		for _, v := range k.versions {
+			k.checks[v.Resource.Version], _ = newSchemaCheck(loose(v.Schema))
+		}
+		var history []string
+		stored := ""
+		for _, v := range k.versions {
+			if v.Stored {
+				stored = v.Resource.Version
+			}
+		}
+		history = append(history, string(object))
+		object = mustConvert(t, k, object, stored)
+		for range 6 {
+			for _, v := range k.versions {
+				read := mustConvert(t, k, object, v.Resource.Version)
+				if written := mustConvert(t, k, read, stored); string(written) != string(object) {
+					t.Fatalf("seed %d: stored %s\nread as    %s\nwritten %s\nafter %s", seed, object, read, written, strings.Join(history, "\n"))
+				}
+			}
+			v := k.versions[r.IntN(3)]
+			edited := r.edit(mustConvert(t, k, object, v.Resource.Version), v.Schema)
+			history = append(history, string(edited))
+			object = mustConvert(t, k, edited, stored)
+		}
+	}
+}
+
+// An edit of one field changes at home what the function makes of it, and nothing else.
+func TestEditsOfRandomKinds(t *testing.T) {
+	t.Parallel()
+	edits := 0
+	for seed := range uint64(3000) {
+		r := randomWorld{rand.New(rand.NewPCG(seed, 3))}
+		at := r.IntN(3)
+		k := randomKind(t, r, at)
+		k.checks[k.versions[at].Resource.Version], _ = newSchemaCheck(loose(k.versions[at].Schema))
+		v := k.versions[at]
+		home := v.Resource.Version
+		h := r.object(home, v.Schema, false)
+		for _, other := range k.versions {
+			path := k.path(other.Resource.Version, home)
+			if len(path) != 1 {
+				continue
+			}
+			there := mustConvert(t, k, h, other.Resource.Version)
+			edited := r.edit(there, other.Schema)
+			got, _ := parseObjectOf(mustConvert(t, k, edited, home))
+			content := func(object []byte) map[string]any {
+				o, err := parseObjectOf(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				result, failed := path[0].step.run(path[0].isForward, o, o.content, k.checks[path[0].from])
+				if failed != nil {
+					t.Fatal(failed.err)
+				}
+				return result
+			}
+			homeObject, _ := parseObjectOf(h)
+			before, after := content(there), content(edited)
+			want, _ := afterEdit(v.Schema, homeObject.content, before, after).(map[string]any)
+			if !sameButForOrder(v.Schema, want, got.content) {
+				t.Fatalf("seed %d: home %s\nthere %s\nedited %s\nbefore %s\nafter %s\ngot  %s\nwant %s", seed, h, there, edited,
+					appendValue(nil, before), appendValue(nil, after), appendValue(nil, got.content), appendValue(nil, want))
+			}
+			if !areEqual(before, after) {
+				edits++
+			}
+		}
+	}
+	t.Logf("%d edits changed something at home", edits)
+	if edits < 1000 {
+		t.Error("too few edits changed something at home")
+	}
+}
+
+// afterEdit returns what must be at home after an edit. The functions give before without the edit, and after with it.
+func afterEdit(s *crd.Schema, home, before, after any) any {
+	if areEqual(before, after) {
+		return home
+	}
+	homeObject, isHome := objectOrMissing(home)
+	beforeObject, isBefore := objectOrMissing(before)
+	if afterObject, isObject := after.(map[string]any); isObject && isHome && isBefore {
+		result := map[string]any{}
+		for _, name := range sortedNames(homeObject, beforeObject, afterObject) {
+			setMember(result, name, afterEdit(propertyOf(s, name), memberOf(homeObject, name), memberOf(beforeObject, name), memberOf(afterObject, name)))
+		}
+		return result
+	}
+	homeList, isHome := keyedListOf(s, home)
+	beforeList, isBefore := keyedListOf(s, before)
+	if afterList, isKeyed := keyedListOf(s, after); isKeyed && isHome && isBefore && after != any(missing{}) {
+		result := []any{}
+		for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(homeList.keys, beforeList.keys, afterList.keys)))) {
+			item := afterEdit(s.Items, homeList.item(key), beforeList.item(key), afterList.item(key))
+			if object, isObject := item.(map[string]any); isObject {
+				object = maps.Clone(object)
+				object["name"] = afterListName(key)
+				result = append(result, object)
+			}
+		}
+		return result
+	}
+	return after
+}
+
+func afterListName(key string) any { return parseValue([]byte(key)).(map[string]any)["name"] }
+
+// sameButForOrder reports whether two values are equal, but for the order of lists with keys.
+func sameButForOrder(s *crd.Schema, a, b any) bool {
+	aObject, isA := a.(map[string]any)
+	bObject, isB := b.(map[string]any)
+	if isA && isB {
+		for _, name := range sortedNames(aObject, bObject) {
+			if !sameButForOrder(propertyOf(s, name), memberOf(aObject, name), memberOf(bObject, name)) {
+				return false
+			}
+		}
+		return true
+	}
+	aList, isA := keyedListOf(s, a)
+	bList, isB := keyedListOf(s, b)
+	if isA && isB && a != any(missing{}) && b != any(missing{}) {
+		if len(aList.items) != len(bList.items) {
+			return false
+		}
+		for key, item := range aList.items {
+			if !sameButForOrder(s.Items, item, bList.item(key)) {
+				return false
+			}
+		}
+		return true
+	}
+	return areEqual(a, b)
+}
