@@ -1,7 +1,7 @@
 package conversion
 
 import (
-	"encoding/json"
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -155,8 +155,9 @@ type lossy struct {
 
 func (l lossy) choice(path string, n uint64) uint64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, l.seed, path)
-	return h.Sum64() % n
+	_, _ = h.Write([]byte(path))
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, l.seed))
+	return h.Sum64() >> 8 % n
 }
 
 // object converts a map.
@@ -222,16 +223,32 @@ func (l lossy) value(path string, v any) any {
 	return v
 }
 
-// step returns a random step between two types.
+func freeContent(object any) (spec, status map[string]any) {
+	switch o := object.(type) {
+	case *free1:
+		return o.Spec, o.Status
+	case *free2:
+		return o.Spec, o.Status
+	case *free3:
+		return o.Spec, o.Status
+	}
+	panic("no free object")
+}
+
+// randomStep returns a random step between two types.
 func randomStep[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](seed uint64) *Step {
 	to, back := lossy{seed, false}, lossy{seed, true}
 	convert := func(l lossy, from, to any) {
-		var content struct{ Spec, Status map[string]any }
-		text, _ := json.Marshal(from)
-		_ = json.Unmarshal(text, &content)
-		result := map[string]any{"spec": l.object("spec", content.Spec), "status": l.object("status", content.Status)}
-		text, _ = json.Marshal(result)
-		_ = json.Unmarshal(text, to)
+		fromSpec, fromStatus := freeContent(from)
+		spec, status := l.object("spec", fromSpec), l.object("status", fromStatus)
+		switch to := to.(type) {
+		case *free1:
+			to.Spec, to.Status = spec, status
+		case *free2:
+			to.Spec, to.Status = spec, status
+		case *free3:
+			to.Spec, to.Status = spec, status
+		}
 	}
 	return NewStep[A, B, PA, PB](func(a *A, b *B) { convert(to, a, b) }, func(b *B, a *A) { convert(back, b, a) })
 }
