@@ -1,6 +1,10 @@
 package conversion
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
 
 const (
 	// Prefix is the beginning of the keys of the annotations of conversions. The name of a version follows, such as in
@@ -22,6 +26,18 @@ type Mark struct {
 	Reason string `json:"reason"`
 }
 
+// encode returns the JSON of m.
+func (m Mark) encode() string {
+	return string(appendValue(nil, map[string]any{"home": m.Home, "reason": m.Reason}))
+}
+
 // IncompleteMark returns the mark of an object with these annotations. It reports whether the object has one. A mark
-// with another content than that of yare is a mark without a home.
-func IncompleteMark(annotations map[string]string) (Mark, bool) { panic("not yet") }
+// that is no JSON of a Mark has no home.
+func IncompleteMark(annotations map[string]string) (Mark, bool) {
+	text, isMarked := annotations[Incomplete]
+	var m Mark
+	if !isMarked || kube.Unmarshal([]byte(text), &m) != nil {
+		m = Mark{}
+	}
+	return m, isMarked
+}

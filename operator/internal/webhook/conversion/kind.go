@@ -1,34 +1,216 @@
 package conversion
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube/wire"
+)
 
 // A Kind converts the objects of a kind between its versions. A Kind is safe for concurrent use.
 type Kind struct {
+	resource wire.Resource
 	versions []Version
+	// checks holds the check of the schema of each version.
+	checks map[string]*schemaCheck
+	// parents holds, for each version but the stored one, the way to the next version towards the stored one.
+	parents map[string]way
 }
+
+// A way is a step in one direction.
+type way struct {
+	step      *Step
+	isForward bool
+	from, to  string
+}
+
+// back returns the way back.
+func (w way) back() way { return way{w.step, !w.isForward, w.to, w.from} }
 
 // NewKind returns the kind with versions, which steps connect as a tree. Versions that are not served belong to the tree
 // too. Each error names the culprit and the way out:
 //
 //   - an error of a step: see [Step.Err]
-//   - versions of two kinds, or a version that is given twice
+//   - versions or steps of two kinds, or a version that is given twice
 //   - a step to a version that is not given
-//   - a version that no path connects with the others, and a second path between two versions
+//   - a version that no path connects with the stored one, and a second path between two versions
 //   - no stored version, or two of them
 //   - a pattern of a schema that is no regular expression
-func NewKind(versions []Version, steps []*Step) (*Kind, error) { panic("not yet") }
+func NewKind(versions []Version, steps []*Step) (*Kind, error) {
+	if len(versions) == 0 {
+		return nil, errors.New("a kind to convert has no versions: give it the Go types of its versions")
+	}
+	k := &Kind{resource: versions[0].Resource, versions: versions, checks: make(map[string]*schemaCheck), parents: make(map[string]way)}
+	var problems []error
+	var stored []string
+	for _, v := range versions {
+		if v.Resource.GroupKind() != k.GroupKind() {
+			problems = append(problems, fmt.Errorf("%s and %s are two kinds: make one conversion for each kind", k.resource.GroupVersionKind, v.Resource.GroupVersionKind))
+			continue
+		}
+		name := v.Resource.Version
+		if k.checks[name] != nil {
+			problems = append(problems, fmt.Errorf("%s has the version %s twice: give each version one Go type", k.GroupKind(), name))
+			continue
+		}
+		if Prefix+name == Incomplete {
+			problems = append(problems, fmt.Errorf("%s has a version named %s, which is the name of a mark of yare: rename the version", k.GroupKind(), name))
+		}
+		if v.Stored {
+			stored = append(stored, name)
+		}
+		check, err := newSchemaCheck(v.Schema)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %s: %w", k.GroupKind(), name, err))
+		}
+		k.checks[name] = check
+	}
+	switch len(stored) {
+	case 0:
+		problems = append(problems, fmt.Errorf("%s has a conversion and no stored version: set Storage in the Definition of one version", k.GroupKind()))
+	case 1:
+	default:
+		problems = append(problems, fmt.Errorf("%s has %d stored versions, %s: set Storage in one Definition only", k.GroupKind(), len(stored), strings.Join(stored, " and ")))
+	}
+	ways, stepProblems := k.waysOf(steps)
+	problems = append(problems, stepProblems...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return k, k.connect(stored[0], ways)
+}
+
+// waysOf returns the ways from each version.
+func (k *Kind) waysOf(steps []*Step) (map[string][]way, []error) {
+	var problems []error
+	ways := make(map[string][]way)
+	// island holds a version of the connected versions of each version.
+	island := make(map[string]string)
+	for name := range k.checks {
+		island[name] = name
+	}
+	for _, s := range steps {
+		if err := s.Err(); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if s.First.Resource.GroupKind() != k.GroupKind() {
+			problems = append(problems, fmt.Errorf("%s is given for the kind %s: make one conversion for each kind", s, k.GroupKind()))
+			continue
+		}
+		first, second := s.First.Resource.Version, s.Second.Resource.Version
+		isKnown := true
+		for _, name := range []string{first, second} {
+			if k.checks[name] == nil {
+				problems = append(problems, fmt.Errorf("%s: nothing else of the program knows the version %s: add its Go type to the kinds of the program", s, name))
+				isKnown = false
+			}
+		}
+		if !isKnown {
+			continue
+		}
+		if island[first] == island[second] {
+			problems = append(problems, fmt.Errorf("%s is a second path between %s and %s: remove one of the paths, because two paths can give two results", s, first, second))
+			continue
+		}
+		for name, root := range island {
+			if root == island[second] && name != second {
+				island[name] = island[first]
+			}
+		}
+		island[second] = island[first]
+		forward := way{s, true, first, second}
+		ways[first] = append(ways[first], forward)
+		ways[second] = append(ways[second], forward.back())
+	}
+	return ways, problems
+}
+
+// connect sets the parents. It returns an error if a version is not connected with the stored one.
+func (k *Kind) connect(stored string, ways map[string][]way) error {
+	reached := []string{stored}
+	for i := 0; i < len(reached); i++ {
+		for _, w := range ways[reached[i]] {
+			if !slices.Contains(reached, w.to) {
+				k.parents[w.to] = w.back()
+				reached = append(reached, w.to)
+			}
+		}
+	}
+	var problems []error
+	for _, v := range k.versions {
+		if name := v.Resource.Version; !slices.Contains(reached, name) {
+			problems = append(problems, fmt.Errorf("%s has no conversion between %s and the stored version %s: add a conversion between %s and one of %s",
+				k.GroupKind(), name, stored, name, strings.Join(reached, ", ")))
+		}
+	}
+	return errors.Join(problems...)
+}
 
 // GroupKind returns the group and the name of the kind.
-func (k *Kind) GroupKind() schema.GroupKind { panic("not yet") }
+func (k *Kind) GroupKind() schema.GroupKind { return k.resource.GroupKind() }
 
 // Versions returns the versions in the order of [NewKind].
 func (k *Kind) Versions() []Version { return k.versions }
 
 // Path returns the path of the URL of conversions, such as /convert.cronjobs.example.com.
-func (k *Kind) Path() string { panic("not yet") }
+func (k *Kind) Path() string { return "/convert." + k.resource.String() }
+
+// path returns the ways between two versions of k. For example, v1 is stored, and steps connect v1 with v2 and v2 with v3.
+// The path from v3 to v1 is v3 to v2, v2 to v1.
+func (k *Kind) path(from, to string) []way {
+	up, down := k.toStored(from), k.toStored(to)
+	for len(up) > 0 && len(down) > 0 && up[len(up)-1].from == down[len(down)-1].from {
+		up, down = up[:len(up)-1], down[:len(down)-1] // both go through the same ways at the end
+	}
+	for i := len(down) - 1; i >= 0; i-- {
+		up = append(up, down[i].back())
+	}
+	return up
+}
+
+// toStored returns the ways from a version to the stored one.
+func (k *Kind) toStored(from string) []way {
+	var ways []way
+	for w, isBelow := k.parents[from]; isBelow; w, isBelow = k.parents[w.to] {
+		ways = append(ways, w)
+	}
+	return ways
+}
+
+// isTowardsStored reports whether the way leads towards the stored version.
+func (k *Kind) isTowardsStored(w way) bool {
+	parent, hasParent := k.parents[w.from]
+	return hasParent && parent.to == w.to
+}
 
 // Convert returns an object in another version of k. Convert never fails because of the content of an object, or because of
 // a function: what cannot be converted is kept, or the result is marked as incomplete.
 //
-// Errors: object is no JSON object, its kind is not k, or its version or the target is no version of k.
-func (k *Kind) Convert(object []byte, target string) (Conversion, error) { panic("not yet") }
+// Errors: object is no JSON object, its kind is not k, or its version or the target is no version of k. The error of a
+// version wraps [ErrUnknownVersion].
+func (k *Kind) Convert(object []byte, target string) (Conversion, error) {
+	o, err := parseObjectOf(object)
+	if err != nil {
+		return Conversion{}, err
+	}
+	if o.kind.GroupKind() != k.GroupKind() {
+		return Conversion{}, fmt.Errorf("%s is no %s: %w", o.kind, k.GroupKind(), ErrUnknownVersion)
+	}
+	from := o.kind.Version
+	for _, version := range []string{from, target} {
+		if k.checks[version] == nil {
+			return Conversion{}, fmt.Errorf("%s %s: %w", k.GroupKind(), version, ErrUnknownVersion)
+		}
+	}
+	c := converter{kind: k, object: o, result: Conversion{From: from, To: target}}
+	return c.convert(), nil
+}
+
+// ErrUnknownVersion is the error of a conversion from or to a version that the program does not know. A program of another
+// release may know the version.
+var ErrUnknownVersion = errors.New("the program does not know this version")

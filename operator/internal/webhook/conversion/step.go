@@ -1,6 +1,11 @@
 package conversion
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -9,22 +14,142 @@ type Step struct {
 	// First and Second are the types of the two versions. Their resources are empty if a type is not valid.
 	First, Second kube.Type
 
-	err error
+	// toSecond and toFirst call the functions. first and second make, decode and encode objects of the two types.
+	toSecond, toFirst func(from, to any)
+	first, second     codec
+	err               error
+}
+
+// A codec decodes and encodes the objects of a Go type.
+type codec struct {
+	// newObject returns a pointer to a new object.
+	newObject func() any
+	decode    func(text []byte, object any) error
+	encode    func(object any) ([]byte, error)
+}
+
+// codecOf returns the codec of T.
+func codecOf[T any]() codec {
+	return codec{newObject: func() any { return new(T) }, decode: kube.Unmarshal, encode: kube.Marshal}
 }
 
 // NewStep returns the step between the versions A and B of a kind. toB fills b, which is new, from a. toA fills a, which is
-// new, from b. A function may read the metadata of its first argument. What a function does to the metadata, the
-// apiVersion or the kind has no effect.
+// new, from b. A function may read the metadata of its first argument, without the annotations of this package and without
+// managedFields. What a function does to the metadata, the apiVersion or the kind has no effect.
 //
-// The result of a function must follow from its input alone. A function may be called concurrently. A function may
+// The result of a function must follow from its first argument alone. A function may be called concurrently, and may
 // change its first argument.
 func NewStep[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](toB func(a *A, b *B), toA func(b *B, a *A)) *Step {
-	panic("not yet")
+	// The compiler compiles this function for each pair. Therefore functions without type parameters do the work.
+	s := &Step{first: codecOf[A](), second: codecOf[B]()}
+	s.toSecond = func(from, to any) { toB(from.(*A), to.(*B)) }
+	s.toFirst = func(from, to any) { toA(from.(*B), to.(*A)) }
+	s.init(PA(new(A)), PB(new(B)), toB == nil, toA == nil)
+	return s
+}
+
+// init sets the types of s, and the error of s if s cannot be used.
+func (s *Step) init(first, second kube.Object, isToSecondNil, isToFirstNil bool) {
+	var firstErr, secondErr error
+	s.First, firstErr = kube.TypeOfObject(first)
+	s.Second, secondErr = kube.TypeOfObject(second)
+	if s.err = errors.Join(firstErr, secondErr); s.err != nil { // the error names the type
+		return
+	}
+	a, b := s.First.Resource, s.Second.Resource
+	switch {
+	case a.GroupKind() != b.GroupKind():
+		s.err = fmt.Errorf("the conversion between %s (%s) and %s (%s) is between two kinds: give it two versions of one kind",
+			ident.GoTypeName(s.First.Go), a.GroupVersionKind, ident.GoTypeName(s.Second.Go), b.GroupVersionKind)
+	case a.Version == b.Version:
+		s.err = fmt.Errorf("%s is between one version: give it the Go types of two versions", s)
+	case isToSecondNil:
+		s.err = fmt.Errorf("%s: its function from %s to %s is nil: write this function", s, a.Version, b.Version)
+	case isToFirstNil:
+		s.err = fmt.Errorf("%s: its function from %s to %s is nil: write this function", s, b.Version, a.Version)
+	case s.First.Definition.Foreign || s.Second.Definition.Foreign:
+		s.err = fmt.Errorf("%s: the Definition is Foreign: a program converts only the kinds that it defines itself", s)
+	}
 }
 
 // Err returns an error that names the step if the step cannot be used: a nil function, a type that is not valid, one
-// version twice, or versions of two kinds.
+// version twice, versions of two kinds, or a Definition that is Foreign.
 func (s *Step) Err() error { return s.err }
 
 // String returns the name of the step for errors, such as "the conversion between v1 and v2 of CronJob.example.com".
-func (s *Step) String() string { panic("not yet") }
+func (s *Step) String() string {
+	return fmt.Sprintf("the conversion between %s and %s of %s", s.First.Resource.Version, s.Second.Resource.Version, s.First.Resource.GroupKind())
+}
+
+// errEnded is the error of a function that has ended its goroutine.
+var errEnded = errors.New("the function has ended its goroutine")
+
+// A failedRun is the error of a function that has not returned, or whose result has no JSON.
+type failedRun struct {
+	err error
+	// stack is the stack of a panic, or empty.
+	stack string
+}
+
+// run returns the content that a function makes of the content of o. isForward is true for the function from First to
+// Second. If the function fails, the content is empty.
+func (s *Step) run(isForward bool, o *object, content map[string]any, check *schemaCheck) (map[string]any, *failedRun) {
+	from, to, call := s.first, s.second, s.toSecond
+	fromType, toType := s.First, s.Second
+	if !isForward {
+		from, to, call = s.second, s.first, s.toFirst
+		fromType, toType = s.Second, s.First
+	}
+	var result []byte
+	failed := guarded(func() error {
+		input := from.newObject()
+		text := o.view(fromType.Resource, content)
+		if from.decode(text, input) != nil {
+			input = from.newObject()
+			d := decodable{codec: from, object: o, resource: fromType.Resource}
+			if err := from.decode(d.view(check.root, content), input); err != nil {
+				input = from.newObject()
+			}
+		}
+		output := to.newObject()
+		output.(kube.Object).GetObjectKind().SetGroupVersionKind(toType.Resource.GroupVersionKind)
+		call(input, output)
+		var err error
+		result, err = to.encode(output)
+		return err
+	})
+	object, isObject := parseValue(result).(map[string]any)
+	if failed != nil || !isObject {
+		return map[string]any{}, failed
+	}
+	for name := range object {
+		if isFixed(name) {
+			delete(object, name)
+		}
+	}
+	return object, nil
+}
+
+// guarded calls f, and returns why f has not returned nil. f runs in a goroutine of its own, which f may end.
+func guarded(f func() error) *failedRun {
+	done := make(chan *failedRun, 1)
+	go func() {
+		failed := &failedRun{err: errEnded}
+		defer func() {
+			if value := recover(); value != nil {
+				// The value of the panic may have content of the object, so it is left out.
+				failed = &failedRun{errors.New("the function panicked at " + logctx.PanicSite()), logctx.PanicStack()}
+			}
+			done <- failed
+		}()
+		failed = asFailed(f())
+	}()
+	return <-done
+}
+
+func asFailed(err error) *failedRun {
+	if err == nil {
+		return nil
+	}
+	return &failedRun{err: fmt.Errorf("the result has no JSON: %w", err)}
+}

@@ -1,0 +1,159 @@
+package conversion
+
+import (
+	"slices"
+	"strings"
+)
+
+// A segment is a part of a path: the name of a member, or the key of an item of a list.
+type segment struct {
+	// text is the name or, for a key, its JSON, such as {"name":"web"}.
+	text  string
+	isKey bool
+}
+
+// An entry is a kept value: at path, the object had the value home where the functions give the value back. Each of the
+// two can be missing.
+//
+// An entry with an order keeps the order of a list with keys. home and back are then lists of keys.
+type entry struct {
+	path       []segment
+	home, back any
+	hasOrder   bool
+	// isLeft is true at home, for a value that was not put back because the value does not fit the schema.
+	isLeft bool
+}
+
+// value returns the JSON of e, such as {"path":["spec","size"],"home":5}.
+func (e *entry) value() map[string]any {
+	path := make([]any, len(e.path))
+	for i, s := range e.path {
+		path[i] = s.text
+		if s.isKey {
+			path[i] = parseValue([]byte(s.text))
+		}
+	}
+	v := map[string]any{"path": path}
+	if e.hasOrder {
+		v["order"] = true
+	}
+	if e.isLeft {
+		v["left"] = true
+	}
+	setMember(v, "home", e.home)
+	setMember(v, "back", e.back)
+	return v
+}
+
+// parseEntry returns the entry of a value. It reports whether the value is an entry.
+func parseEntry(v any) (*entry, bool) {
+	object, isObject := v.(map[string]any)
+	path, isList := object["path"].([]any)
+	if !isObject || !isList || len(path) == 0 {
+		return nil, false
+	}
+	e := &entry{home: memberOf(object, "home"), back: memberOf(object, "back")}
+	e.hasOrder, e.isLeft = object["order"] == true, object["left"] == true
+	for _, each := range path {
+		switch each := each.(type) {
+		case string:
+			e.path = append(e.path, segment{each, false})
+		case map[string]any:
+			e.path = append(e.path, segment{string(appendValue(nil, each)), true})
+		default:
+			return nil, false
+		}
+	}
+	if first := e.path[0]; first.isKey || isFixed(first.text) {
+		return nil, false
+	}
+	if e.hasOrder && (!isOrder(e.home) || !isOrder(e.back)) {
+		return nil, false
+	}
+	return e, true
+}
+
+// isFixed reports whether a member of an object belongs to yare: its kind and its metadata.
+func isFixed(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
+
+// isOrder reports whether v is a list of keys.
+func isOrder(v any) bool {
+	list, isList := v.([]any)
+	return isList && !slices.ContainsFunc(list, func(each any) bool {
+		_, isObject := each.(map[string]any)
+		return !isObject
+	})
+}
+
+// orderValue returns the value of a list of keys.
+func orderValue(keys []string) []any {
+	list := make([]any, len(keys))
+	for i, key := range keys {
+		list[i] = parseValue([]byte(key))
+	}
+	return list
+}
+
+// orderOf returns the keys of the value of an order.
+func orderOf(v any) []string {
+	list, _ := v.([]any)
+	keys := make([]string, len(list))
+	for i, each := range list {
+		keys[i] = string(appendValue(nil, each))
+	}
+	return keys
+}
+
+// compare orders entries by their paths. An entry with an order comes behind the others of its path.
+func (e *entry) compare(other *entry) int {
+	bySegment := slices.CompareFunc(e.path, other.path, func(a, b segment) int {
+		if a.isKey != b.isKey {
+			return boolOrder(a.isKey) - boolOrder(b.isKey)
+		}
+		return strings.Compare(a.text, b.text)
+	})
+	if bySegment != 0 {
+		return bySegment
+	}
+	return boolOrder(e.hasOrder) - boolOrder(other.hasOrder)
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// overlaps reports whether e and other are about the same value, or whether one of them is about a part of the other's
+// value.
+func (e *entry) overlaps(other *entry) bool {
+	if e.hasOrder || other.hasOrder {
+		return e.hasOrder && other.hasOrder && slices.Equal(e.path, other.path)
+	}
+	n := min(len(e.path), len(other.path))
+	return slices.Equal(e.path[:n], other.path[:n])
+}
+
+// withLeft returns e with the field isLeft.
+func (e *entry) withLeft(isLeft bool) *entry {
+	if e.isLeft == isLeft {
+		return e
+	}
+	other := *e
+	other.isLeft = isLeft
+	return &other
+}
+
+// generalPath returns the path of e for people, with [*] for each item of a list: .spec.ports[*].name.
+func (e *entry) generalPath() string {
+	var b strings.Builder
+	for _, s := range e.path {
+		if s.isKey {
+			b.WriteString("[*]")
+		} else {
+			b.WriteString("." + s.text)
+		}
+	}
+	return b.String()
+}
