@@ -26,7 +26,9 @@ type lampV2 struct {
 	Shade string `json:"shade,omitempty"`
 }
 
-func (lampV2) Definition() kube.Definition { return lampDefinition("versions.example.com", "v2", false) }
+func (lampV2) Definition() kube.Definition {
+	return lampDefinition("versions.example.com", "v2", false)
+}
 
 type (
 	lamp1 = kube.CustomResource[lampV1, kube.None]

@@ -1,0 +1,167 @@
+package crdpublishing_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// group names the group of the kind of one test.
+type group interface{ name() string }
+
+type lampSpec[G group] struct {
+	Colour string `json:"colour"`
+}
+
+func (lampSpec[G]) Definition() kube.Definition {
+	var g G
+	return kube.Definition{Group: g.name(), Version: "v1", Kind: "Lamp"}
+}
+
+type (
+	kept    struct{}
+	foreign struct{}
+)
+
+func (kept) name() string    { return "kept.example.com" }
+func (foreign) name() string { return "foreign.example.com" }
+
+// site is a CustomResourceDefinition with a program that converts its objects.
+type site struct {
+	*testing.T
+	cluster     *yaretest.Cluster
+	name        string
+	definitions kube.API[unstructured.Unstructured]
+	bundle      []byte
+}
+
+func newSite[G group](t *testing.T) *site {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	yaretest.Define[kube.CustomResource[lampSpec[G], kube.None]](t, cluster)
+	var g G
+	_, bundle, err := certificates.InMemory(certificates.LoopbackNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{
+		T: t, cluster: cluster, name: "lamps." + g.name(), bundle: bundle,
+		definitions: kube.Dynamic(cluster.Client(t), crdpublishing.Resource(), ""),
+	}
+}
+
+// publisher runs a publisher for a Service until stop is called, with the permissions of [crdpublishing.Access] alone.
+func (s *site) publisher(namespace, service string) (p *crdpublishing.Publisher, stop func()) {
+	s.Helper()
+	account := s.cluster.ServiceAccount(s, namespace)
+	for _, a := range crdpublishing.Access([]string{s.name}) {
+		rule := rbacv1.PolicyRule{APIGroups: []string{a.Resource.Group}, Resources: []string{a.Resource.Plural}, ResourceNames: a.Names}
+		for _, verb := range a.Verbs {
+			rule.Verbs = append(rule.Verbs, string(verb))
+		}
+		account.Allow(s, "", rule)
+	}
+	p, err := crdpublishing.New(crdpublishing.Config{
+		Paths: map[string]string{s.name: "/convert." + s.name}, Target: configuration.Target{ServiceNamespace: namespace, ServiceName: service},
+		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
+		Client: account.Client(s).WithFieldManager(service + "-conversion"), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- p.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.Error(err)
+		}
+	})
+	s.Cleanup(stop)
+	return p, stop
+}
+
+// waitFor waits until the conversion is served by a Service with a bundle.
+func (s *site) waitFor(namespace, service string) {
+	s.Helper()
+	yaretest.WaitFor(s, s.definitions, s.name, func(d *unstructured.Unstructured) error { return isServedBy(d, namespace, service) })
+}
+
+// isServedBy returns an error unless the conversion of d is served by a Service with a bundle.
+func isServedBy(d *unstructured.Unstructured, namespace, service string) error {
+	client, _, _ := unstructured.NestedMap(d.Object, "spec", "conversion", "webhook", "clientConfig")
+	of, _ := client["service"].(map[string]any)
+	if of["namespace"] != namespace || of["name"] != service || client["caBundle"] == nil {
+		return fmt.Errorf("the conversion is that of %v", client)
+	}
+	return nil
+}
+
+// The conversion comes back after somebody has replaced or removed it.
+func TestConversionComesBack(t *testing.T) {
+	s := newSite[kept](t)
+	namespace := s.cluster.Namespace(t)
+	p, _ := s.publisher(namespace, "lamps")
+	s.waitFor(namespace, "lamps")
+	yaretest.Eventually(t, p.Ready)
+	for name, change := range map[string]func(d *unstructured.Unstructured){
+		"removed": func(d *unstructured.Unstructured) { unstructured.RemoveNestedField(d.Object, "spec", "conversion") },
+		"without CA": func(d *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(d.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		},
+		"another path": func(d *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(d.Object, "/other", "spec", "conversion", "webhook", "clientConfig", "service", "path")
+		},
+	} {
+		if _, err := s.definitions.Modify(t.Context(), s.name, func(d *unstructured.Unstructured) error { change(d); return nil }); err != nil {
+			t.Fatal(name, err)
+		}
+		yaretest.WaitFor(t, s.definitions, s.name, func(d *unstructured.Unstructured) error {
+			path, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "webhook", "clientConfig", "service", "path")
+			if path != "/convert."+s.name {
+				return fmt.Errorf("%s: the path is %q", name, path)
+			}
+			return isServedBy(d, namespace, "lamps")
+		})
+	}
+	status := p.Status()
+	if len(status) != 1 || status[0].Name != s.name {
+		t.Errorf("the status is %+v", status)
+	}
+}
+
+// A program does not take the conversion of another installation over while the Namespace of that installation exists.
+func TestConversionOfAnotherInstallation(t *testing.T) {
+	s := newSite[foreign](t)
+	one, two := s.cluster.Namespace(t), s.cluster.Namespace(t)
+	first, stop := s.publisher(one, "first")
+	s.waitFor(one, "first")
+	yaretest.Eventually(t, first.Ready)
+	second, _ := s.publisher(two, "second")
+	yaretest.Eventually(t, second.Ready) // a new installation becomes ready, and publishes nothing
+	d, err := s.definitions.Get(t.Context(), s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := isServedBy(d, one, "first"); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := kube.Everywhere[corev1.Namespace](s.cluster.Client(t)).Delete(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	s.waitFor(two, "second")
+}
