@@ -4,6 +4,8 @@ package conversion
 type Conversion struct {
 	// Object is JSON. Its members are sorted by name.
 	Object []byte
+	// Namespace and Name are those of the object. They are empty for a part of an object.
+	Namespace, Name string
 	// From and To are the versions of the object before and after.
 	From, To string
 	// HasKept is true if an annotation of the result keeps what the version cannot express.

@@ -28,6 +28,7 @@ func (c *converter) convert() Conversion {
 		c.step(w)
 	}
 	o.kind.Version = c.result.To
+	c.result.Namespace, c.result.Name = o.metadataText("namespace"), o.metadataText("name")
 	c.boundAnnotations()
 	c.result.Object, c.result.HasKept, c.result.IsIncomplete = o.encode(), o.hasKept(), o.isMarked()
 	return c.result
@@ -112,7 +113,9 @@ func (c *converter) depart(w way, home, back map[string]any) {
 }
 
 // store sets the annotation of a version.
-func (c *converter) store(version string, r *record) { c.object.setAnnotation(Prefix+version, r.encode()) }
+func (c *converter) store(version string, r *record) {
+	c.object.setAnnotation(Prefix+version, r.encode())
+}
 
 // reduce removes the largest entries of kept until the annotations are within their bounds.
 func (c *converter) reduce(w way, r *record, kept []*entry) {

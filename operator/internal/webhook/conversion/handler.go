@@ -2,8 +2,13 @@ package conversion
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"strings"
+	"time"
 )
 
 // Options are what a Handler needs besides its kinds. All of them have defaults.
@@ -12,21 +17,224 @@ type Options struct {
 	Logger *slog.Logger
 	// Observer counts calls and conversions. Default: nobody does.
 	Observer Observer
-	// MaxCalls bounds the calls of each kind in flight. Default: 64.
+	// MaxCalls bounds the calls of each kind in flight. A function that goes on after the deadline of its call counts
+	// until it returns. Default: 64.
 	MaxCalls int
 }
 
-// A Handler answers the calls of the API server that convert objects. A Handler is safe for concurrent use.
-type Handler struct{}
+const (
+	defaultMaxCalls = 64
+	// defaultTimeout is the timeout of a call without the parameter timeout. API servers have the same default.
+	defaultTimeout = 30 * time.Second
+	// retryAfter is the wait that answers ask for, in seconds.
+	retryAfter = "1"
+)
+
+// A Handler answers the calls of the API server that convert objects. It answers with all objects, or with an HTTP error.
+// A Handler is safe for concurrent use.
+type Handler struct {
+	endpoints map[string]*endpoint
+	log       *slog.Logger
+	failures  failureLog
+	observer  Observer
+	capacity  capacity
+}
+
+// An endpoint is a kind of a Handler.
+type endpoint struct {
+	kind *Kind
+	// calls holds an element for each call in flight, and for each call whose function has not returned.
+	calls chan struct{}
+}
 
 // NewHandler returns a Handler of kinds. It returns an error if two kinds have one path.
-func NewHandler(kinds []*Kind, options Options) (*Handler, error) { panic("not yet") }
+func NewHandler(kinds []*Kind, options Options) (*Handler, error) {
+	h := &Handler{endpoints: make(map[string]*endpoint), log: options.Logger, observer: options.Observer}
+	if h.log == nil {
+		h.log = slog.Default()
+	}
+	h.failures.log = h.log
+	if h.observer == nil {
+		h.observer = noObserver{}
+	}
+	if options.MaxCalls <= 0 {
+		options.MaxCalls = defaultMaxCalls
+	}
+	for _, k := range kinds {
+		if h.endpoints[k.Path()] != nil {
+			return nil, fmt.Errorf("the conversion of %s is there twice: give all steps of a kind to one conversion", k.GroupKind())
+		}
+		h.endpoints[k.Path()] = &endpoint{k, make(chan struct{}, options.MaxCalls)}
+	}
+	return h, nil
+}
 
 // HasPath reports whether the path of a URL is the path of a kind of h.
-func (h *Handler) HasPath(path string) bool { panic("not yet") }
+func (h *Handler) HasPath(path string) bool { return h.endpoints[path] != nil }
 
-// Wait waits until no call is in flight. It returns an error if ctx ends before. The caller stops the server first.
-func (h *Handler) Wait(ctx context.Context) error { panic("not yet") }
+// Wait waits until no call is in flight and each function has returned, also those that were too slow. It returns an
+// error if ctx ends before. The caller stops the server first.
+func (h *Handler) Wait(ctx context.Context) error { return h.capacity.wait(ctx) }
 
 // ServeHTTP answers a call.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { panic("not yet") }
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.capacity.begin()
+	defer h.capacity.end()
+	e := h.endpoints[r.URL.Path]
+	if e == nil {
+		// Another replica, of another release, may know the kind.
+		h.log.Debug("a call of an unknown conversion", "path", r.URL.Path)
+		writeError(w, http.StatusServiceUnavailable, errors.New("this replica has no conversion with the path "+r.URL.Path))
+		return
+	}
+	began := time.Now()
+	a := h.serve(r, e, began)
+	if a.err != nil {
+		level := slog.LevelWarn
+		if a.result == CallFailed {
+			level = slog.LevelError
+		}
+		h.log.Log(context.Background(), level, "a call of a conversion is not answered", "kind", e.kind.resource.String(), "error", a.err.Error())
+		writeError(w, a.httpCode, a.err)
+	} else {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(a.body) // an API server that is gone repeats nothing
+	}
+	h.observer.ObserveCall(e.kind.resource.String(), a.result, a.objects, time.Since(began))
+}
+
+// An answer is the answer to a call: a ConversionReview, or an HTTP error.
+type answer struct {
+	result CallResult
+	body   []byte
+	// objects is the number of objects of the call, as far as it was read.
+	objects int
+	// httpCode and err are those of an HTTP error.
+	httpCode int
+	err      error
+}
+
+// httpError returns the answer that is an HTTP error.
+func httpError(code int, result CallResult, err error) *answer {
+	return &answer{httpCode: code, result: result, err: err}
+}
+
+var errOverload = errors.New("this replica has too many calls of conversions in flight")
+
+// serve returns the answer to a call of e.
+func (h *Handler) serve(r *http.Request, e *endpoint, began time.Time) *answer {
+	size := r.ContentLength
+	switch {
+	case size < 0: // API servers send the length
+		return httpError(http.StatusLengthRequired, CallFailed, errors.New("the header Content-Length is missing"))
+	case size > maxBody:
+		return httpError(http.StatusRequestEntityTooLarge, CallFailed, errors.New("the body is larger than 32 MiB"))
+	case !h.capacity.reserve(size):
+		return httpError(http.StatusTooManyRequests, CallOverload, errOverload)
+	}
+	select {
+	case e.calls <- struct{}{}:
+	default:
+		h.capacity.release(size)
+		return httpError(http.StatusTooManyRequests, CallOverload, errOverload)
+	}
+	leave := func() {
+		<-e.calls
+		h.capacity.release(size)
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		leave()
+		return httpError(http.StatusBadRequest, CallFailed, err)
+	}
+	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
+	defer cancel()
+	answers := make(chan *answer, 1)
+	h.capacity.begin()
+	go func() {
+		defer h.capacity.end()
+		defer leave()
+		answers <- h.convert(ctx, e.kind, body)
+	}()
+	select {
+	case a := <-answers:
+		return a
+	case <-ctx.Done():
+		return expired(ctx)
+	}
+}
+
+// expired returns the answer to a call whose time is over.
+func expired(ctx context.Context) *answer {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return httpError(http.StatusGatewayTimeout, CallFailed, errors.New("the functions of the conversion did not return in time"))
+	}
+	return httpError(http.StatusServiceUnavailable, CallUnavailable, ctx.Err()) // the API server does not wait any more
+}
+
+// convert returns the answer to a call with this body. It ends early if ctx ends.
+func (h *Handler) convert(ctx context.Context, k *Kind, body []byte) *answer {
+	review, err := parseReview(body)
+	switch {
+	case errors.Is(err, errOtherReview):
+		return httpError(http.StatusServiceUnavailable, CallUnavailable, err) // another replica may know the version
+	case err != nil:
+		return httpError(http.StatusBadRequest, CallFailed, err)
+	case review.group != k.resource.Group:
+		return httpError(http.StatusServiceUnavailable, CallUnavailable,
+			fmt.Errorf("%s/%s is no version of %s: %w", review.group, review.version, k.GroupKind(), ErrUnknownVersion))
+	}
+	type outcome struct {
+		from   string
+		result Result
+	}
+	counts := make(map[outcome]int)
+	objects := make([][]byte, 0, len(review.objects))
+	for _, each := range review.objects {
+		if ctx.Err() != nil {
+			return expired(ctx)
+		}
+		c, err := k.Convert(each, review.version)
+		if err != nil {
+			a := httpError(http.StatusBadRequest, CallFailed, err)
+			if errors.Is(err, ErrUnknownVersion) {
+				a = httpError(http.StatusServiceUnavailable, CallUnavailable, err)
+			}
+			a.objects = len(review.objects)
+			return a
+		}
+		h.failures.write(k, &c)
+		result := ResultConverted
+		if c.IsIncomplete {
+			result = ResultIncomplete
+		}
+		counts[outcome{c.From, result}]++
+		objects = append(objects, c.Object)
+	}
+	for each, n := range counts {
+		h.observer.ObserveConversions(k.resource.String(), each.from, review.version, each.result, n)
+	}
+	return &answer{result: CallAnswered, body: review.encode(objects), objects: len(objects)}
+}
+
+// functionTimeout returns how long a call may take if the API server sends a query, such as timeout=10s. The answer needs a
+// part of the time.
+func functionTimeout(query string) time.Duration {
+	timeout, _ := strings.CutPrefix(query, "timeout=")
+	d, err := time.ParseDuration(timeout)
+	if err != nil || d <= 0 {
+		d = defaultTimeout
+	}
+	return d - min(max(d/10, 100*time.Millisecond), time.Second)
+}
+
+// writeError answers a call without a ConversionReview. The API server repeats the call after 429 and 503, on another
+// connection.
+func writeError(w http.ResponseWriter, code int, err error) {
+	header := w.Header()
+	header.Set("Connection", "close")
+	if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {
+		header.Set("Retry-After", retryAfter)
+	}
+	http.Error(w, err.Error(), code)
+}

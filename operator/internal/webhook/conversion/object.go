@@ -120,6 +120,12 @@ func appendObject(kind schema.GroupVersionKind, metadata any, content map[string
 	return appendValue(make([]byte, 0, 4<<10), object)
 }
 
+// metadataText returns a member of the metadata that is a text, such as the name. It returns an empty text for another one.
+func (o *object) metadataText(name string) string {
+	text, _ := parseValue([]byte(o.metadata[name])).(string)
+	return text
+}
+
 // record returns the record of a version.
 func (o *object) record(version string) *record {
 	r := o.records[version]

@@ -19,7 +19,7 @@ type CallResult string
 // The results of a call.
 const (
 	CallAnswered CallResult = "answered"
-	// CallFailed means that the call was no ConversionReview.
+	// CallFailed means that the call was no ConversionReview, or that its time was over.
 	CallFailed CallResult = "failed"
 	// CallUnavailable means that the API server has to call again: the program does not know the version.
 	CallUnavailable CallResult = "unavailable"
@@ -35,3 +35,9 @@ type Observer interface {
 	// ObserveCall is called at the answer to each call of a known kind.
 	ObserveCall(kind string, result CallResult, objects int, d time.Duration)
 }
+
+// noObserver is the Observer of a Handler without one.
+type noObserver struct{}
+
+func (noObserver) ObserveConversions(string, string, string, Result, int) {}
+func (noObserver) ObserveCall(string, CallResult, int, time.Duration)     {}

@@ -110,4 +110,3 @@ func merged(d, left []*entry) []*entry {
 	slices.SortFunc(all, (*entry).compare)
 	return all
 }
-
