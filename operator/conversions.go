@@ -84,7 +84,7 @@ func (c *conversions) access() []kube.Access {
 }
 
 // addTo adds spec.conversion without a bundle: the program adds the bundle, and no later apply of the objects removes it.
-func (c *conversions) addTo(objects []manifests.Object, service, namespace string) {
+func (c *conversions) addTo(objects []manifests.Object, service, namespace string) []manifests.Object {
 	paths := c.paths()
 	for _, o := range objects {
 		metadata, _ := o["metadata"].(manifests.Object)
@@ -99,6 +99,13 @@ func (c *conversions) addTo(objects []manifests.Object, service, namespace strin
 			}}
 		}
 	}
+	var resources []schema.GroupResource
+	for _, k := range c.kinds {
+		r := k.Versions()[0].Resource
+		resources = append(resources, schema.GroupResource{Group: r.Group, Resource: r.Plural})
+	}
+	last := len(objects) - 1 // the Deployment
+	return slices.Insert(objects, last, incompletePolicy(manifests.ClusterName(service, namespace)+"-incomplete", resources)...)
 }
 
 func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {

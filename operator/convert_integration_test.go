@@ -1,11 +1,16 @@
 package operator_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -75,5 +80,87 @@ func TestConversionKeepsWhatAVersionCannotExpress(t *testing.T) {
 	l, err := v1.Get(t.Context(), "one")
 	if err != nil || l.Spec.Colour != "red-" || l.Labels["a"] != "b" || len(l.Annotations) != 0 {
 		t.Errorf("it came back as %+v, %v", l, err)
+	}
+}
+
+type markedSpec struct {
+	Colour string `json:"colour"`
+}
+
+func (markedSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "marked.example.com", Version: "v1", Kind: "Lamp"}
+}
+
+// An object from which a conversion has left something out cannot be written, but for its finalizers at its end.
+func TestIncompleteObjectCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	const mark = "versions.yare.dev/incomplete"
+	type lamp = kube.CustomResource[markedSpec, kube.None]
+	cluster := yaretest.Shared(t)
+	yaretest.Define[lamp](t, cluster)
+	namespace, client := cluster.Namespace(t), cluster.Client(t)
+	r := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "marked.example.com", Version: "v1", Kind: "Lamp"}, Plural: "lamps"}
+	lamps := kube.Dynamic(client, r, namespace) // a typed read of such an object fails
+	object := func(name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "finalizers": []any{"example.com/a"}}, "spec": map[string]any{"colour": "red"},
+		}}
+	}
+	marked := object("marked")
+	marked.SetAnnotations(map[string]string{mark: "{}"})
+	for _, o := range []*unstructured.Unstructured{marked, object("whole")} {
+		if _, err := lamps.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := "incomplete." + namespace
+	for _, o := range operator.IncompletePolicy(name, []schema.GroupResource{{Group: r.Group, Resource: r.Plural}}) {
+		policy := &unstructured.Unstructured{Object: o}
+		if _, err := kube.Apply(t.Context(), client.WithFieldManager("test"), policy); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Delete(context.Background(), policy) }) // a further test would not notice it
+	}
+	merge := func(name string, patch any) error {
+		_, err := lamps.Patch(t.Context(), name, kube.MergePatch(patch))
+		return err
+	}
+	label := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}
+	yaretest.Eventually(t, func() error { // the server reads policies a moment later
+		if err := merge("marked", label); !kube.IsInvalid(err) {
+			return fmt.Errorf("a label of an incomplete object: %w", err)
+		}
+		return nil
+	})
+	spec := map[string]any{"spec": map[string]any{"colour": "blue"}}
+	noFinalizers := map[string]any{"metadata": map[string]any{"finalizers": nil}}
+	for step, c := range []struct {
+		name  string
+		patch any
+		isOK  bool
+	}{
+		{"whole", label, true},
+		{"whole", spec, true},
+		{"marked", spec, false},
+		{"marked", noFinalizers, false}, // it is not being deleted
+		{"whole", map[string]any{"metadata": map[string]any{"annotations": map[string]any{mark: "{}"}}}, false},
+	} {
+		if err := merge(c.name, c.patch); (err == nil) != c.isOK || err != nil && !kube.IsInvalid(err) {
+			t.Errorf("step %d, %s: %v", step, c.name, err)
+		}
+	}
+	forged := object("forged")
+	forged.SetAnnotations(map[string]string{mark: "{}"})
+	if _, err := lamps.Create(t.Context(), forged); !kube.IsInvalid(err) {
+		t.Errorf("a new object with the mark: %v", err)
+	}
+	if err := lamps.Delete(t.Context(), "marked"); err != nil {
+		t.Fatal(err)
+	}
+	if err := merge("marked", map[string]any{"metadata": map[string]any{"finalizers": nil}, "spec": map[string]any{"colour": "blue"}}); !kube.IsInvalid(err) {
+		t.Errorf("a change of the spec at the end: %v", err)
+	}
+	if err := merge("marked", noFinalizers); err != nil {
+		t.Errorf("the removal of the finalizers at the end: %v", err)
 	}
 }

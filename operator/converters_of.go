@@ -25,8 +25,9 @@ type converterSource interface {
 type conversionService interface {
 	// access returns the permissions that the program needs to publish its conversions.
 	access() []kube.Access
-	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation.
-	addTo(objects []manifests.Object, service, namespace string)
+	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policy of
+	// incomplete objects. The last object is the Deployment.
+	addTo(objects []manifests.Object, service, namespace string) []manifests.Object
 	// handler returns a handler of the conversions, which passes all other calls on to next.
 	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
 	// publisher returns what publishes the conversions.

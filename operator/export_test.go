@@ -26,3 +26,6 @@ const (
 	LeaderAgent   = leaderAgent
 	LeaderObjects = leaderObjects
 )
+
+// IncompletePolicy is incompletePolicy, for tests on a real server.
+var IncompletePolicy = incompletePolicy

@@ -88,7 +88,7 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 	}
 	plan.addTo = func(objects []manifests.Object) ([]manifests.Object, error) {
 		if conversions != nil {
-			conversions.addTo(objects, p.name, p.namespace)
+			objects = conversions.addTo(objects, p.name, p.namespace)
 		}
 		return w.AddTo(objects)
 	}

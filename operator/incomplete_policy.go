@@ -1,0 +1,61 @@
+package operator
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/operator/internal/manifests"
+)
+
+const (
+	// isIncomplete is true for an object from which a conversion has left something out.
+	isIncomplete = "has(oldObject.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in oldObject.metadata.annotations"
+	// removesFinalizers is true for a change of an object that is being deleted, if nothing but finalizers and metadata that
+	// users do not set can have changed.
+	removesFinalizers = "has(oldObject.metadata.deletionTimestamp)" +
+		" && (has(object.spec) ? has(oldObject.spec) && object.spec == oldObject.spec : !has(oldObject.spec))" +
+		" && (has(object.status) ? has(oldObject.status) && object.status == oldObject.status : !has(oldObject.status))" +
+		" && object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?annotations == oldObject.metadata.?annotations"
+	// setsMark is true for a request that sets the mark of an incomplete object.
+	setsMark = "has(object.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in object.metadata.annotations" +
+		" && (oldObject == null || !(" + isIncomplete + "))"
+)
+
+// incompletePolicy returns a ValidatingAdmissionPolicy of a name with its binding. The policy refuses each write of an
+// incomplete object of these kinds in the version in which the object is incomplete, because the write would store what was
+// delivered. It refuses to set the mark by hand, too. The removal of finalizers from an object that is being deleted passes.
+func incompletePolicy(name string, resources []schema.GroupResource) []manifests.Object {
+	var rules []any
+	for _, r := range resources {
+		rules = append(rules, manifests.Object{
+			"apiGroups": []any{r.Group}, "apiVersions": []any{"*"}, "operations": []any{"CREATE", "UPDATE"},
+			"resources": []any{r.Resource, r.Resource + "/status"}, "scope": "*",
+		})
+	}
+	meta := func() manifests.Object { return manifests.Object{"name": name} }
+	return []manifests.Object{
+		{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": meta(),
+			"spec": manifests.Object{
+				"failurePolicy":    "Fail",
+				"matchConstraints": manifests.Object{"resourceRules": rules},
+				"validations": []any{
+					manifests.Object{
+						"expression": "oldObject == null || !(" + isIncomplete + ") || (" + removesFinalizers + ")",
+						"message":    "a conversion between versions has left something out of this object, and a write would store it so: mend it in the version that its annotation " + ident.IncompleteAnnotation + " names",
+						"reason":     "Invalid",
+					},
+					manifests.Object{
+						"expression": "!(" + setsMark + ")",
+						"message":    "the annotation " + ident.IncompleteAnnotation + " is set by conversions only: leave it out",
+						"reason":     "Invalid",
+					},
+				},
+			},
+		},
+		{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": meta(),
+			"spec": manifests.Object{"policyName": name, "validationActions": []any{"Deny"}},
+		},
+	}
+}
