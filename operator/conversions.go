@@ -13,9 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
@@ -106,6 +108,18 @@ func (c *conversions) addTo(objects []manifests.Object, service, namespace strin
 	}
 	last := len(objects) - 1 // the Deployment
 	return slices.Insert(objects, last, incompletePolicy(manifests.ClusterName(service, namespace)+"-incomplete", resources)...)
+}
+
+func (c *conversions) check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {
+	target := configuration.Target{ServiceName: service, ServiceNamespace: namespace}
+	paths := c.paths()
+	var errs []error
+	for _, d := range definitions {
+		if paths[d.Metadata.Name] != "" {
+			errs = append(errs, crdpublishing.Check(ctx, client, d.Metadata.Name, target, d.Spec.Versions, firstStep))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {

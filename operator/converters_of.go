@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
@@ -28,6 +29,9 @@ type conversionService interface {
 	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policy of
 	// incomplete objects. The last object is the Deployment.
 	addTo(objects []manifests.Object, service, namespace string) []manifests.Object
+	// check returns an error if the apply of the definitions would make calls fail. firstStep is the command that installs
+	// the program without definitions.
+	check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error
 	// handler returns a handler of the conversions, which passes all other calls on to next.
 	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
 	// publisher returns what publishes the conversions.

@@ -133,7 +133,8 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.check {
 		client, err = newClient()
 		if err == nil {
-			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions))
+			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions),
+				p.checkConversions(ctx, client, o, options))
 		}
 		if err != nil {
 			return err
@@ -186,6 +187,15 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
 		p.program, options.Version, prune, p.program, text)
 	return err
+}
+
+// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion.
+func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, o options, options *manifests.Options) error {
+	c, err := conversionsOf(p.parts)
+	if err != nil || c == nil || o.webhooks.isOff() {
+		return err
+	}
+	return c.check(ctx, client, options.Definitions, options.Name, options.Namespace, p.program+" manifests --without-definitions")
 }
 
 // note prints a line for the user.

@@ -24,6 +24,13 @@ type metadata struct {
 
 type spec struct {
 	Conversion *conversion `json:"conversion,omitempty"`
+	// Versions are only read.
+	Versions []version `json:"versions,omitempty"`
+}
+
+type version struct {
+	Name   string `json:"name"`
+	Served bool   `json:"served"`
 }
 
 // conversion is the field spec.conversion.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
@@ -33,10 +35,12 @@ func (lampSpec[G]) Definition() kube.Definition {
 type (
 	kept    struct{}
 	foreign struct{}
+	checked struct{}
 )
 
 func (kept) name() string    { return "kept.example.com" }
 func (foreign) name() string { return "foreign.example.com" }
+func (checked) name() string { return "checked.example.com" }
 
 // site is a CustomResourceDefinition with a program that converts its objects.
 type site struct {
@@ -164,4 +168,38 @@ func TestConversionOfAnotherInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.waitFor(two, "second")
+}
+
+// A version comes in two steps: the program first, and then the definition. Only the installation whose Service converts
+// the objects applies the definition.
+func TestCheck(t *testing.T) {
+	s := newSite[checked](t)
+	one, two := s.cluster.Namespace(t), s.cluster.Namespace(t)
+	check := func(namespace string, versions ...string) string {
+		var all []crd.Version
+		for _, v := range versions {
+			all = append(all, crd.Version{Name: v, Served: true})
+		}
+		target := configuration.Target{ServiceNamespace: namespace, ServiceName: "lamps"}
+		err := crdpublishing.Check(t.Context(), s.cluster.Client(t), s.name, target, all, "lamps manifests --without-definitions")
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	if text := check(one, "v1"); text != "" {
+		t.Errorf("nothing is new: %s", text)
+	}
+	if text := check(one, "v1", "v2"); !strings.Contains(text, "does not serve the version v2") || !strings.Contains(text, "lamps manifests --without-definitions") {
+		t.Errorf("v2 without a conversion: %q", text)
+	}
+	p, _ := s.publisher(one, "lamps")
+	s.waitFor(one, "lamps")
+	yaretest.Eventually(t, p.Ready)
+	if text := check(one, "v1", "v2"); text != "" {
+		t.Errorf("v2 with a conversion: %s", text)
+	}
+	if text := check(two, "v1"); !strings.Contains(text, "the installation in the Namespace "+one+" converts") {
+		t.Errorf("another installation: %q", text)
+	}
 }

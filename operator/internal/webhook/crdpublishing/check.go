@@ -1,0 +1,46 @@
+package crdpublishing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+)
+
+// Check returns an error if the apply of a CustomResourceDefinition with these versions would make calls fail: another
+// installation converts the objects, or nobody converts them yet. client is that of an administrator. firstStep is the
+// command that installs the program without the CustomResourceDefinition.
+//
+// For example, the cluster has v1 only, and the program adds v2. In one step, each call in v2 would fail until the program
+// has published its conversion. In two steps, the program publishes the conversion of the CustomResourceDefinition that has
+// v1 only, and v2 comes afterwards.
+func Check(ctx context.Context, client *kube.Client, name string, target configuration.Target, versions []crd.Version, firstStep string) error {
+	d := newDefinition(name, client)
+	if err := d.read(ctx); err != nil {
+		return fmt.Errorf("check the conversion of the %s: %w", d, err)
+	}
+	live := d.live.Load()
+	if !live.exists() {
+		return nil // the program comes with its first version
+	}
+	if s := live.service(); live.isOfAnother(target) {
+		exists, err := d.hasNamespace(ctx, s.Namespace)
+		if err != nil {
+			return fmt.Errorf("check the conversion of the %s: find out whether the Namespace %s exists: %w", d, s.Namespace, err)
+		}
+		if exists {
+			return fmt.Errorf("the installation in the Namespace %s converts the objects of the %s: apply the definition from that installation, and leave it out here with --without-definitions", s.Namespace, d)
+		}
+	}
+	isPublished := live.service() != nil && !live.isOfAnother(target) && len(live.bundle()) > 0
+	for _, v := range versions {
+		isServed := slices.ContainsFunc(live.Spec.Versions, func(old version) bool { return old.Name == v.Name && old.Served })
+		if v.Served && !isServed && !isPublished {
+			return fmt.Errorf("the cluster does not serve the version %s of the %s yet, and nobody converts its objects: install the program first with %s, wait until all its replicas are ready, and then apply the definition", v.Name, d, firstStep)
+		}
+	}
+	return nil
+}
