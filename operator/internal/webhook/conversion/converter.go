@@ -47,7 +47,7 @@ func (c *converter) step(w way) {
 
 // run returns what the function of a way makes of content.
 func (c *converter) run(w way, content map[string]any) map[string]any {
-	result, failed := w.step.run(w.isForward, c.object, content, c.kind.checks[w.from])
+	result, failed := c.kind.run(w, c.object, content)
 	if failed != nil {
 		c.fail(Failure{From: w.from, To: w.to, Err: failed.err, Stack: failed.stack}, "panic")
 	}

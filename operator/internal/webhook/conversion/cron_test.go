@@ -12,7 +12,7 @@ import (
 
 type (
 	cron1Spec struct {
-		Schedule string                 `json:"schedule" crd:"pattern=^(@|[0-9*])"`
+		Schedule string                 `json:"schedule" crd:"pattern=^(@|[0-9*p])"`
 		Suspend  *bool                  `json:"suspend,omitempty"`
 		Policy   string                 `json:"policy,omitempty" crd:"enum=Allow|Forbid"`
 		Template corev1.PodTemplateSpec `json:"template"`

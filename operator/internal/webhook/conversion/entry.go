@@ -3,6 +3,8 @@ package conversion
 import (
 	"slices"
 	"strings"
+
+	"github.com/yare-go/yare/crd"
 )
 
 // A segment is a part of a path: the name of a member, or the key of an item of a list.
@@ -145,15 +147,24 @@ func (e *entry) withLeft(isLeft bool) *entry {
 	return &other
 }
 
-// generalPath returns the path of e for people, with [*] for each item of a list: .spec.ports[*].name.
-func (e *entry) generalPath() string {
+// generalPath returns the path of e for people, with [*] for each item of a list and each key of a map, such as
+// .spec.ports[*].name. s is the schema of the whole object.
+func (e *entry) generalPath(s *crd.Schema) string {
 	var b strings.Builder
-	for _, s := range e.path {
-		if s.isKey {
+	for _, each := range e.path {
+		switch {
+		case each.isKey:
 			b.WriteString("[*]")
-		} else {
-			b.WriteString("." + s.text)
+			if s != nil {
+				s = s.Items
+			}
+			continue
+		case s != nil && s.Properties[each.text] == nil && s.AdditionalProperties != nil:
+			b.WriteString("[*]")
+		default:
+			b.WriteString("." + each.text)
 		}
+		s = propertyOf(s, each.text)
 	}
 	return b.String()
 }

@@ -188,6 +188,11 @@ func (k *Kind) isTowardsStored(w way) bool {
 	return hasParent && parent.to == w.to
 }
 
+// run returns what the function of a way makes of content, which is the content of o in the version w.from.
+func (k *Kind) run(w way, o *object, content map[string]any) (map[string]any, *failedRun) {
+	return w.step.run(w.isForward, o, content, k.checks[w.from].root, k.checks[w.to].root)
+}
+
 // Convert returns an object in another version of k. Convert never fails because of the content of an object, or because of
 // a function: what cannot be converted is kept, or the result is marked as incomplete.
 //

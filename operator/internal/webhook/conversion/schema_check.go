@@ -3,6 +3,7 @@ package conversion
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/netip"
@@ -217,4 +218,99 @@ func (c *schemaCheck) fitsNumber(s *crd.Schema, text number) bool {
 		return false
 	}
 	return true
+}
+
+// fitsMembers reports whether the members of the content of an object fit the schema of the whole object.
+func (c *schemaCheck) fitsMembers(s *crd.Schema, content map[string]any, isPart bool) bool {
+	for name, value := range content {
+		if !c.fits(c.member(s, name), value, isPart) {
+			return false
+		}
+	}
+	return true
+}
+
+// misfit returns the path of a value in the content of an object that does not fit, such as .spec.size. It returns an empty
+// text if all values fit.
+func (c *schemaCheck) misfit(s *crd.Schema, v any, path string) string {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedNames(v) {
+			if inner := c.misfit(c.member(s, name), v[name], path+"."+name); inner != "" {
+				return inner
+			}
+		}
+		if path == "" {
+			return c.missingMember(s, v)
+		}
+	case []any:
+		for i, each := range v {
+			if s == nil {
+				break
+			}
+			if inner := c.misfit(s.Items, each, fmt.Sprintf("%s[%d]", path, i)); inner != "" {
+				return inner
+			}
+		}
+	}
+	if c.fits(s, v, false) {
+		return ""
+	}
+	return path
+}
+
+// missingMember returns the path of a member that the content of a whole object lacks, or an empty text.
+func (*schemaCheck) missingMember(s *crd.Schema, content map[string]any) string {
+	if s == nil {
+		return ""
+	}
+	for _, name := range s.Required {
+		if _, isThere := content[name]; !isThere && !isFixed(name) {
+			return "." + name
+		}
+	}
+	return ""
+}
+
+// eachEdit calls f with each value that one small edit makes of v: another scalar, a member less, an item of a list less.
+func (c *schemaCheck) eachEdit(s *crd.Schema, v any, f func(v any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range sortedNames(v) {
+			with := func(value any) {
+				object := maps.Clone(v)
+				setMember(object, name, value)
+				f(object)
+			}
+			with(missing{})
+			c.eachEdit(propertyOf(s, name), v[name], with)
+		}
+	case []any:
+		var items *crd.Schema
+		if s != nil {
+			items = s.Items
+		}
+		for i := range v {
+			f(slices.Delete(slices.Clone(v), i, i+1))
+			c.eachEdit(items, v[i], func(value any) {
+				list := slices.Clone(v)
+				list[i] = value
+				f(list)
+			})
+		}
+	case string:
+		if values := c.enums[s]; values != nil {
+			for _, each := range values {
+				if each != v {
+					f(each)
+				}
+			}
+			return
+		}
+		f(v + "1")
+	case number:
+		f(number("3"))
+	case bool:
+		f(!v)
+	}
 }

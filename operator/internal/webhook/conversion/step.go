@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
@@ -92,22 +93,22 @@ type failedRun struct {
 }
 
 // run returns the content that a function makes of the content of o. isForward is true for the function from First to
-// Second. If the function fails, the content is empty.
-func (s *Step) run(isForward bool, o *object, content map[string]any, check *schemaCheck) (map[string]any, *failedRun) {
+// Second. fromSchema and toSchema are those of the two versions. If the function fails, the content is empty.
+func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema, toSchema *crd.Schema) (map[string]any, *failedRun) {
 	from, to, call := s.first, s.second, s.toSecond
 	fromType, toType := s.First, s.Second
 	if !isForward {
 		from, to, call = s.second, s.first, s.toFirst
 		fromType, toType = s.Second, s.First
 	}
-	var result []byte
+	var result, nonZero []byte
 	failed := guarded(func() error {
 		input := from.newObject()
 		text := o.view(fromType.Resource, content)
 		if from.decode(text, input) != nil {
 			input = from.newObject()
 			d := decodable{codec: from, object: o, resource: fromType.Resource}
-			if err := from.decode(d.view(check.root, content), input); err != nil {
+			if err := from.decode(d.view(fromSchema, content), input); err != nil {
 				input = from.newObject()
 			}
 		}
@@ -115,7 +116,9 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, check *sch
 		output.(kube.Object).GetObjectKind().SetGroupVersionKind(toType.Resource.GroupVersionKind)
 		call(input, output)
 		var err error
-		result, err = to.encode(output)
+		if result, err = to.encode(output); err == nil && hasEmptyMember(result) {
+			nonZero, err = encodeWithoutZeros(output)
+		}
 		return err
 	})
 	object, isObject := parseValue(result).(map[string]any)
@@ -126,6 +129,9 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, check *sch
 		if isFixed(name) {
 			delete(object, name)
 		}
+	}
+	if nonZero != nil {
+		removeZeros(toSchema, object, parseValue(nonZero))
 	}
 	return object, nil
 }

@@ -1,0 +1,518 @@
+package conversion
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// A converted is an object for tests.
+type converted struct {
+	Conversion
+	APIVersion string
+	Metadata   struct {
+		UID, Name   string
+		Labels      map[string]string
+		Annotations map[string]string
+	}
+	Spec map[string]any
+}
+
+// annotationsOf returns the JSON of annotations as a member of the metadata.
+func convertText(t testing.TB, k *Kind, object, target string) converted {
+	t.Helper()
+	c, err := k.Convert([]byte(object), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := converted{Conversion: c}
+	if err := json.Unmarshal(c.Object, &result); err != nil {
+		t.Fatalf("%v: %s", err, c.Object)
+	}
+	return result
+}
+
+// canonical returns the JSON of an object with sorted members.
+func canonical(t testing.TB, object string) string {
+	t.Helper()
+	v, isObject := parseObject([]byte(object))
+	if !isObject {
+		t.Fatalf("no object: %s", object)
+	}
+	return string(appendValue(nil, v))
+}
+
+// There and back is the identity, and there, back and there gives the same bytes. What the target cannot express is kept.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	for name, c := range map[string]struct {
+		version, spec string
+		// kept is the text of the annotation, or empty if the object converts without loss.
+		kept string
+	}{
+		"without loss": {"v1", `"schedule":"5 1 * * *","suspend":true` + cronTemplate, ""},
+		"a macro": {"v1", `"schedule":"@hourly"` + cronTemplate,
+			`{"v2":[{"back":"0 * * * *","home":"@hourly","path":["spec","schedule"]}]}`},
+		"false is not absent": {"v1", `"schedule":"5 1 * * *","suspend":false` + cronTemplate,
+			`{"v2":[{"home":false,"path":["spec","suspend"]}]}`},
+		"an empty list": {"v1", `"schedule":"5 1 * * *","ports":[],"notes":{}` + cronTemplate,
+			`{"v2":[{"home":{},"path":["spec","notes"]},{"home":[],"path":["spec","ports"]}]}`},
+		"an item": {"v1", `"schedule":"5 1 * * *","ports":[{"name":"b","port":2,"public":true},{"name":"a","port":1}]` + cronTemplate,
+			`{"v2":[{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"]},{"home":{"name":"b","port":2,"public":true},"path":["spec","ports",{"name":"b"}]}]}`},
+		"large numbers": {"v1", `"schedule":"5 1 * * *","limits":{"a":9223372036854775807,"b":-9007199254740993}` + cronTemplate,
+			`{"v2":[{"home":{"a":9223372036854775807,"b":-9007199254740993},"path":["spec","limits"]}]}`},
+		"what the Go type would leave out": {"v1", `"schedule":"5 1 * * *","template":{"metadata":{},"spec":{"containers":[{"name":"main","resources":{}}]}}`,
+			`{"v2":[{"home":{},"path":["spec","template","metadata"]},{"home":{},"path":["spec","template","spec","containers",{"name":"main"},"resources"]}]}`},
+		"an empty pointer": {"v1", `"schedule":"5 1 * * *","template":{"spec":{"containers":[{"name":"main"}],"volumes":[{"name":"x","emptyDir":{}}]}}`, ""},
+		"a note": {"v1", `"schedule":"5 1 * * *","notes":{"x":{"text":"t","author":"jane"}}` + cronTemplate,
+			`{"v2":[{"home":"jane","path":["spec","notes","x","author"]}]}`},
+		"a zone": {"v2", `"schedule":{"minute":"5","hour":"1","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"zone":"Europe/Berlin"` + cronTemplate,
+			`{"v1":[{"home":"Europe/Berlin","path":["spec","zone"]}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := map[string]string{"v1": "v2", "v2": "v1"}[c.version]
+			h := cronObject(c.version, c.spec)
+			there := convertText(t, k, h, target)
+			if there.IsIncomplete || there.APIVersion != "batch.example.com/"+target {
+				t.Fatalf("%+v", there.Conversion)
+			}
+			got := there.Metadata.Annotations[Prefix+c.version]
+			if got != c.kept {
+				t.Errorf("kept %s, want %s", got, c.kept)
+			}
+			back := convertText(t, k, string(there.Object), c.version)
+			if string(back.Object) != canonical(t, h) {
+				t.Errorf("home  %s\nthere %s\nback  %s", canonical(t, h), there.Object, back.Object)
+			}
+			if again := convertText(t, k, string(back.Object), target); string(again.Object) != string(there.Object) {
+				t.Errorf("there %s\nagain %s", there.Object, again.Object)
+			}
+		})
+	}
+}
+
+// An edit in v2 changes at home what the function makes of it, and nothing else.
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	home := cronObject("v1", `"schedule":"@hourly","suspend":false,"policy":"Forbid","ports":[{"name":"p","port":9,"public":true},{"name":"a","port":1},{"name":"b","port":2}],"notes":{"x":{"text":"t","author":"jane"}}`+cronTemplate)
+	there := string(convertText(t, k, home, "v2").Object)
+	for name, c := range map[string]struct{ old, new, want string }{
+		"a field":          {`"minute":"0"`, `"minute":"7"`, `"schedule":"7 * * * *"`},
+		"there and back":   {`"suspend":false`, `"suspend":true`, `"suspend":true`},
+		"an item":          {`{"name":"a","number":1}`, `{"name":"a","number":5}`, `"ports":[{"name":"p","port":9,"public":true},{"name":"a","port":5},{"name":"b","port":2}]`},
+		"an item less":     {`{"name":"a","number":1},`, ``, `"ports":[{"name":"p","port":9,"public":true},{"name":"b","port":2}]`},
+		"an item more":     {`{"name":"b","number":2}`, `{"name":"c","number":3},{"name":"b","number":2}`, `"ports":[{"name":"p","port":9,"public":true},{"name":"a","port":1},{"name":"c","port":3},{"name":"b","port":2}]`},
+		"another order":    {`{"name":"a","number":1},{"name":"b","number":2}`, `{"name":"b","number":2},{"name":"a","number":1}`, `"ports":[{"name":"p","port":9,"public":true},{"name":"b","port":2},{"name":"a","port":1}]`},
+		"a value of a map": {`"x":"t"`, `"x":"u"`, `"notes":{"x":{"author":"jane","text":"u"}}`},
+		"a key of a map":   {`"x":"t"`, `"y":"t"`, `"notes":{"y":{"text":"t"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			edited := strings.Replace(there, c.old, c.new, 1)
+			if edited == there {
+				t.Fatalf("%s is not in %s", c.old, there)
+			}
+			back := convertText(t, k, edited, "v1")
+			before, _ := parseObject([]byte(home))
+			change, _ := parseObject([]byte("{" + c.want + "}"))
+			maps.Copy(before["spec"].(map[string]any), change)
+			if want := string(appendValue(nil, before)); string(back.Object) != want {
+				t.Errorf("got  %s\nwant %s", back.Object, want)
+			}
+		})
+	}
+}
+
+// No value is invalid at home because of an annotation, and no text of an annotation makes a conversion fail.
+func TestForgedAnnotations(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	entryText := func(path, back, home string) string {
+		return `{"v2":[{"back":` + back + `,"home":` + home + `,"path":` + path + `}]}`
+	}
+	schedule := `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"ports":[{"name":"a","number":1}]` + cronTemplate
+	for name, c := range map[string]struct {
+		annotation string
+		// wantSpec is a part of the JSON of the spec at home.
+		wantSpec string
+		isLeft   bool
+	}{
+		"another value":          {entryText(`["spec","schedule"]`, `"5 * * * *"`, `"@daily"`), `"schedule":"@daily"`, false},
+		"an old value":           {entryText(`["spec","schedule"]`, `"6 * * * *"`, `"@daily"`), `"schedule":"5 * * * *"`, false},
+		"a wrong type":           {entryText(`["spec","schedule"]`, `"5 * * * *"`, `7`), `"schedule":"5 * * * *"`, true},
+		"a pattern":              {entryText(`["spec","schedule"]`, `"5 * * * *"`, `"never"`), `"schedule":"5 * * * *"`, true},
+		"an enum":                {`{"v2":[{"home":"Sometimes","path":["spec","policy"]}]}`, `"schedule":"5 * * * *"`, true},
+		"a required field less":  {`{"v2":[{"back":"5 * * * *","path":["spec","schedule"]}]}`, `"schedule":"5 * * * *"`, true},
+		"an unknown field":       {`{"v2":[{"home":1,"path":["spec","unknown"]}]}`, `"schedule":"5 * * * *"`, true},
+		"an unknown root field":  {`{"v2":[{"home":1,"path":["other"]}]}`, `"schedule":"5 * * * *"`, true},
+		"a part of an item":      {`{"v2":[{"back":1,"path":["spec","ports",{"name":"a"},"port"]}]}`, `"ports":[{"name":"a","port":1}]`, true},
+		"a key of an item":       {`{"v2":[{"back":"a","home":"b","path":["spec","ports",{"name":"a"},"name"]}]}`, `"ports":[{"name":"a","port":1}]`, false},
+		"an item of another key": {`{"v2":[{"home":{"name":"z","port":1},"path":["spec","ports",{"name":"y"}]}]}`, `"ports":[{"name":"a","port":1}]`, false},
+		"an item":                {`{"v2":[{"home":{"name":"y","port":1},"path":["spec","ports",{"name":"y"}]}]}`, `"ports":[{"name":"a","port":1},{"name":"y","port":1}]`, false},
+		"an item with a text":    {`{"v2":[{"home":"y","path":["spec","ports",{"name":"y"}]}]}`, `"ports":[{"name":"a","port":1}]`, true},
+		"an int32":               {entryText(`["spec","ports",{"name":"a"},"port"]`, `1`, `4294967297`), `"port":1`, true},
+		"the metadata":           {entryText(`["metadata","name"]`, `"a"`, `"b"`), `"schedule":"5 * * * *"`, false},
+		"the kind":               {entryText(`["kind"]`, `"CronJob"`, `"b"`), `"schedule":"5 * * * *"`, false},
+		"an empty path":          {entryText(`[]`, `null`, `{}`), `"schedule":"5 * * * *"`, false},
+		"a number in a path":     {entryText(`[1]`, `null`, `{}`), `"schedule":"5 * * * *"`, false},
+		"a bad order":            {`{"v2":[{"back":7,"home":[1],"order":true,"path":["spec","ports"]}]}`, `"port":1`, false},
+		"an order of strangers":  {`{"v2":[{"back":[{"x":1}],"home":[{"name":"a"},{"name":"a"},{}],"order":true,"path":["spec","ports"]}]}`, `"port":1`, false},
+		"bad JSON":               {`{"v2":[`, `"schedule":"5 * * * *"`, false},
+		"a text":                 {`v2`, `"schedule":"5 * * * *"`, false},
+		"an array":               {`[]`, `"schedule":"5 * * * *"`, false},
+		"a megabyte":             {`{"v2":"` + strings.Repeat("x", 1<<20) + `"}`, `"schedule":"5 * * * *"`, false},
+		"depth":                  {`{"v2":[{"home":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"path":["spec","policy"]}]}`, `"schedule":"5 * * * *"`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, _ := json.Marshal(c.annotation)
+			object := strings.Replace(cronObject("v2", schedule), `"uid"`, `"annotations":{"`+Prefix+`v1":`+string(text)+`},"uid"`, 1)
+			home := convertText(t, k, object, "v1")
+			o, _ := parseObjectOf(home.Object)
+			check := k.checks["v1"]
+			if path := check.misfit(check.root, o.content, ""); path != "" {
+				t.Errorf("%s does not fit the schema: %s", path, home.Object)
+			}
+			if spec := string(appendValue(nil, o.content["spec"])); !strings.Contains(spec, c.wantSpec) {
+				t.Errorf("the spec is %s, want %s", spec, c.wantSpec)
+			}
+			left := home.Metadata.Annotations[Prefix+"v1"]
+			if isLeft := strings.Contains(left, `"left":true`); isLeft != c.isLeft {
+				t.Errorf("left at home: %.300s", left)
+			}
+			// What is left stays kept on each further way.
+			there := convertText(t, k, string(home.Object), "v2")
+			back := convertText(t, k, string(there.Object), "v1")
+			if string(back.Object) != string(home.Object) {
+				t.Errorf("home %.500s\nback %.500s", home.Object, back.Object)
+			}
+		})
+	}
+}
+
+// A value that does not decode into the Go type, or that the schema does not have, is kept and never lost.
+func TestObjectsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	for name, spec := range map[string]string{
+		"a wrong type":            `"schedule":7,"policy":"Forbid"` + cronTemplate,
+		"a wrong type in an item": `"schedule":"@daily","ports":[{"name":"a","port":"http"},{"name":"b","port":2}]` + cronTemplate,
+		"an item without a key":   `"schedule":"@daily","ports":[{"port":1}]` + cronTemplate,
+		"a key twice":             `"schedule":"@daily","ports":[{"name":"a","port":1},{"name":"a","port":2}]` + cronTemplate,
+		"a list for an object":    `"schedule":"@daily","template":[1]`,
+		"an object for a list":    `"schedule":"@daily","ports":{"a":1}` + cronTemplate,
+		"a null":                  `"schedule":null,"suspend":null,"ports":null,"notes":{"x":null}` + cronTemplate,
+		"unknown fields":          `"schedule":"@daily","former":{"a":[1,2.50,{"b":null}]}` + cronTemplate,
+		"a bad value of a map":    `"schedule":"@daily","limits":{"a":"many","b":2,"c":1.50}` + cronTemplate,
+		"required fields less":    `"policy":"Allow"`,
+		"nothing":                 ``,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := cronObject("v1", spec)
+			there := convertText(t, k, whole, "v2")
+			home := convertText(t, k, string(there.Object), "v1")
+			again := convertText(t, k, string(home.Object), "v2")
+			if there.IsIncomplete || string(again.Object) != string(there.Object) {
+				t.Errorf("there %s\nhome  %s\nagain %s", there.Object, home.Object, again.Object)
+			}
+			// All values of the object are at home: in their place, or left in the annotation.
+			o, _ := parseObjectOf([]byte(whole))
+			got, _ := parseObjectOf(home.Object)
+			content := got.content
+			for _, e := range got.record("v1").sections["v2"] {
+				content, _ = put(nilSchemaOf(k), content, e.path, e.home).(map[string]any)
+			}
+			if !areEqual(o.content, content) {
+				t.Errorf("home was %s\nand is  %s with %s", appendValue(nil, o.content), appendValue(nil, content), home.Metadata.Annotations)
+			}
+		})
+	}
+}
+
+// nilSchemaOf returns the check of version v1.
+func nilSchemaOf(k *Kind) *schemaCheck { return k.checks["v1"] }
+
+// put returns v with a value at a path.
+func put(c *schemaCheck, v any, path []segment, value any) any {
+	var walk func(v any, path []segment) any
+	walk = func(v any, path []segment) any {
+		if len(path) == 0 {
+			return value
+		}
+		if path[0].isKey {
+			s := c.root.Properties["spec"].Properties["ports"]
+			list, _ := keyedListOf(s, v)
+			changed := list.clone()
+			changed.set(path[0].text, walk(list.item(path[0].text), path[1:]))
+			return changed.list()
+		}
+		object, _ := v.(map[string]any)
+		if object = maps.Clone(object); object == nil {
+			object = make(map[string]any)
+		}
+		setMember(object, path[0].text, walk(memberOf(object, path[0].text), path[1:]))
+		return object
+	}
+	return walk(v, path)
+}
+
+// API servers convert parts of objects for an apply: there is no uid, and any field can be missing.
+func TestPartsOfObjects(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	for name, text := range map[string]string{
+		"no metadata":           `{"apiVersion":"batch.example.com/v1","kind":"CronJob"}`,
+		"no spec":               `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"labels":{"a":"b"}}}`,
+		"a status":              `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"status":{"active":1}}`,
+		"one field":             `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"policy":"Forbid"}}`,
+		"an item":               `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"ports":[{"name":"a"}]}}`,
+		"an inexpressible item": `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"ports":[{"name":"a","public":true}]}}`,
+		"a null":                `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"suspend":null,"ports":null}}`,
+		"an empty spec":         `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{}}`,
+		"a null spec":           `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{"name":"a"},"spec":null}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			there := convertText(t, k, text, "v2")
+			back := convertText(t, k, string(there.Object), "v1")
+			want, _ := parseObject([]byte(text))
+			if want["metadata"] == nil {
+				want["metadata"] = map[string]any{} // an API server refuses a result without metadata
+			}
+			if want := string(appendValue(nil, want)); there.IsIncomplete || string(back.Object) != want {
+				t.Errorf("home  %s\nthere %s\nback  %s", want, there.Object, back.Object)
+			}
+		})
+	}
+}
+
+// An object from which something is left out is delivered with a mark, and loses no more on further ways.
+func TestIncompleteObjects(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	notes := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"n%d":{"author":"%s"}`, i, strings.Repeat("a", 1000))
+		}
+		return `"notes":{` + b.String()[1:] + `}`
+	}
+	for name, c := range map[string]struct{ version, spec, reason string }{
+		"a panic":         {"v1", `"schedule":"panic","policy":"Forbid"` + cronTemplate, "panic"},
+		"a panic back":    {"v2", `"schedule":{"minute":"panic","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"zone":"UTC"` + cronTemplate, "panic"},
+		"200 KiB":         {"v1", `"schedule":"@daily",` + notes(200) + cronTemplate, "size"},
+		"100 KiB":         {"v1", `"schedule":"@daily",` + notes(100) + cronTemplate, ""},
+		"one large value": {"v1", `"schedule":"@daily","policy":"Forbid","notes":{"x":{"author":"` + strings.Repeat("a", 200<<10) + `"}}` + cronTemplate, "size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := map[string]string{"v1": "v2", "v2": "v1"}[c.version]
+			there := convertText(t, k, cronObject(c.version, c.spec), target)
+			mark, isMarked := IncompleteMark(there.Metadata.Annotations)
+			if want := (Mark{Home: c.version, Reason: c.reason}); isMarked != (c.reason != "") || isMarked && mark != want || there.IsIncomplete != isMarked {
+				t.Fatalf("the mark is %+v: %+v", mark, there.Failures)
+			}
+			for _, f := range there.Failures {
+				if strings.Contains(f.Err.Error(), "password") || strings.Contains(f.Err.Error(), "aaa") {
+					t.Errorf("content in the error: %v", f.Err)
+				}
+				if c.reason == "panic" && (!strings.Contains(f.Err.Error(), "cron_test.go") || f.Stack == "") {
+					t.Errorf("the error does not name the place of the panic: %+v", f)
+				}
+			}
+			size := 0
+			for key, value := range there.Metadata.Annotations {
+				size += len(key) + len(value)
+			}
+			if size > maxKept+markSize {
+				t.Errorf("the annotations have %d bytes", size)
+			}
+			if name == "one large value" && !strings.Contains(there.Metadata.Annotations[Prefix+"v1"], "@daily") {
+				t.Errorf("the small values are not kept")
+			}
+			home := convertText(t, k, string(there.Object), c.version)
+			again := convertText(t, k, string(home.Object), target)
+			if string(again.Object) != string(there.Object) || home.IsIncomplete != isMarked {
+				t.Errorf("there %.2000s\nhome %.2000s\nagain %.2000s", there.Object, home.Object, again.Object)
+			}
+		})
+	}
+}
+
+// The result has the metadata of the object, whatever the functions do to it. Functions see the metadata without the
+// annotations of conversions.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	toV2 := func(a *cron1, b *cron2) {
+		cronToV2(a, b)
+		b.Name, b.Labels, b.Kind = "other", map[string]string{"x": a.Name}, "Other"
+		b.Annotations = map[string]string{Prefix + "v1": "forged"}
+		a.Labels["changed"] = "x"
+	}
+	toV1 := func(b *cron2, a *cron1) {
+		cronToV1(b, a)
+		if len(b.Annotations) != 1 || b.Annotations["team"] != "blue" || b.Name != "a" || b.ManagedFields != nil {
+			a.Spec.Policy = fmt.Sprintf("the function sees %v", b.ObjectMeta)
+		}
+	}
+	k, err := NewKind([]Version{versionOf[cron1](t), versionOf[cron2](t)}, []*Step{NewStep(toV2, toV1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := `{"annotations":{"team":"blue"%s},"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app":"x"},"managedFields":[{"fieldsV1":{"f:spec":{}},"manager":"m"}],"name":"a","namespace":"shop","uid":"u1"}`
+	h := `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":` + fmt.Sprintf(metadata, "") + `,"spec":{"schedule":"@daily"` + cronTemplate + `}}`
+	there := convertText(t, k, h, "v2")
+	kept, _ := json.Marshal(there.Metadata.Annotations[Prefix+"v1"])
+	if want := fmt.Sprintf(metadata, `,"`+Prefix+`v1":`+string(kept)); !strings.Contains(string(there.Object), want) || there.Metadata.Annotations[Prefix+"v1"] == "" {
+		t.Errorf("the object is %s, want the metadata %s", there.Object, want)
+	}
+	if strings.Contains(string(kept), "sees") {
+		t.Errorf("%s", kept)
+	}
+	if back := convertText(t, k, string(there.Object), "v1"); string(back.Object) != canonical(t, h) {
+		t.Errorf("back %s", back.Object)
+	}
+}
+
+// An annotation of a version that the kind does not have is no business of the conversion.
+func TestAnnotationsOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	h := strings.Replace(cronObject("v1", `"schedule":"5 * * * *"`+cronTemplate), `"uid"`, `"annotations":{"`+Prefix+`v0":"x"},"uid"`, 1)
+	there := convertText(t, k, h, "v2")
+	if there.Metadata.Annotations[Prefix+"v0"] != "x" {
+		t.Errorf("%s", there.Object)
+	}
+}
+
+// The annotations of an object with its own 256 KiB still fit an API server.
+func TestFullAnnotations(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	for _, size := range []int{200 << 10, 256<<10 - 20, 1 << 20} {
+		h := strings.Replace(cronObject("v1", `"schedule":"@daily"`+cronTemplate), `"uid"`, `"annotations":{"a":"`+strings.Repeat("x", size)+`","b":"c"},"uid"`, 1)
+		there := convertText(t, k, h, "v2")
+		all := 0
+		for key, value := range there.Metadata.Annotations {
+			all += len(key) + len(value)
+		}
+		if all > 256<<10 || there.IsIncomplete != (size > 200<<10) || there.Metadata.Annotations["b"] != "c" {
+			t.Errorf("%d: the annotations have %d bytes, %+v", size, all, there.Failures)
+		}
+	}
+}
+
+// Two replicas of two releases convert the same objects by turns. The older one does not know a field.
+func TestTwoReleases(t *testing.T) {
+	t.Parallel()
+	newer := cronKind(t)
+	olderVersion := versionOf[cron1](t)
+	spec := *olderVersion.Schema.Properties["spec"]
+	spec.Properties = maps.Clone(spec.Properties)
+	delete(spec.Properties, "policy")
+	root := *olderVersion.Schema
+	root.Properties = maps.Clone(root.Properties)
+	root.Properties["spec"] = &spec
+	olderVersion.Schema = &root
+	older, err := NewKind([]Version{olderVersion, versionOf[cron2](t)}, []*Step{NewStep(cronToV2, cronToV1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := cronObject("v1", `"schedule":"@daily","policy":"Forbid"`+cronTemplate)
+	stored := convertText(t, newer, h, "v2")
+	read := convertText(t, older, string(stored.Object), "v1")
+	edited := strings.Replace(string(read.Object), `"@daily"`, `"7 * * * *"`, 1)
+	for _, k := range []*Kind{newer, older} {
+		stored := convertText(t, k, edited, "v2")
+		home := convertText(t, newer, string(stored.Object), "v1")
+		if home.Spec["policy"] != "Forbid" || home.Spec["schedule"] != "7 * * * *" || home.HasKept {
+			t.Errorf("stored %s\nhome %s", stored.Object, home.Object)
+		}
+	}
+}
+
+// The checker finds no problem in good functions, and lists the fields that only the annotation keeps.
+func TestCheckLaws(t *testing.T) {
+	t.Parallel()
+	objects := [][]byte{
+		[]byte(cronObject("v1", `"schedule":"@daily","policy":"Forbid","ports":[{"name":"a","port":1},{"name":"b","port":1,"public":true}],"notes":{"x":{"text":"t","author":"jane"}}`+cronTemplate)),
+		[]byte(cronObject("v2", `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":true,"zone":"UTC"`+cronTemplate)),
+		[]byte(`{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":{},"spec":{"policy":"Forbid"}}`),
+		[]byte(cronObject("v1", `"schedule":"panic"`+cronTemplate)),
+	}
+	r := CheckLaws(cronKind(t), objects)
+	if len(r.Problems) > 0 {
+		t.Errorf("problems: %s", strings.Join(r.Problems, "\n"))
+	}
+	if r.Edits < 20 || len(r.Incomplete) != 1 || !strings.Contains(r.Incomplete[0], "v1 to v2") {
+		t.Errorf("%d edits, incomplete %q", r.Edits, r.Incomplete)
+	}
+	want := map[string][]string{
+		"v1 to v2": {".spec.notes[*].author", ".spec.policy", ".spec.ports[*]", ".spec.schedule"}, "v2 to v1": {".spec.zone"},
+	}
+	for step, paths := range want {
+		if got := r.Kept[step]; !slices.Equal(got, paths) {
+			t.Errorf("%s keeps %q, want %q", step, got, paths)
+		}
+	}
+	// A function whose result depends on something else breaks a law.
+	calls := 0
+	k, err := NewKind([]Version{versionOf[cron1](t), versionOf[cron2](t)}, []*Step{NewStep(func(a *cron1, b *cron2) {
+		cronToV2(a, b)
+		calls++
+		b.Spec.Zone = fmt.Sprint(calls)
+	}, cronToV1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := CheckLaws(k, objects[:1]); len(r.Problems) == 0 {
+		t.Error("no problem is found in a function with a counter")
+	}
+	// A result that does not fit the schema is a problem.
+	k, err = NewKind([]Version{versionOf[cron1](t), versionOf[cron2](t)}, []*Step{NewStep(cronToV2, func(b *cron2, a *cron1) {
+		cronToV1(b, a)
+		a.Spec.Policy = "Sometimes"
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := CheckLaws(k, objects[1:2]); len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "does not fit the schema of v1 at .spec.policy") {
+		t.Errorf("%q", r.Problems)
+	}
+}
+
+// FuzzAnnotation converts objects with any text as annotation.
+func FuzzAnnotation(f *testing.F) {
+	k := cronKind(f)
+	f.Add(`{"v2":[{"back":"5 * * * *","home":"@daily","path":["spec","schedule"]}]}`, `{"v1":[]}`)
+	f.Add(`{"v2":[{"home":{"name":"b","port":2},"path":["spec","ports",{"name":"b"}]},{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"]}]}`, ``)
+	f.Add(`{"v2":[{"home":{"a":1},"left":true,"path":["spec","limits"]},{"back":1,"path":["spec","ports",{"name":"a"},"port"]}]}`, `{}`)
+	schema := k.checks["v1"]
+	f.Fuzz(func(t *testing.T, v1, v2 string) {
+		text1, _ := kube.Marshal(v1)
+		text2, _ := kube.Marshal(v2)
+		object := strings.Replace(cronObject("v2", `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"ports":[{"name":"a","number":1}]`+cronTemplate),
+			`"uid"`, `"annotations":{"`+Prefix+`v1":`+string(text1)+`,"`+Prefix+`v2":`+string(text2)+`},"uid"`, 1)
+		home := convertText(t, k, object, "v1")
+		o, err := parseObjectOf(home.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path := schema.misfit(schema.root, o.content, ""); path != "" {
+			t.Fatalf("%s does not fit: %s", path, home.Object)
+		}
+		there := convertText(t, k, string(home.Object), "v2")
+		if back := convertText(t, k, string(there.Object), "v1"); !areEqual(parseValue(back.Object).(map[string]any)["spec"], parseValue(home.Object).(map[string]any)["spec"]) {
+			t.Fatalf("home %s\nback %s", home.Object, back.Object)
+		}
+	})
+}
