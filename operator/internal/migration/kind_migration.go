@@ -331,7 +331,7 @@ func (m *kindMigration) moveManagersOf(ctx context.Context, x *object) error {
 		return err
 	}
 	if now.Metadata.UID != x.Metadata.UID {
-		return nil // an object that was made after v1 had gone
+		return nil // an object that was made after the list has no fields in a version that is not served
 	}
 	*x = *now
 	if !x.hasUnservedManagers(m.definition) {
@@ -342,7 +342,14 @@ func (m *kindMigration) moveManagersOf(ctx context.Context, x *object) error {
 	if err != nil {
 		return err
 	}
-	return m.patchMetadata(ctx, x, m.subresource(), map[string]any{"managedFields": entries})
+	// A write of a subresource cannot change managedFields.
+	if err := m.patchMetadata(ctx, x, "", map[string]any{"managedFields": entries}); err != nil {
+		return err
+	}
+	if x.hasUnservedManagers(m.definition) {
+		return errors.New("the server has ignored the managedFields of the request")
+	}
+	return nil
 }
 
 // removeAnnotations removes the annotations that keep values of versions that are not served. Nobody can read these
