@@ -82,11 +82,13 @@ func ownedItems(items []any, owned fieldSet, s schema) []any {
 			if kube.Unmarshal([]byte(text), &keys) != nil {
 				continue
 			}
-			if i := indexOfKeys(items, keys); i >= 0 {
+			if i := indexOfKeys(items, keys, s); i >= 0 {
 				item, _ := items[i].(map[string]any)
 				part := ownedMembers(item, set, itemSchema)
-				for key, value := range keys {
-					part[key] = value
+				for key := range keys {
+					if value, ok := item[key]; ok {
+						part[key] = value
+					}
 				}
 				found[i] = part
 			}
@@ -163,7 +165,7 @@ func ownedFieldsOfItems(value []any, empty, whole any, old fieldSet, s schema) f
 		place, keys := placeOfItem(item, s)
 		indexIn := func(items []any) int {
 			if keys != nil {
-				return indexOfKeys(items, keys)
+				return indexOfKeys(items, keys, s)
 			}
 			return slices.IndexFunc(items, func(other any) bool { return isEqual(other, item) })
 		}
@@ -197,26 +199,12 @@ func ownedFieldsOfItems(value []any, empty, whole any, old fieldSet, s schema) f
 	return fields
 }
 
-// placeOfItem returns the place of an item of a list with keys or of a set, and its keys. The place of an item without one
+// placeOfItem returns the place of an item of a list with keys or of a set, and its keys. The place of an item without any
 // of its keys is empty.
 func placeOfItem(item any, s schema) (place string, keys map[string]any) {
 	prefix, value := "v:", item
 	if s["x-kubernetes-list-type"] == "map" {
-		names, _ := s["x-kubernetes-list-map-keys"].([]any)
-		members, _ := item.(map[string]any)
-		itemSchema, _ := s["items"].(schema)
-		keys = make(map[string]any)
-		for _, name := range names {
-			name, _ := name.(string)
-			key := members[name]
-			if key == nil {
-				key = memberSchema(itemSchema, name)["default"]
-			}
-			if key != nil {
-				keys[name] = key
-			}
-		}
-		if len(keys) == 0 {
+		if keys = keysOfItem(item, s); len(keys) == 0 {
 			return "", keys
 		}
 		prefix, value = "k:", keys
@@ -228,14 +216,39 @@ func placeOfItem(item any, s schema) (place string, keys map[string]any) {
 	return prefix + string(text), keys
 }
 
-// indexOfKeys returns the index of the first item with these keys, or -1.
-func indexOfKeys(items []any, keys map[string]any) int {
-	return slices.IndexFunc(items, func(item any) bool {
-		members, ok := item.(map[string]any)
-		for name, value := range keys {
-			ok = ok && isEqual(members[name], value)
+// keysOfItem returns the keys of an item of a list with keys. A key that the item lacks has its default.
+func keysOfItem(item any, s schema) map[string]any {
+	names, _ := s["x-kubernetes-list-map-keys"].([]any)
+	members, _ := item.(map[string]any)
+	itemSchema, _ := s["items"].(schema)
+	keys := make(map[string]any)
+	for _, name := range names {
+		name, _ := name.(string)
+		key := members[name]
+		if key == nil {
+			key = memberSchema(itemSchema, name)["default"]
 		}
-		return ok
+		if key != nil {
+			keys[name] = key
+		}
+	}
+	return keys
+}
+
+// indexOfKeys returns the index of the first item of a list with these keys, or -1. Without a schema, an item has those of
+// its members as keys that keys names.
+func indexOfKeys(items []any, keys map[string]any, s schema) int {
+	return slices.IndexFunc(items, func(item any) bool {
+		has, _ := item.(map[string]any)
+		if s["x-kubernetes-list-type"] == "map" {
+			has = keysOfItem(item, s)
+		}
+		for name, value := range keys {
+			if !isEqual(has[name], value) {
+				return false
+			}
+		}
+		return true
 	})
 }
 

@@ -2,6 +2,7 @@ package migration_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,8 @@ type versionedKind struct {
 	client    *kube.Client
 	resource  wire.Resource
 	namespace string
+	// schemas holds the schemas of versions that have other fields.
+	schemas map[string]string
 }
 
 // newVersionedKind returns a kind without a definition. The definition goes after the test.
@@ -57,7 +60,7 @@ func (k *versionedKind) define(versions ...string) {
 	var list []string
 	for _, v := range versions {
 		list = append(list, fmt.Sprintf(`{"name":%q,"served":%t,"storage":%t,"schema":{"openAPIV3Schema":%s},"subresources":{"status":{}}}`,
-			strings.Fields(v)[0], strings.Contains(v, "served"), strings.Contains(v, "stored"), robotSchema))
+			strings.Fields(v)[0], strings.Contains(v, "served"), strings.Contains(v, "stored"), cmp.Or(k.schemas[strings.Fields(v)[0]], robotSchema)))
 	}
 	name := "robots." + k.resource.Group
 	k.cluster.Kubectl(k.t, fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":%q},"spec":{"group":%q,"scope":"Namespaced",
@@ -418,6 +421,72 @@ func TestAnnotationsOfConversions(t *testing.T) {
 	}
 	if a, b := k.object("v2", "holds").GetAnnotations(), k.object("v2", "served").GetAnnotations(); len(a) != 0 || len(b) != 1 {
 		t.Errorf("the annotations are %v and %v", a, b)
+	}
+}
+
+// scheduleConverter converts between hour and minute in v1, and schedule in v2.
+type scheduleConverter struct{}
+
+func (scheduleConverter) Convert(raw []byte, version string) ([]byte, error) {
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, err
+	}
+	group, _, _ := strings.Cut(object["apiVersion"].(string), "/")
+	object["apiVersion"] = group + "/" + version
+	spec, _ := object["spec"].(map[string]any)
+	converted := map[string]any{}
+	if schedule, ok := spec["schedule"].(string); ok && version == "v1" {
+		minute, hour, _ := strings.Cut(schedule, " ")
+		converted["minute"], converted["hour"] = minute, hour
+	} else if version == "v2" && len(spec) > 0 {
+		minute, _ := spec["minute"].(string)
+		hour, _ := spec["hour"].(string)
+		converted["schedule"] = cmp.Or(minute, "*") + " " + cmp.Or(hour, "*")
+	}
+	object["spec"] = converted
+	return json.Marshal(object)
+}
+
+// The managers of fields that have another name in the new version own what their fields became. The server accepts their
+// new field sets.
+func TestManagersOfConvertedFields(t *testing.T) {
+	t.Parallel()
+	k := newVersionedKind(t, "clocks.example.com")
+	schema := func(fields string) string {
+		return `{"type":"object","properties":{"spec":{"type":"object","properties":{` + fields + `}}}}`
+	}
+	k.schemas = map[string]string{"v1": schema(`"hour":{"type":"string"},"minute":{"type":"string"}`), "v2": schema(`"schedule":{"type":"string"}`)}
+	k.define("v1", "v2 served stored")
+	k.mustApply("v2", "webhook", "a", `{"schedule":"30 3"}`)
+	// The managers are those of an object that two managers have applied in v1.
+	var entries []string
+	for manager, field := range map[string]string{"hours": "hour", "minutes": "minute"} {
+		entries = append(entries, fmt.Sprintf(`{"manager":%q,"operation":"Apply","apiVersion":"%s/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:%s":{}}}}`, manager, k.resource.Group, field))
+	}
+	k.cluster.Kubectl(t, "", "patch", "robots."+k.resource.Group, "a", "-n", k.namespace, "--type=merge", "-p", `{"metadata":{"managedFields":[`+strings.Join(entries, ",")+`]}}`)
+	if got := k.managers("v2", "a"); len(got) != 2 || !strings.Contains(got[0], " v1 ") || !strings.Contains(got[1], " v1 ") {
+		t.Fatalf("the managers are %q", got)
+	}
+	var out bytes.Buffer
+	options := k.options("v2", &out)
+	options.Kinds[0].Converter = scheduleConverter{}
+	if err := migration.Run(t.Context(), k.client, options); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	want := []string{`hours Apply v2  {"f:spec":{"f:schedule":{}}}`, `minutes Apply v2  {"f:spec":{"f:schedule":{}}}`}
+	if got := k.managers("v2", "a"); !slices.Equal(got, want) {
+		t.Fatalf("the managers are %q", got)
+	}
+	k.define("v2 served stored")
+	// The first manager gives the field up, and the second one keeps it.
+	yaretest.Eventually(t, func() error { return k.apply("v2", "hours", "a", `{}`) })
+	if schedule, _, _ := unstructured.NestedString(k.object("v2", "a").Object, "spec", "schedule"); schedule != "30 3" {
+		t.Errorf("the schedule is %q", schedule)
+	}
+	k.mustApply("v2", "minutes", "a", `{}`)
+	if schedule, found, _ := unstructured.NestedString(k.object("v2", "a").Object, "spec", "schedule"); found {
+		t.Errorf("nobody owns the schedule, which is %q", schedule)
 	}
 }
 
