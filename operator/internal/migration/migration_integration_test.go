@@ -454,9 +454,10 @@ func TestManagersOfConvertedFields(t *testing.T) {
 	t.Parallel()
 	k := newVersionedKind(t, "clocks.example.com")
 	schema := func(fields string) string {
-		return `{"type":"object","properties":{"spec":{"type":"object","properties":{` + fields + `}}}}`
+		return `{"type":"object","properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{` + fields + `}}}}`
 	}
-	k.schemas = map[string]string{"v1": schema(`"hour":{"type":"string"},"minute":{"type":"string"}`), "v2": schema(`"schedule":{"type":"string"}`)}
+	// The server does not convert, so v1 lets the fields of v2 pass.
+	k.schemas = map[string]string{"v1": schema(`"hour":{"type":"string"},"minute":{"type":"string"}`), "v2": schema(`"schedule":{"type":"string"},"zone":{"type":"string"}`)}
 	k.define("v1", "v2 served stored")
 	k.mustApply("v2", "webhook", "a", `{"schedule":"30 3"}`)
 	// The managers are those of an object that two managers have applied in v1.
@@ -484,7 +485,7 @@ func TestManagersOfConvertedFields(t *testing.T) {
 	if schedule, _, _ := unstructured.NestedString(k.object("v2", "a").Object, "spec", "schedule"); schedule != "30 3" {
 		t.Errorf("the schedule is %q", schedule)
 	}
-	k.mustApply("v2", "minutes", "a", `{}`)
+	k.mustApply("v2", "minutes", "a", `{"zone":"UTC"}`)
 	if schedule, found, _ := unstructured.NestedString(k.object("v2", "a").Object, "spec", "schedule"); found {
 		t.Errorf("nobody owns the schedule, which is %q", schedule)
 	}
