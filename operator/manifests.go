@@ -133,7 +133,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.check {
 		client, err = newClient()
 		if err == nil {
-			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions))
+			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions, p.program+" migrate"))
 		}
 		if err != nil {
 			return err
