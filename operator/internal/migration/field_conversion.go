@@ -2,7 +2,6 @@ package migration
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,7 @@ import (
 type fieldConversion struct {
 	definition *definition
 	// converter is nil if all versions have equal fields. Then a field set is valid in each version.
-	converter Converter
+	converter FieldConverter
 	// version is the version to which the entries are converted.
 	version string
 	// object is the object as JSON, in a served version.
@@ -109,7 +108,7 @@ func (c *fieldConversion) convertEntry(e metav1.ManagedFieldsEntry) (metav1.Mana
 	if err != nil {
 		return e, err
 	}
-	fields, err := c.convertFields(owned, old)
+	fields, err := c.converter.convertFields(c, owned, old)
 	if err != nil {
 		return e, err
 	}
@@ -118,86 +117,4 @@ func (c *fieldConversion) convertEntry(e metav1.ManagedFieldsEntry) (metav1.Mana
 		return e, nil
 	}
 	return e, encodeFields(&e, fields)
-}
-
-// convertFields returns the fields in the new version that correspond to the fields that are owned in the version old.
-// The fields of the metadata stay as they are.
-func (c *fieldConversion) convertFields(owned fieldSet, old string) (fieldSet, error) {
-	before, err := c.convertObject(c.object, old)
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.convertObject(c.object, c.version)
-	if err != nil {
-		return nil, err
-	}
-	content := maps.Clone(owned)
-	delete(content, metadataField)
-	part, _ := ownedPart(before, content, c.definition.schemaOf(old)).(map[string]any)
-	converted, err := c.convertPart(part, old)
-	if err != nil {
-		return nil, err
-	}
-	// A converter can set fields for which the part has no values.
-	empty, err := c.convertPart(nil, old)
-	if err != nil {
-		return nil, err
-	}
-	fields := ownedFields(converted, empty, after, content, c.definition.schemaOf(c.version))
-	if fields == nil {
-		fields = fieldSet{}
-	}
-	if metadata, ok := owned[metadataField]; ok {
-		fields[metadataField] = metadata
-	}
-	return fields, nil
-}
-
-// convertPart converts a part of the content of an object from the version old to the new version.
-func (c *fieldConversion) convertPart(content map[string]any, old string) (map[string]any, error) {
-	part := maps.Clone(content)
-	if part == nil {
-		part = make(map[string]any)
-	}
-	var metadata struct {
-		Metadata struct {
-			Name      string `json:"name"`
-			Namespace string `json:"namespace,omitempty"`
-		} `json:"metadata"`
-	}
-	if err := kube.Unmarshal(c.object, &metadata); err != nil {
-		return nil, err
-	}
-	part["apiVersion"] = apischema.GroupVersion{Group: c.definition.Spec.Group, Version: old}.String()
-	part["kind"] = c.definition.Spec.Names.Kind
-	part["metadata"] = metadata.Metadata
-	raw, err := kube.Marshal(part)
-	if err != nil {
-		return nil, err
-	}
-	return c.convertObject(raw, c.version)
-}
-
-// convertObject returns the content of an object in a version: the members that managers own in it, without the metadata.
-func (c *fieldConversion) convertObject(raw []byte, version string) (map[string]any, error) {
-	var from struct {
-		APIVersion string `json:"apiVersion"`
-	}
-	if err := kube.Unmarshal(raw, &from); err != nil {
-		return nil, err
-	}
-	if want := (apischema.GroupVersion{Group: c.definition.Spec.Group, Version: version}).String(); from.APIVersion != want {
-		var err error
-		if raw, err = c.converter.Convert(raw, version); err != nil {
-			return nil, fmt.Errorf("convert the object from %s to %s: %w", from.APIVersion, want, err)
-		}
-	}
-	var content map[string]any
-	if err := kube.Unmarshal(raw, &content); err != nil {
-		return nil, err
-	}
-	for _, member := range []string{"apiVersion", "kind", "metadata"} {
-		delete(content, member)
-	}
-	return content, nil
 }

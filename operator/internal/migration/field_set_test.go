@@ -241,7 +241,7 @@ func TestFieldsOfManagersAreConverted(t *testing.T) {
 		}
 		d.Spec.Versions = append(d.Spec.Versions, v)
 	}
-	c := fieldConversion{definition: d, converter: clockConverter{}, version: "v2", object: []byte(
+	c := fieldConversion{definition: d, converter: NewFieldConverter(clockConverter{}), version: "v2", object: []byte(
 		`{"apiVersion":"clocks.example.com/v2","kind":"Clock","metadata":{"name":"a"},"spec":{"schedule":"30 3","paused":true,"tags":["x","y"]}}`)}
 	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
 		e := metav1.ManagedFieldsEntry{Manager: manager, Operation: "Apply", APIVersion: "clocks.example.com/" + version, FieldsV1: &metav1.FieldsV1{}}

@@ -45,13 +45,6 @@ const (
 	incompleteAnnotation = annotationPrefix + "incomplete"
 )
 
-// Converter converts objects of one kind between its versions.
-type Converter interface {
-	// Convert returns an object in another version. The object is JSON in the version of its apiVersion. It can be a part
-	// of an object, without any of the fields that its version requires.
-	Convert(object []byte, version string) ([]byte, error)
-}
-
 // Kind is a kind that the program defines.
 type Kind struct {
 	// Resource is the resource of the kind in any version.
@@ -59,7 +52,7 @@ type Kind struct {
 	// StorageVersion is the version in which the definition of the program stores objects.
 	StorageVersion string
 	// Converter is nil for a kind whose versions have equal fields.
-	Converter Converter
+	Converter FieldConverter
 }
 
 // Options describe a migration.

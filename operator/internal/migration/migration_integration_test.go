@@ -471,7 +471,7 @@ func TestManagersOfConvertedFields(t *testing.T) {
 	}
 	var out bytes.Buffer
 	options := k.options("v2", &out)
-	options.Kinds[0].Converter = scheduleConverter{}
+	options.Kinds[0].Converter = migration.NewFieldConverter(scheduleConverter{})
 	if err := migration.Run(t.Context(), k.client, options); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
