@@ -70,7 +70,7 @@ func (l *commandLine) parse(args []string) error {
 		return nil
 	}
 	if !slices.Contains(strings.Fields(everyCommand), l.command) && l.command != revokeCommand {
-		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall and version", l.command)
+		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall, migrate and version", l.command)
 	}
 	switch err := l.parseFlags(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/migration"
 )
 
 // options holds the values of the built-in flags.
@@ -27,10 +28,13 @@ type options struct {
 	webhooks   webhookFlags
 	verbose    bool
 	isVersion  bool // --version
+	// isConfirmed and isDryRun are for the commands that change a cluster.
+	isConfirmed, isDryRun bool
 
 	install   installFlags
 	manifests manifestFlags
 	uninstall uninstallFlags
+	migrate   migrateFlags
 }
 
 // electionFlags are the flags of the leader election.
@@ -57,22 +61,24 @@ type flagSpec struct {
 
 // The commands that accept a flag.
 const (
-	everyCommand      = "run crd permissions manifests uninstall version"
+	everyCommand      = "run crd permissions manifests uninstall migrate version"
+	clusterCommands   = "run permissions manifests uninstall migrate"
 	runCommands       = "run permissions manifests uninstall"
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
-	// revokeCommand takes those flags of uninstall that other commands have too. Only programs with webhooks have it.
+	changeCommands    = "uninstall migrate"
+	// revokeCommand takes those flags of uninstall that run and manifests have too. Only programs with webhooks have it.
 	revokeCommand = "revoke-webhook-authority"
 )
 
 // flags returns all built-in flags of a program of that name. The command line, the help and the check of the
 // program's own flags use this table.
 func (o *options) flags(program string) []flagSpec {
-	m, u := &o.manifests, &o.uninstall
+	m, u, g := &o.manifests, &o.uninstall, &o.migrate
 	return []flagSpec{
-		{"kubeconfig", "FILE", &o.config.Kubeconfig, runCommands,
+		{"kubeconfig", "FILE", &o.config.Kubeconfig, clusterCommands,
 			"how to reach the cluster. Default: the files in the environment variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its ServiceAccount"},
-		{"context", "NAME", &o.config.Context, runCommands, "the context of the kubeconfig. Default: its current one"},
+		{"context", "NAME", &o.config.Context, clusterCommands, "the context of the kubeconfig. Default: its current one"},
 		{"watch-namespace", "NAME", addNamespace(&o.namespaces), runCommands, "work in this namespace only; may be repeated. Default: all"},
 		{"listen", "ADDRESS", setAddress(&o.listen.address), runCommands,
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
@@ -127,8 +133,10 @@ func (o *options) flags(program string) []flagSpec {
 		{"abandon-cleanup", "", &u.abandonCleanup, "uninstall", "do not wait: remove the finalizers of the program"},
 		{"remove-finalizers", "", &u.removeFinalizers, "uninstall", "remove the finalizers of the program from the objects that stay, without a cleanup"},
 		{"timeout", "D", setTimeout(&u.timeout), "uninstall", "how long each wait may take. Default: 5m"},
-		{"yes", "", &u.yes, "uninstall", "do not ask"},
-		{"dry-run", "", &u.dryRun, "uninstall", "change nothing"},
+		{"yes", "", &o.isConfirmed, changeCommands, "do not ask"},
+		{"dry-run", "", &o.isDryRun, changeCommands, "change nothing"},
+		{"rate", "N", setRate(&g.rate), "migrate", "write at most N objects in a second. Default: " + strconv.Itoa(migration.DefaultRate)},
+		{"remove-version", "VERSION", setLabel(&g.removedVersion, "the name of the version"), "migrate", "remove this version from the definitions too, before a rollback to a release without it"},
 	}
 }
 
@@ -158,7 +166,7 @@ func (o *options) check(command string) error {
 // isFor reports whether a command accepts the flag.
 func (s flagSpec) isFor(command string) bool {
 	if command == revokeCommand {
-		return s.commands != "uninstall" && s.isFor("uninstall")
+		return s.commands != "uninstall" && s.commands != changeCommands && s.isFor("uninstall")
 	}
 	return slices.Contains(strings.Fields(s.commands), command)
 }
@@ -195,6 +203,16 @@ func setTimeout(value *time.Duration) func(string) error {
 			err = errors.New("it must be above zero")
 		}
 		return err
+	}
+}
+
+// setRate returns a function that sets value to a number from 1 to 1000.
+func setRate(value *int) func(string) error {
+	return func(text string) (err error) {
+		if *value, err = strconv.Atoi(text); err != nil || *value < 1 || *value > 1000 {
+			return errors.New("write a number from 1 to 1000")
+		}
+		return nil
 	}
 }
 

@@ -38,6 +38,8 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		{"permissions", "print the Roles and the ClusterRole that it needs with these flags of run"},
 		{"manifests", "print what installs it in a cluster with these flags of run; to apply it:" + indent + command + " manifests --image IMAGE | kubectl apply --server-side -f -"},
 		{"uninstall", "remove it from a cluster"},
+		{"migrate", "store all objects in the storage version, so that a version can go. It needs get," + indent +
+			"list and patch of the objects with their status, and of the CustomResourceDefinitions"},
 		{"version", "print its version"},
 	} {
 		fmt.Fprintf(w, "  %s %-13s %s\n", program, c[0], c[1])
@@ -69,7 +71,7 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		writeFlag(w, dashes+s.name+" "+s.argument, s.help, set.Lookup(s.name).DefValue)
 	}
 	if len(own) > 0 {
-		fmt.Fprint(w, "\nFlags of this program, for run, crd, permissions, manifests and uninstall:\n")
+		fmt.Fprint(w, "\nFlags of this program, for run, crd, permissions, manifests, uninstall and migrate:\n")
 	}
 	for _, f := range own {
 		value, usage := flag.UnquoteUsage(f)

@@ -115,6 +115,12 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, hasWebhooks: noWebhooks == nil}
 		return u.uninstall(ctx, line.options, needs)
+	case "migrate":
+		client, server, err := i.newAdminClient(line)
+		if err != nil {
+			return err
+		}
+		return migrator{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(ctx, line.options, needs)
 	case revokeCommand:
 		return commander.revokeAuthority(ctx, i, line)
 	default:

@@ -147,7 +147,7 @@ func TestCommandLine(t *testing.T) {
 		{"run --help", 0, []string{"Usage:"}, nil},
 		{"crd --help", 0, []string{"Usage:"}, nil},
 		{"crd", 0, []string{"kind: CustomResourceDefinition", "name: gadgets.example.com"}, nil},
-		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run, crd, permissions, manifests, uninstall and version", "gadgets --help"}},
+		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run, crd, permissions, manifests, uninstall, migrate and version", "gadgets --help"}},
 		{"--frobnicate", 2, nil, []string{"-frobnicate", "gadgets --help"}},
 		{"crd --watch-namespace x", 2, nil, []string{"-watch-namespace", "gadgets --help"}},
 		{"--namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},

@@ -133,8 +133,8 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.check {
 		client, err = newClient()
 		if err == nil {
-			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions),
-				p.checkConversions(ctx, client, o, options))
+			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions),
+				manifests.CheckDefinitions(ctx, client, options.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, options))
 		}
 		if err != nil {
 			return err

@@ -45,7 +45,7 @@ type Program struct {
 	// built-in flag is an error.
 	Flags func(flags *flag.FlagSet)
 	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
-	// parsed. The subcommands crd, permissions, manifests, uninstall and help call Parts too, so it
+	// parsed. The subcommands crd, permissions, manifests, uninstall, migrate and help call Parts too, so it
 	// must work without a cluster, and without flags that only a running program needs: see BeforeRun.
 	// Main prints an error of Parts as it is, and ends. The help then leaves out the kinds.
 	Parts func() ([]Part, error)
@@ -99,6 +99,7 @@ func Main(parts ...Part) {
 //	manifests print the objects that install the program in a cluster, or write them as a base
 //	          of Kustomize or a chart of Helm
 //	uninstall remove what manifests has printed from the cluster
+//	migrate   store all objects of the program's kinds in their storage version
 //	version   print the versions of the program, of yare and of Go, from the build information
 //
 // With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an

@@ -79,16 +79,16 @@ func TestConfirmationOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out sharedBuffer
-		err := uninstaller{in: terminal, out: &out}.confirm(t.Context(), time.Minute)
+		err := prompt{in: terminal, out: &out, timeout: time.Minute}.confirm(t.Context())
 		if (err == nil) != (want == "") || err != nil && err.Error() != want || out.String() != "type yes to go on: " {
 			t.Errorf("after %q: %v; %s", answer, err, out.String())
 		}
 	}
 	_, terminal := openTerminal(t)
-	if err := (uninstaller{in: terminal, out: io.Discard}).confirm(t.Context(), time.Millisecond); err == nil || !strings.Contains(err.Error(), "no answer") {
+	if err := (prompt{in: terminal, out: io.Discard, timeout: time.Millisecond}).confirm(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("without an answer: %v", err)
 	}
-	if err := (uninstaller{out: io.Discard}).confirm(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "--yes") {
+	if err := (prompt{out: io.Discard, timeout: time.Minute}).confirm(t.Context()); err == nil || !strings.Contains(err.Error(), "--yes") {
 		t.Errorf("without a terminal: %v", err)
 	}
 }

@@ -8,10 +8,8 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
@@ -20,13 +18,10 @@ import (
 
 // uninstallFlags are the flags of the command uninstall.
 type uninstallFlags struct {
-	deleteObjects, abandonCleanup, removeFinalizers, dryRun, yes bool
+	deleteObjects, abandonCleanup, removeFinalizers bool
 	// timeout is zero for defaultTimeout.
 	timeout time.Duration
 }
-
-// defaultTimeout is how long each wait of the command uninstall may take.
-const defaultTimeout = 5 * time.Minute
 
 // uninstaller runs the command uninstall.
 type uninstaller struct {
@@ -65,38 +60,8 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 		Installation: manifests.Installation{Program: u.program, Name: name, Namespace: namespace},
 		Watched:      o.namespaces, LeaseNamespace: o.election.namespace, LeaseName: o.election.name,
 		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooks: u.hasWebhooks,
-		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: flags.dryRun,
+		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: o.isDryRun,
 		Timeout: timeout, Out: u.out,
-		Confirm: func(ctx context.Context) error {
-			if flags.yes {
-				return nil
-			}
-			return u.confirm(ctx, timeout)
-		},
+		Confirm: prompt{in: u.in, out: u.out, isConfirmed: o.isConfirmed, timeout: timeout}.confirm,
 	})
-}
-
-// confirm returns an error unless the user types yes.
-func (u uninstaller) confirm(ctx context.Context, timeout time.Duration) error {
-	if !logctx.IsTerminal(u.in) {
-		return errors.New("the standard input is no terminal, so nobody can confirm: give --yes")
-	}
-	fmt.Fprint(u.out, "type yes to go on: ")
-	answer := make(chan string, 1)
-	go func() { // a read of a terminal cannot be ended, except with the process
-		line := make([]byte, 80)
-		n, _ := u.in.Read(line) // without an answer there is no yes
-		answer <- strings.TrimSpace(string(line[:n]))
-	}()
-	select {
-	case text := <-answer:
-		if text == "yes" {
-			return nil
-		}
-		return errors.New("the answer is not yes")
-	case <-time.After(timeout):
-		return fmt.Errorf("there is no answer after %s", timeout)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -73,9 +73,10 @@ type Definition struct {
 
 // Version is one version of a Definition.
 type Version struct {
-	Name   string `json:"name"`
-	Served bool   `json:"served"`
-	Schema struct {
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
+	Schema  struct {
 		OpenAPIV3Schema schema `json:"openAPIV3Schema"`
 	} `json:"schema"`
 }
@@ -92,7 +93,8 @@ func Compare(before, after Definition) []Change {
 		c.version = old.Name
 		switch {
 		case !old.Served: // nobody can read or write objects in this version
-		case i < 0 || !after.Versions[i].Served:
+		case i >= 0 && !after.Versions[i].Served: // see checkSteps
+		case i < 0:
 			c.changes = append(c.changes, Change{Version: old.Name, Text: "is not served any more, so that requests in this version fail"})
 		default:
 			c.compare(nil, old.Schema.OpenAPIV3Schema, after.Versions[i].Schema.OpenAPIV3Schema)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,8 +17,9 @@ import (
 // CheckDefinitions returns an error if the server would refuse an apply of the definitions, or if an apply would take
 // something from the objects of the cluster: see [definitions.Check]. The server refuses a definition without a
 // version in which objects may be stored, and a definition with another scope. See
-// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
-func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.CustomResourceDefinition) error {
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/. migrate is
+// the command of the program that migrates objects.
+func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.CustomResourceDefinition, migrate string) error {
 	var errs []error
 	for _, definition := range all {
 		response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
@@ -30,9 +30,6 @@ func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.Custo
 			Spec struct {
 				Scope string `json:"scope"`
 			} `json:"spec"`
-			Status struct {
-				StoredVersions []string `json:"storedVersions"`
-			} `json:"status"`
 		}
 		if err == nil {
 			err = kube.Unmarshal(response.Body, &there)
@@ -40,16 +37,10 @@ func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.Custo
 		if err != nil {
 			return fmt.Errorf("check the definition %s: %w", definition.Metadata.Name, err)
 		}
-		errs = append(errs, definitions.Check(ctx, client, response.Body, definition))
+		errs = append(errs, definitions.Check(ctx, client, response.Body, definition, migrate))
 		if there.Spec.Scope != definition.Spec.Scope {
 			errs = append(errs, fmt.Errorf("%s has the scope %s in the cluster, which the program would change to %s: no server allows that, so give the kind another name",
 				definition.Metadata.Name, there.Spec.Scope, definition.Spec.Scope))
-		}
-		for _, stored := range there.Status.StoredVersions {
-			if !slices.ContainsFunc(definition.Spec.Versions, func(v crd.Version) bool { return v.Name == stored }) {
-				errs = append(errs, fmt.Errorf("objects of %s may be stored in version %s, which the program does not define any more: keep the version (with NotServed in its Definition) until all objects are written anew and status.storedVersions of the CustomResourceDefinition lacks it",
-					definition.Metadata.Name, stored))
-			}
 		}
 	}
 	return errors.Join(errs...)
