@@ -156,6 +156,15 @@ func (c *conversions) wait(ctx context.Context) error {
 	return c.served.Wait(ctx)
 }
 
+func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
+	s, err := sharedTestConversions(ctx)
+	if err != nil {
+		return err
+	}
+	s.serve(c.served, c.paths())
+	return s.publish(ctx, client, c.kinds, c.paths(), log)
+}
+
 // publishTime is how long the publication of conversions may take at most in a test and in yare dev.
 const publishTime = 30 * time.Second
 

@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
 
@@ -24,6 +25,8 @@ func metricTypes(t *testing.T) []string {
 	newCallMetrics(m.registry)
 	registerCertificateMetrics(m.registry, func() certificates.Status { return certificates.Status{} })
 	registerConfigurationMetrics(m.registry, func() []publishing.Status { return nil })
+	newConversionMetrics(m.registry)
+	registerPublishedConversions(m.registry, func() []crdpublishing.Status { return nil })
 	var text strings.Builder
 	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)

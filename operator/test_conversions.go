@@ -74,8 +74,8 @@ func (s *testConversions) Close() error {
 	return nil
 }
 
-// publishInTest implements [conversionService].
-func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
+// sharedTestConversions returns the testConversions of the cluster of a program.
+func sharedTestConversions(ctx context.Context) (*testConversions, error) {
 	shared := access.SharedFrom(ctx)
 	if shared == nil {
 		shared = new(access.Shared)
@@ -86,19 +86,28 @@ func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, lo
 		return newTestConversions(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s, ok := v.(*testConversions)
 	if !ok {
-		return fmt.Errorf("the conversions of this test are a %T", v)
+		return nil, fmt.Errorf("the conversions of this test are a %T", v)
 	}
+	return s, nil
+}
+
+// serve makes a handler answer the calls to paths.
+func (s *testConversions) serve(handler http.Handler, paths map[string]string) {
 	s.mu.Lock()
-	for _, path := range c.paths() {
-		s.handlers[path] = c.served
+	defer s.mu.Unlock()
+	for _, path := range paths {
+		s.handlers[path] = handler
 	}
-	s.mu.Unlock()
+}
+
+// publish publishes the conversions of kinds, which are served at paths.
+func (s *testConversions) publish(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, paths map[string]string, log *slog.Logger) error {
 	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: c.paths(), Target: configuration.Target{URL: s.url}, Log: log,
+		Paths: paths, Target: configuration.Target{URL: s.url}, Log: log,
 		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
 		Client: client.WithFieldManager(conversionManager(client)),
 	})
@@ -107,7 +116,7 @@ func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	for _, k := range c.kinds {
+	for _, k := range kinds {
 		if err := publishOnce(ctx, p, client, k); err != nil {
 			return err
 		}
