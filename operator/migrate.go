@@ -49,7 +49,7 @@ func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) erro
 	}
 	fmt.Fprintf(m.out, "migrates the objects of %s in the cluster %s\n", m.program, m.server)
 	return migration.Run(ctx, m.client, &migration.Options{
-		Program: m.program, Kinds: kinds, Rate: cmp.Or(o.migrate.rate, migration.DefaultRate), RemovedVersion: o.migrate.removedVersion,
+		Kinds: kinds, Rate: cmp.Or(o.migrate.rate, migration.DefaultRate), RemovedVersion: o.migrate.removedVersion,
 		SettleTime: settleTime, DryRun: o.isDryRun, Confirm: prompt{in: m.in, out: m.out, isConfirmed: o.isConfirmed, timeout: defaultTimeout}.confirm, Out: m.out,
 	})
 }

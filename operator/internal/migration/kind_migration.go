@@ -198,6 +198,8 @@ func (m *kindMigration) rewrite(ctx context.Context, objects []*object) error {
 			return fmt.Errorf("%d of %d objects were written: %w", written, len(objects), context.Cause(ctx))
 		case kube.IsForbidden(err):
 			return fmt.Errorf("you may not write the objects, so %d of %d were written: %w", written, len(objects), err)
+		case kube.IsUnreachable(err):
+			return fmt.Errorf("the server does not answer, so %d of %d objects were written: run the command again: %w", written, len(objects), err)
 		case err != nil:
 			m.failures = append(m.failures, fmt.Sprintf("%s: %v", x.name(m.kind.Resource), err))
 		case !exists:

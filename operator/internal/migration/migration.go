@@ -57,9 +57,7 @@ type Kind struct {
 
 // Options describe a migration.
 type Options struct {
-	// Program is how the user calls the program.
-	Program string
-	Kinds   []Kind
+	Kinds []Kind
 	// Rate is how many objects are written in a second. It is above zero.
 	Rate int
 	// RemovedVersion is a version that the user wants to take out of the definitions, or empty.

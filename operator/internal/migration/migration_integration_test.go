@@ -139,7 +139,7 @@ func (k *versionedKind) storedVersions() string {
 // options returns the options of a migration by a program that stores objects in a version.
 func (k *versionedKind) options(storage string, out *bytes.Buffer) *migration.Options {
 	return &migration.Options{
-		Program: "robots", Kinds: []migration.Kind{{Resource: k.resource, StorageVersion: storage}}, Rate: 1000, SettleTime: time.Second, Out: out,
+		Kinds: []migration.Kind{{Resource: k.resource, StorageVersion: storage}}, Rate: 1000, SettleTime: time.Second, Out: out,
 		Confirm: func(context.Context) error { return errors.New("nobody confirms") },
 	}
 }
@@ -180,7 +180,10 @@ func TestRowsOfTheLifeOfAVersion(t *testing.T) {
 	if err := migration.Run(t.Context(), k.client, back); err != nil {
 		t.Fatalf("from B to A: %v\n%s", err, &out)
 	}
-	k.define("v1 served stored") // no conflict with the command
+	// The definition of A differs in another field too. The command has left no owner that its apply conflicts with.
+	k.schemas = map[string]string{"v1": strings.Replace(robotSchema, `"size":{`, `"size":{"description":"as of A",`, 1)}
+	k.define("v1 served stored")
+	k.schemas = nil
 	k.mustApply("v1", "operator", "b", `{"size":3}`)
 	if got := k.managers("v1", "b"); len(got) != 1 || !strings.HasPrefix(got[0], "operator Apply v1 ") {
 		t.Errorf("after the way back from B to A: %q", got)
