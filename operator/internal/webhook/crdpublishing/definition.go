@@ -80,8 +80,8 @@ func (d *definition) read(ctx context.Context) error {
 	return nil
 }
 
-// apply applies the conversion of the live CustomResourceDefinition. It fails if the CustomResourceDefinition was deleted
-// meanwhile.
+// apply applies the conversion of the live CustomResourceDefinition. With nil it gives up all fields that it owns. It fails
+// if the CustomResourceDefinition was deleted meanwhile.
 func (d *definition) apply(ctx context.Context, wanted *conversion) error {
 	uid := d.live.Load().Metadata.UID
 	var sent struct {

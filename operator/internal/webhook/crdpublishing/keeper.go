@@ -99,6 +99,15 @@ func (k *keeper) correct(ctx context.Context) error {
 					k, s.Namespace, s.Name, s.Namespace)
 			}
 		}
+		if !live.needsConversion() {
+			if !live.isManagedBy(k.client.FieldManager()) {
+				return nil
+			}
+			if err := k.write(ctx, nil, "gave up the conversion of a kind, because no object needs it"); err != nil {
+				return err
+			}
+			continue
+		}
 		bundle := k.config.BundleFor(live.bundle())
 		if len(bundle) == 0 {
 			return nil // Changed says when there is a bundle
@@ -107,18 +116,26 @@ func (k *keeper) correct(ctx context.Context) error {
 		if live.Spec.Conversion.equal(wanted) {
 			return nil
 		}
-		if k.recordWrite(time.Now()) > maxWrites {
-			return fmt.Errorf("spec.conversion of the %s is changed again and again by somebody else: see its managedFields", k)
-		}
-		switch err := k.apply(ctx, wanted); {
-		case err == nil:
-			k.config.Log.Info("published the conversion of a kind", "definition", k.name)
-		case kube.IsConflict(err) || kube.IsUIDConflict(err) || kube.IsNotFound(err):
-			k.needsRead = true
-		default:
+		if err := k.write(ctx, wanted, "published the conversion of a kind"); err != nil {
 			return err
 		}
 	}
+}
+
+// write applies a conversion, and logs a message. If the CustomResourceDefinition has changed, it is read again next.
+func (k *keeper) write(ctx context.Context, wanted *conversion, message string) error {
+	if k.recordWrite(time.Now()) > maxWrites {
+		return fmt.Errorf("spec.conversion of the %s is changed again and again by somebody else: see its managedFields", k)
+	}
+	switch err := k.apply(ctx, wanted); {
+	case err == nil:
+		k.config.Log.Info(message, "definition", k.name)
+	case kube.IsConflict(err) || kube.IsUIDConflict(err) || kube.IsNotFound(err):
+		k.needsRead = true
+	default:
+		return err
+	}
+	return nil
 }
 
 // recordWatch records what the watch has shown.

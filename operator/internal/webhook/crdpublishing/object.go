@@ -13,13 +13,22 @@ import (
 // that does not exist.
 type object struct {
 	Metadata metadata `json:"metadata"`
-	Spec     spec     `json:"spec"`
+	Spec     spec     `json:"spec,omitzero"`
+	// Status is only read.
+	Status status `json:"status,omitzero"`
 }
 
 type metadata struct {
 	Name            string    `json:"name,omitempty"`
 	UID             types.UID `json:"uid,omitempty"`
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
+	// ManagedFields are only read.
+	ManagedFields []manager `json:"managedFields,omitempty"`
+}
+
+// manager is an entry of managedFields.
+type manager struct {
+	Manager string `json:"manager"`
 }
 
 type spec struct {
@@ -29,8 +38,13 @@ type spec struct {
 }
 
 type version struct {
-	Name   string `json:"name"`
-	Served bool   `json:"served"`
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
+}
+
+type status struct {
+	StoredVersions []string `json:"storedVersions,omitempty"`
 }
 
 // conversion is the field spec.conversion.
@@ -80,6 +94,25 @@ func (c *conversion) clientConfig() *configuration.ClientConfig {
 		return nil
 	}
 	return c.Webhook.ClientConfig
+}
+
+// needsConversion reports whether objects may have to be converted. Once the old versions are neither served nor stored,
+// nothing needs a conversion. A CustomResourceDefinition with one version gets its second one only after the conversion.
+func (o *object) needsConversion() bool {
+	if len(o.Spec.Versions) == 1 {
+		return true
+	}
+	for _, v := range o.Spec.Versions {
+		if !v.Storage && (v.Served || slices.Contains(o.Status.StoredVersions, v.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isManagedBy reports whether a field manager owns fields of the CustomResourceDefinition.
+func (o *object) isManagedBy(name string) bool {
+	return slices.ContainsFunc(o.Metadata.ManagedFields, func(m manager) bool { return m.Manager == name })
 }
 
 // exists reports whether the CustomResourceDefinition exists.

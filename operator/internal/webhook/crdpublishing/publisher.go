@@ -74,7 +74,7 @@ func (p *Publisher) Ready() error {
 		switch live := d.live.Load(); {
 		case live == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
-		case live.exists() && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
+		case live.exists() && live.needsConversion() && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
 			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
 		}
 	}
@@ -91,7 +91,8 @@ func (p *Publisher) isPublished(live *object) bool {
 type Status struct {
 	// Name is the name of the CustomResourceDefinition.
 	Name string
-	// IsPublished is true if the CustomResourceDefinition has the conversion of this program, with its bundle.
+	// IsPublished is true if the CustomResourceDefinition has the conversion of this program, with its bundle, or needs no
+	// conversion.
 	IsPublished bool
 }
 
@@ -99,7 +100,7 @@ type Status struct {
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
 		live := d.live.Load()
-		all = append(all, Status{d.name, live != nil && p.isPublished(live)})
+		all = append(all, Status{d.name, live != nil && (live.exists() && !live.needsConversion() || p.isPublished(live))})
 	}
 	return all
 }

@@ -2,15 +2,19 @@ package crdpublishing_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
@@ -36,11 +40,13 @@ type (
 	kept    struct{}
 	foreign struct{}
 	checked struct{}
+	done    struct{}
 )
 
 func (kept) name() string    { return "kept.example.com" }
 func (foreign) name() string { return "foreign.example.com" }
 func (checked) name() string { return "checked.example.com" }
+func (done) name() string    { return "done.example.com" }
 
 // site is a CustomResourceDefinition with a program that converts its objects.
 type site struct {
@@ -202,4 +208,50 @@ func TestCheck(t *testing.T) {
 	if text := check(two, "v1"); !strings.Contains(text, "the installation in the Namespace "+one+" converts") {
 		t.Errorf("another installation: %q", text)
 	}
+}
+
+// Once the old version is neither served nor stored, the program owns nothing of spec.conversion. So a release without a
+// converter can be applied. When the old version is served again, the program publishes again.
+func TestConversionIsGivenUp(t *testing.T) {
+	s := newSite[done](t)
+	namespace := s.cluster.Namespace(t)
+	p, _ := s.publisher(namespace, "lamps")
+	s.waitFor(namespace, "lamps")
+	change := func(change func(d *unstructured.Unstructured) error) {
+		t.Helper()
+		if _, err := s.definitions.Modify(t.Context(), s.name, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(d *unstructured.Unstructured) error {
+		versions, _, err := unstructured.NestedSlice(d.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		old := runtime.DeepCopyJSON(versions[0].(map[string]any))
+		old["name"], old["served"], old["storage"] = "v0", false, false
+		return unstructured.SetNestedSlice(d.Object, append(versions, old), "spec", "versions")
+	})
+	manager := func(d *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(d.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "lamps-conversion" })
+	}
+	yaretest.WaitFor(t, s.definitions, s.name, func(d *unstructured.Unstructured) error {
+		if manager(d) {
+			return errors.New("the program owns fields")
+		}
+		return nil
+	})
+	yaretest.Eventually(t, p.Ready)
+	if status := p.Status(); !status[0].IsPublished {
+		t.Errorf("an alert would fire: %+v", status)
+	}
+	change(func(d *unstructured.Unstructured) error {
+		versions, _, err := unstructured.NestedSlice(d.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		versions[1].(map[string]any)["served"] = true
+		return unstructured.SetNestedSlice(d.Object, versions, "spec", "versions")
+	})
+	s.waitFor(namespace, "lamps")
 }
