@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -162,5 +163,107 @@ func TestIncompleteObjectCannotBeWritten(t *testing.T) {
 	}
 	if err := merge("marked", noFinalizers); err != nil {
 		t.Errorf("the removal of the finalizers at the end: %v", err)
+	}
+}
+
+type ball1[G interface{ Group() string }] struct {
+	Colour string `json:"colour"`
+}
+
+func (ball1[G]) Definition() kube.Definition {
+	var g G
+	return kube.Definition{Group: g.Group(), Version: "v1", Kind: "Ball", Storage: true}
+}
+
+type ball2[G interface{ Group() string }] struct {
+	Hue string `json:"hue"`
+}
+
+func (ball2[G]) Definition() kube.Definition {
+	var g G
+	return kube.Definition{Group: g.Group(), Version: "v2", Kind: "Ball"}
+}
+
+type (
+	lastProgram struct{}
+	twoPrograms struct{}
+)
+
+func (lastProgram) Group() string { return "last.example.com" }
+func (twoPrograms) Group() string { return "handed.example.com" }
+
+// withConverter makes the program of an installation one with a converter.
+func withConverter[G interface{ Group() string }](i *installation) *installation {
+	type (
+		first  = kube.CustomResource[ball1[G], kube.None]
+		second = kube.CustomResource[ball2[G], kube.None]
+	)
+	i.program.Parts = func() ([]operator.Part, error) {
+		return []operator.Part{operator.Convert(
+			func(a *first, b *second) { b.Spec.Hue = a.Spec.Colour },
+			func(b *second, a *first) { a.Spec.Colour = b.Spec.Hue },
+		)}, nil
+	}
+	return i
+}
+
+// definition returns the CustomResourceDefinition of Balls.
+func (i *installation) definition(group string) *unstructured.Unstructured {
+	i.t.Helper()
+	r := wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Plural:           "customresourcedefinitions", ClusterScoped: true,
+	}
+	d, err := kube.Dynamic(i.client, r, "").Get(i.t.Context(), "balls."+group)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return d
+}
+
+// The objects that stay after an uninstall can be read and written without the program.
+func TestUninstallLeavesReadableObjects(t *testing.T) {
+	t.Parallel()
+	i := withConverter[lastProgram](newInstallation[lastProgram](t))
+	i.apply("--watch-namespace", "default") // so the program has nothing to do with the objects below
+	namespace := i.cluster.Namespace(t)
+	balls := kube.Namespaced[kube.CustomResource[ball1[lastProgram], kube.None]](i.client, namespace)
+	ball := &kube.CustomResource[ball1[lastProgram], kube.None]{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	ball.Spec.Colour = "red"
+	yaretest.Eventually(t, func() error { _, err := balls.Apply(t.Context(), ball); return err })
+	if status, stdout, stderr := i.call("uninstall"); status != 0 {
+		t.Fatalf("%s%s", stdout, stderr)
+	}
+	d := i.definition("last.example.com")
+	strategy, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy")
+	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
+	for _, each := range versions {
+		if v := each.(map[string]any); v["served"] != v["storage"] {
+			t.Errorf("the version is %v, %v, %v", v["name"], v["served"], v["storage"])
+		}
+	}
+	if strategy != "None" || len(versions) != 2 {
+		t.Errorf("the strategy is %q, with %d versions", strategy, len(versions))
+	}
+	if _, err := balls.Patch(t.Context(), "one", kube.MergePatch(map[string]any{"spec": map[string]any{"colour": "blue"}})); err != nil {
+		t.Errorf("a write after the uninstall: %v", err)
+	}
+}
+
+// Another installation of the program converts the objects after an uninstall.
+func TestUninstallHandsConversionsOver(t *testing.T) {
+	t.Parallel()
+	i := withConverter[twoPrograms](newInstallation[twoPrograms](t))
+	i.apply()
+	other := i.name + "-other"
+	t.Cleanup(func() { _ = kube.Everywhere[corev1.Namespace](i.client).Delete(context.Background(), other) }) // the cluster ends with the tests
+	i.apply("--namespace", other, "--without-definitions")
+	if status, stdout, stderr := i.call("uninstall"); status != 0 {
+		t.Fatalf("%s%s", stdout, stderr)
+	}
+	client, _, _ := unstructured.NestedMap(i.definition("handed.example.com").Object, "spec", "conversion", "webhook", "clientConfig")
+	service, _ := client["service"].(map[string]any)
+	if service["namespace"] != other || service["path"] != "/convert.balls.handed.example.com" {
+		t.Errorf("the conversion is that of %v", client)
 	}
 }

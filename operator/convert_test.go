@@ -19,7 +19,7 @@ type lampV1 struct {
 	Colour string `json:"colour"`
 }
 
-func (lampV1) Definition() kube.Definition { return lampDefinition("versions.example.com", "v1", true) }
+func (lampV1) Definition() kube.Definition { return lampDefinition("lamps.example.com", "v1", true) }
 
 type lampV2 struct {
 	Hue   string `json:"hue"`
@@ -27,7 +27,7 @@ type lampV2 struct {
 }
 
 func (lampV2) Definition() kube.Definition {
-	return lampDefinition("versions.example.com", "v2", false)
+	return lampDefinition("lamps.example.com", "v2", false)
 }
 
 type (
@@ -59,7 +59,7 @@ func TestWrongConverters(t *testing.T) {
 	}{
 		"two versions without a converter": {
 			[]operator.Part{idleLamp[lamp1](), idleLamp[lamp2]()},
-			"the versions v1 and v2 of Lamp.versions.example.com have different fields, and no converter connects them",
+			"the versions v1 and v2 of Lamp.lamps.example.com have different fields, and no converter connects them",
 		},
 		"a nil function": {[]operator.Part{operator.Convert[lamp1, lamp2](nil, toLamp1)}, "nil"},
 		"one version twice": {

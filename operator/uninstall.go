@@ -62,6 +62,9 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooks: u.hasWebhooks,
 		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: o.isDryRun,
 		Timeout: timeout, Out: u.out,
+		Migrate: func(ctx context.Context) error {
+			return migrator{program: u.program, client: u.client, server: u.server, in: u.in, out: u.out}.migrate(ctx, o, needs)
+		},
 		Confirm: prompt{in: u.in, out: u.out, isConfirmed: o.isConfirmed, timeout: timeout}.confirm,
 	})
 }

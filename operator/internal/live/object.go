@@ -27,6 +27,8 @@ type Object struct {
 	Status   struct {
 		// ReadyReplicas is that of a Deployment.
 		ReadyReplicas int `json:"readyReplicas"`
+		// StoredVersions are those of a CustomResourceDefinition.
+		StoredVersions []string `json:"storedVersions"`
 	} `json:"status"`
 	// Subjects are those of a binding.
 	Subjects []Subject `json:"subjects"`
@@ -46,8 +48,14 @@ type Metadata struct {
 	OwnerReferences   []struct{}        `json:"ownerReferences"`
 }
 
-// Spec is a part of the spec of a Deployment or a Lease.
+// Spec is a part of the spec of a Deployment, a Lease or a CustomResourceDefinition.
 type Spec struct {
+	// Versions and Conversion are those of a CustomResourceDefinition.
+	Versions   []Version `json:"versions"`
+	Conversion struct {
+		Webhook Webhook `json:"webhook"`
+	} `json:"conversion"`
+
 	HolderIdentity string           `json:"holderIdentity"`
 	RenewTime      metav1.MicroTime `json:"renewTime"`
 	// Selector and Template are those of a Deployment.
@@ -63,16 +71,27 @@ type Spec struct {
 	} `json:"template"`
 }
 
-// Webhook is a part of an entry of a webhook configuration.
+// Version is a part of a version in a CustomResourceDefinition.
+type Version struct {
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
+}
+
+// Service names a Service. It is zero for a webhook that is called by a URL.
+type Service struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Path      string `json:"path,omitempty"`
+	Port      int    `json:"port,omitempty"`
+}
+
+// Webhook is a part of an entry of a webhook configuration, or of the conversion of a CustomResourceDefinition.
 type Webhook struct {
 	Name         string `json:"name"`
 	ClientConfig struct {
-		// Service is zero for a webhook that is called by a URL.
-		Service struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"service"`
-		CABundle []byte `json:"caBundle"`
+		Service  Service `json:"service"`
+		CABundle []byte  `json:"caBundle"`
 	} `json:"clientConfig"`
 	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
 }
@@ -89,6 +108,15 @@ func (o *Object) String() string {
 		return o.Resource.String() + " " + o.Metadata.Name
 	}
 	return o.Resource.String() + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+}
+
+// ConversionService returns the Service that converts the objects of a CustomResourceDefinition. It is zero if there is
+// none, and for nil.
+func (o *Object) ConversionService() Service {
+	if o == nil {
+		return Service{}
+	}
+	return o.Spec.Conversion.Webhook.ClientConfig.Service
 }
 
 // HasFinalizer reports whether o has one of these finalizers.

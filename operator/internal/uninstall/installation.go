@@ -102,6 +102,9 @@ func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
 			reason = "the program is also installed as " + others[0].String()
 		default:
 			served, err := c.served(ctx, []wire.Resource{r})
+			if err == nil { // the version that was preferred at the start may be served no more
+				err = useStorageVersions(ctx, c, served)
+			}
 			if err != nil {
 				return err
 			}

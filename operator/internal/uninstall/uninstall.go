@@ -7,12 +7,14 @@
 //  1. The webhook configurations. So no write is refused if the program does not run.
 //  2. The objects of the program's kinds, if the user wants them deleted. The program still runs, and
 //     cleans up after them.
-//  3. The webhook configurations again, which the leader of a program that runs has made again. Before, the program
+//  3. The conversions of the program's kinds: another installation takes them over, or all objects are stored in one
+//     version, which is the only one that is served then.
+//  4. The webhook configurations again, which the leader of a program that runs has made again. Before, the program
 //     loses its permissions outside of its namespace.
-//  4. The Deployment with its Pods.
-//  5. The finalizers of the program on objects that stay, if the user wants that.
-//  6. All other objects with the labels of the installation, of whatever kind, and its Lease.
-//  7. The CustomResourceDefinitions, unless somebody else needs them.
+//  5. The Deployment with its Pods.
+//  6. The finalizers of the program on objects that stay, if the user wants that.
+//  7. All other objects with the labels of the installation, of whatever kind, and its Lease.
+//  8. The CustomResourceDefinitions, unless somebody else needs them.
 //
 // A Namespace is never deleted. The user gets the command that deletes it. Each step that fails ends the
 // command. The next call goes on from there.
@@ -56,6 +58,8 @@ type Options struct {
 	Timeout time.Duration
 	// Confirm returns an error unless the user agrees. It is called before the first change.
 	Confirm func(context.Context) error
+	// Migrate stores all objects of the program's kinds in their storage version.
+	Migrate func(context.Context) error
 	// Out gets a line for each step.
 	Out io.Writer
 
@@ -81,6 +85,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 	steps := []func() error{
 		func() error { return removeConfigurations(ctx, c, o) },
 		func() error { return removeObjects(ctx, c, o, objects) },
+		func() error { return handOverConversions(ctx, c, o, d) },
 		func() error { return retireConfigurations(ctx, c, o, d) },
 		func() error {
 			if d.Metadata.UID == "" {
@@ -94,6 +99,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 			}
 			return removeConfigurations(ctx, c, o)
 		},
+		func() error { return removeConversions(ctx, c, o) },
 		func() error { return removeFinalizers(ctx, c, o) },
 		func() error { return removeLabelled(ctx, c, o, d) },
 		func() error { return removeWebhookSecret(ctx, c, o) },
@@ -131,7 +137,13 @@ func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objec
 	}
 	c.resources, c.discoveryErr = wire.DiscoverAll(ctx, c.client)
 	if o.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
+		err = useStorageVersions(ctx, c, o.ownKinds)
+	}
+	if err == nil {
 		o.reconciled, err = c.served(ctx, o.Reconciled)
+	}
+	if err == nil {
+		err = useStorageVersions(ctx, c, o.reconciled)
 	}
 	if err == nil {
 		objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, nil)
@@ -149,6 +161,9 @@ func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objec
 	}
 	if err == nil {
 		err = checkBindings(ctx, c, &o.Installation)
+	}
+	if err == nil {
+		err = checkConversions(ctx, c, o, d)
 	}
 	if err == nil {
 		_, err = findConfigurations(ctx, c, o)

@@ -1,0 +1,152 @@
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/manifests"
+)
+
+// convertedDefinitions returns the CustomResourceDefinitions whose objects the installation converts.
+func convertedDefinitions(ctx context.Context, c *cluster, o *Options) (all []*live.Object, err error) {
+	for _, r := range o.Kinds {
+		d, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
+		if kube.IsForbidden(err) {
+			continue // removeDefinitions reports it, if the definition has to go
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s := d.ConversionService(); exists && s.Namespace == o.Namespace && s.Name == o.Name {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// useStorageVersions replaces the version of each kind by the version in which the objects are stored, if the server serves
+// that version. So the objects can be read without a program that converts them.
+func useStorageVersions(ctx context.Context, c *cluster, kinds []wire.Resource) error {
+	for i, r := range kinds {
+		if !strings.Contains(r.Group, ".") {
+			continue // the group belongs to Kubernetes, which has no definition of the kind
+		}
+		d, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
+		switch {
+		case kube.IsForbidden(err) || err == nil && !exists:
+			continue
+		case err != nil:
+			return err
+		}
+		for _, v := range d.Spec.Versions {
+			if v.Storage && v.Served {
+				kinds[i].Version = v.Name
+			}
+		}
+	}
+	return nil
+}
+
+// checkConversions returns an error if objects are stored in two versions and no program is left that converts them.
+func checkConversions(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
+	if d.Metadata.UID != "" {
+		return nil
+	}
+	converted, err := convertedDefinitions(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	for _, definition := range converted {
+		if old := oldStoredVersions(definition); len(old) > 0 {
+			return fmt.Errorf("objects of %s may be stored in %v, and no program is left that converts them: install the program once more with %s manifests, and uninstall it when all its replicas are ready",
+				definition, old, o.Program)
+		}
+	}
+	return nil
+}
+
+// oldStoredVersions returns the versions in which objects may be stored, besides the storage version.
+func oldStoredVersions(definition *live.Object) []string {
+	return slices.DeleteFunc(slices.Clone(definition.Status.StoredVersions), func(name string) bool {
+		return slices.ContainsFunc(definition.Spec.Versions, func(v live.Version) bool { return v.Name == name && v.Storage })
+	})
+}
+
+// handOverConversions makes the objects readable that stay after the end of the program of d. If another installation
+// exists, it converts the objects from now on. Otherwise all objects are stored in the storage version, and only that
+// version is served. The program still runs, because the objects of other versions are read through it.
+func handOverConversions(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
+	if d.Metadata.UID == "" {
+		return nil
+	}
+	converted, err := convertedDefinitions(ctx, c, o)
+	if err != nil || len(converted) == 0 {
+		return err
+	}
+	if len(o.others) > 0 {
+		next := o.others[0].Metadata
+		for _, definition := range converted {
+			service := definition.ConversionService()
+			service.Namespace, service.Name = next.Namespace, next.Name
+			// Without a bundle of this installation, the program of the other one publishes its own.
+			if err := c.patchDefinition(ctx, definition, fmt.Sprintf("gave the conversion of %s to the installation %s/%s", definition, next.Namespace, next.Name),
+				kube.ReplaceAt("/spec/conversion/webhook/clientConfig", map[string]live.Service{"service": service})); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := o.Migrate(ctx); err != nil {
+		return fmt.Errorf("store the objects that stay in one version: %w", err)
+	}
+	for _, definition := range converted {
+		var patch []kube.PatchOperation
+		for i, v := range definition.Spec.Versions {
+			if v.Served && !v.Storage {
+				patch = append(patch, kube.TestAt(fmt.Sprintf("/spec/versions/%d/name", i), v.Name), kube.ReplaceAt(fmt.Sprintf("/spec/versions/%d/served", i), false))
+			}
+		}
+		if len(patch) == 0 {
+			continue
+		}
+		if err := c.patchDefinition(ctx, definition, fmt.Sprintf("made %s serve its storage version only, because nobody converts its objects any more", definition), patch...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeConversions ends the conversions of the installation, after the end of its program.
+func removeConversions(ctx context.Context, c *cluster, o *Options) error {
+	converted, err := convertedDefinitions(ctx, c, o)
+	if err != nil || c.isDryRun {
+		return err
+	}
+	for _, definition := range converted {
+		// The strategy None changes the apiVersion alone, which is right for the one version that is served.
+		if err := c.patchDefinition(ctx, definition, fmt.Sprintf("removed the conversion of %s", definition),
+			kube.ReplaceAt("/spec/conversion", map[string]string{"strategy": "None"})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patchDefinition patches a CustomResourceDefinition and prints a line about that.
+func (c *cluster) patchDefinition(ctx context.Context, definition *live.Object, line string, patch ...kube.PatchOperation) error {
+	if c.isDryRun {
+		fmt.Fprintf(c.out, "without --dry-run: %s\n", line)
+		return nil
+	}
+	patch = append([]kube.PatchOperation{kube.TestAt("/metadata/uid", definition.Metadata.UID)}, patch...)
+	if err := c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentJSONPatch}, definition, patch); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, line)
+	return nil
+}
