@@ -55,7 +55,7 @@ func newFlagSet(name string) *flag.FlagSet {
 
 // parse sets l to the command and the options in args.
 //
-// The commands manifests and uninstall have flags that the program can have too. Such a flag of the program
+// The commands manifests, uninstall and migrate have flags that the program can have too. Such a flag of the program
 // stands after --. For example, a program has a flag --image of its own:
 //
 //	manifests --image i:1 --bucket b -- --image inner:2
@@ -92,7 +92,7 @@ func (l *commandLine) parseFlags(args []string) error {
 		return err
 	}
 	rest := flags.Args()
-	if slices.Contains(strings.Fields(installCommands), l.command) && len(rest) > 0 && args[len(args)-len(rest)-1] == "--" {
+	if slices.Contains(strings.Fields(ownFlagCommands), l.command) && len(rest) > 0 && len(rest) < len(args) && args[len(args)-len(rest)-1] == "--" {
 		if err := shared.Parse(rest); err != nil {
 			return err
 		}

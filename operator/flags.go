@@ -67,6 +67,8 @@ const (
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
 	changeCommands    = "uninstall migrate"
+	// ownFlagCommands have flags that the program can have too. They take those of the program after --.
+	ownFlagCommands = "manifests uninstall migrate"
 	// revokeCommand takes those flags of uninstall that run and manifests have too. Only programs with webhooks have it.
 	revokeCommand = "revoke-webhook-authority"
 )

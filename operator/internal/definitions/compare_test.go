@@ -130,3 +130,15 @@ func TestCompareVersions(t *testing.T) {
 		t.Errorf("the changes are %v", changes)
 	}
 }
+
+// A version that stays and is not served any more is a step in the life of the version: see [Steps]. It was a change of
+// all objects, so that --check refused row D.
+func TestCompareVersionThatIsNotServedAnyMore(t *testing.T) {
+	t.Parallel()
+	before, after := definition(t, `{}`), definition(t, `{}`)
+	before.Versions = append(before.Versions, Version{Name: "v0", Served: true})
+	after.Versions = append(after.Versions, Version{Name: "v0"})
+	if changes := Compare(before, after); len(changes) != 0 {
+		t.Errorf("the changes are %v", changes)
+	}
+}

@@ -176,7 +176,8 @@ func (m *kindMigration) describe(objects []*object, isRemoved bool) {
 
 // leave records an incomplete object, which the command does not write.
 func (m *kindMigration) leave(x *object) {
-	m.failures = append(m.failures, fmt.Sprintf("%s has the annotation %s: a write would lose what version %s of the object lacks. Mend the object in its own version", x.name(m.kind.Resource), incompleteAnnotation, m.definition.resource().Version))
+	m.failures = append(m.failures, fmt.Sprintf("%s has the annotation %s=%s: a write would lose what version %s of the object lacks. Mend the object in its own version",
+		x.name(m.kind.Resource), incompleteAnnotation, x.Metadata.Annotations[incompleteAnnotation], m.definition.resource().Version))
 }
 
 // rewrite writes each object once, so that the server stores it in the storage version.

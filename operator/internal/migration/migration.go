@@ -37,8 +37,8 @@ const FieldManager = "yare-migrate"
 const DefaultRate = 50
 
 const (
-	// annotationPrefix begins the keys of the annotations that conversions add. The rest of the key is the version whose
-	// values the annotation keeps, such as v1.
+	// annotationPrefix begins the keys of the annotations that conversions add. The version whose value the annotation keeps
+	// follows, and a hash, such as in versions.yare.dev/v1.0123456789abcdef.
 	annotationPrefix = "versions.yare.dev/"
 	// incompleteAnnotation marks an object of which the delivered version lacks values. A write of that version would
 	// lose these values.

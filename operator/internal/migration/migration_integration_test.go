@@ -392,7 +392,7 @@ func TestAnnotationsOfConversions(t *testing.T) {
 	t.Parallel()
 	k := newVersionedKind(t, "annotations.example.com")
 	k.define("v1 served stored")
-	for name, key := range map[string]string{"incomplete": "incomplete", "holds": "v1", "served": "v2"} {
+	for name, key := range map[string]string{"incomplete": "incomplete", "holds": "v1.0123456789abcdef", "served": "v2.0123456789abcdef"} {
 		k.mustApply("v1", "operator", name, `{"size":1}`)
 		k.cluster.Kubectl(t, "", "annotate", "robots.v1."+k.resource.Group, name, "-n", k.namespace, "versions.yare.dev/"+key+`=[{"path":"/spec/size"}]`)
 	}
@@ -411,7 +411,7 @@ func TestAnnotationsOfConversions(t *testing.T) {
 	k.define("v1", "v2 served stored")
 	// Nobody confirms.
 	out.Reset()
-	if err = migration.Run(t.Context(), k.client, k.options("v2", &out)); err == nil || !strings.Contains(err.Error(), "nobody confirms") || !strings.Contains(out.String(), k.namespace+"/holds: versions.yare.dev/v1") {
+	if err = migration.Run(t.Context(), k.client, k.options("v2", &out)); err == nil || !strings.Contains(err.Error(), "nobody confirms") || !strings.Contains(out.String(), k.namespace+"/holds: versions.yare.dev/v1.0123456789abcdef") {
 		t.Errorf("an annotation that holds values: %v\n%s", err, &out)
 	}
 	if len(k.object("v2", "holds").GetAnnotations()) != 1 {

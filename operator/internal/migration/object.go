@@ -43,7 +43,8 @@ func isUnserved(e metav1.ManagedFieldsEntry, d *definition) bool {
 // unservedAnnotations returns the keys of the annotations that keep values of versions that are not served.
 func (x *object) unservedAnnotations(d *definition) (keys []string) {
 	for key := range x.Metadata.Annotations {
-		version, ok := strings.CutPrefix(key, annotationPrefix)
+		name, ok := strings.CutPrefix(key, annotationPrefix)
+		version, _, _ := strings.Cut(name, ".") // the name of a version has no dot
 		if ok && key != incompleteAnnotation && !d.isServed(version) {
 			keys = append(keys, key)
 		}
