@@ -17,6 +17,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/migration"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
@@ -144,6 +145,39 @@ func (c *conversions) publisher(s conversionSettings) (conversionPublisher, erro
 		registerPublishedConversions(s.registry, p.Status)
 	}
 	return p, err
+}
+
+func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
+	for _, k := range c.kinds {
+		if k.GroupKind() == kind {
+			return migration.NewFieldConverter(plainConverter{k})
+		}
+	}
+	return nil
+}
+
+// plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.
+type plainConverter struct{ kind *conversion.Kind }
+
+// Convert implements [migration.Converter].
+func (c plainConverter) Convert(object []byte, version string) ([]byte, error) {
+	converted, err := c.kind.Convert(object, version)
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	if err := kube.Unmarshal(converted.Object, &content); err != nil {
+		return nil, err
+	}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		if annotations, ok := metadata["annotations"].(map[string]any); ok {
+			maps.DeleteFunc(annotations, func(key string, _ any) bool { return conversion.IsOwnAnnotation(key) })
+			if len(annotations) == 0 {
+				delete(metadata, "annotations")
+			}
+		}
+	}
+	return kube.Marshal(content)
 }
 
 // conversionManager returns the field manager of spec.conversion in a program with a client.

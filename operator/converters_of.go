@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/migration"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
@@ -39,6 +40,9 @@ type conversionService interface {
 	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
 	// when API servers convert by them.
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
+	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
+	// converter.
+	fieldConverter(kind schema.GroupKind) migration.FieldConverter
 	// wait waits for the calls in flight, or until ctx ends.
 	wait(ctx context.Context) error
 }

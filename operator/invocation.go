@@ -113,14 +113,14 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, hasWebhooks: noWebhooks == nil}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: noWebhooks == nil}
 		return u.uninstall(ctx, line.options, needs)
 	case "migrate":
 		client, server, err := i.newAdminClient(line)
 		if err != nil {
 			return err
 		}
-		return migrator{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(ctx, line.options, needs)
+		return migrator{program: i.Name, parts: parts, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(ctx, line.options, needs)
 	case revokeCommand:
 		return commander.revokeAuthority(ctx, i, line)
 	default:

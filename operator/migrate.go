@@ -28,8 +28,9 @@ const settleTime = 5 * time.Second
 
 // migrator runs the command migrate.
 type migrator struct {
-	// program is the name of the program.
+	// program is the name of the program, and parts are its parts.
 	program string
+	parts   []Part
 	client  *kube.Client
 	// server names the server of the client for the user.
 	server string
@@ -43,6 +44,15 @@ func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) erro
 	kinds, err := migratedKinds(needs)
 	if err != nil {
 		return err
+	}
+	conversions, err := conversionsOf(m.parts)
+	if err != nil {
+		return err
+	}
+	if conversions != nil {
+		for i := range kinds {
+			kinds[i].Converter = conversions.fieldConverter(kinds[i].Resource.GroupKind())
+		}
 	}
 	if len(kinds) == 0 {
 		return errors.New("the program defines no kind, so it has no objects to migrate")

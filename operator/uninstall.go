@@ -33,7 +33,8 @@ type uninstaller struct {
 	// in is where the user answers. It is nil without an input.
 	in  *os.File
 	out io.Writer
-	// hasWebhooks is true for a program with webhooks.
+	// parts are the parts of the program. hasWebhooks is true if it has webhooks.
+	parts       []Part
 	hasWebhooks bool
 }
 
@@ -63,7 +64,7 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: o.isDryRun,
 		Timeout: timeout, Out: u.out,
 		Migrate: func(ctx context.Context) error {
-			return migrator{program: u.program, client: u.client, server: u.server, in: u.in, out: u.out}.migrate(ctx, o, needs)
+			return migrator{program: u.program, parts: u.parts, client: u.client, server: u.server, in: u.in, out: u.out}.migrate(ctx, o, needs)
 		},
 		Confirm: prompt{in: u.in, out: u.out, isConfirmed: o.isConfirmed, timeout: timeout}.confirm,
 	})
