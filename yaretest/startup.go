@@ -49,8 +49,8 @@ func (s *startup) recordStart() {
 	}
 }
 
-// Queue implements [controller.Observer].
-func (s *startup) Queue(name string, _ func() controller.QueueStats) {
+// Subscribed implements [controller.Observer].
+func (s *startup) Subscribed(name string, _ func() controller.QueueStats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unsubscribed[name] {
