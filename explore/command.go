@@ -136,7 +136,7 @@ func (c *command) execute(ctx context.Context) error {
 		return err
 	}
 	if c.stopsPlane {
-		c.settings.Plane = p
+		c.settings.Components = p
 	}
 	if err := c.install(ctx); err != nil {
 		return err

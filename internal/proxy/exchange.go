@@ -20,7 +20,7 @@ type Exchange struct {
 	isOnlyOfMetadata bool
 	journal          *journal
 	// entry is the record in the journal. The mutex of the journal guards it.
-	entry *Request
+	entry *RequestRecord
 }
 
 func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Exchange {
@@ -29,19 +29,19 @@ func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Ex
 		contentType:      r.Header.Get("Content-Type"),
 		isOnlyOfMetadata: strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"),
 		journal:          j,
-		entry:            &Request{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()},
+		entry:            &RequestRecord{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()},
 	}
 }
 
 // Record changes the record of the request in the journal.
-func (x *Exchange) Record(change func(*Request)) {
+func (x *Exchange) Record(change func(*RequestRecord)) {
 	x.journal.mu.Lock()
 	defer x.journal.mu.Unlock()
 	change(x.entry)
 }
 
 // Recorded returns the record of the request.
-func (x *Exchange) Recorded() Request {
+func (x *Exchange) Recorded() RequestRecord {
 	x.journal.mu.Lock()
 	defer x.journal.mu.Unlock()
 	return *x.entry

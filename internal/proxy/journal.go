@@ -13,7 +13,7 @@ type journal struct {
 	mask *mask
 
 	mu      sync.Mutex
-	entries []*Request
+	entries []*RequestRecord
 	step    int
 	// occurrences counts the requests of the step by their points without occurrence.
 	occurrences map[Point]int
@@ -75,10 +75,10 @@ func (j *journal) beginStep(step int) {
 }
 
 // requests returns the records so far, in the order in which the requests came.
-func (j *journal) requests() []Request {
+func (j *journal) requests() []RequestRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	all := make([]Request, len(j.entries))
+	all := make([]RequestRecord, len(j.entries))
 	for i, e := range j.entries {
 		all[i] = *e
 	}

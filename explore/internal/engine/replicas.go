@@ -62,7 +62,7 @@ func (r *replicas) start(ctx context.Context, needsStandby bool) error {
 	if election == nil {
 		return errors.New("the schedule has a fault of a leader, and the program elects none")
 	}
-	err = r.waitForRequests(ctx, first, func(requests []proxy.Request) bool { return election.leader(requests) == first.session.Name() })
+	err = r.waitForRequests(ctx, first, func(requests []proxy.RequestRecord) bool { return election.leader(requests) == first.session.Name() })
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (r *replicas) start(ctx context.Context, needsStandby bool) error {
 	if err != nil {
 		return err
 	}
-	return r.waitForRequests(ctx, second, func(requests []proxy.Request) bool {
-		return slices.ContainsFunc(requests, func(q proxy.Request) bool {
+	return r.waitForRequests(ctx, second, func(requests []proxy.RequestRecord) bool {
+		return slices.ContainsFunc(requests, func(q proxy.RequestRecord) bool {
 			return q.Session == second.session.Name() && q.Point.Resource == proxy.Leases
 		})
 	})
@@ -88,7 +88,7 @@ func (r *replicas) addReplica() (*replica, error) {
 
 // waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
 // gives up after some time, because the rest of the run shows what is wrong.
-func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.Request) bool) error {
+func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.RequestRecord) bool) error {
 	for until := time.Now().Add(r.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
 		if holds(r.proxy.Requests()) {
 			return nil

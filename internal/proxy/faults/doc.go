@@ -3,12 +3,12 @@
 //
 // A fault passes through these stations:
 //
-//	References ──Plan──► Fault ──Arm──► Armed ──────────► RoundTrip, Decide    inside the proxy
+//	PlanInput ───Plan──► Fault ──Arm──► Armed ──────────► RoundTrip, Decide    inside the proxy
 //	                       │              └─Triggered──► AtTrigger, AtRest    ┐
 //	                       └───────────────────────────► BeforeStep, AfterStep┴► Run
 //
-// A [Family] plans faults from [References], which are what the runs without faults have shown. The [Injector] arms
-// those that concern requests or watches of a program. A fault happens when its trigger comes: the request of its point,
+// A [Family] plans faults from a [PlanInput]: what the runs without faults have shown. The [Injector] arms
+// the faults that concern requests or watches of a program. A fault happens when its trigger comes: the request of its point,
 // or a change on its stream. What happens beyond the proxy, such as the restart of a program, the family does to a [Run].
 //
 // Example: the first patch of a ConfigMap in step 0 is answered with 503, and the server does not receive it.
@@ -24,6 +24,6 @@
 //
 // # To add a kind
 //
-// Add its constant and its behavior to the file of its family. A new family is a type that embeds unknown for what it
+// Add its constant and its behavior to the file of its family. A new family is a type that embeds baseFamily for what it
 // does not do, and an entry in [Families]. Fault is a part of the files of findings, so its JSON does not change.
 package faults

@@ -21,14 +21,14 @@ func TestFreshRunsThatDifferAreNoReference(t *testing.T) {
 		"data": map[string]any{"text": "hello"},
 	}}
 	histories := []history.History{{Versions: []history.Version{page}}, {}}
-	f := &freshStates{
-		run: func(context.Context, finding.Schedule, patience, compareState) (*outcome, error) {
+	f := &oneValueStates{
+		run: func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
 			state := histories[0].State()
 			histories = histories[1:]
-			return &outcome{states: []history.State{state}}, nil
+			return &runResult{states: []history.State{state}}, nil
 		},
 		results: newResults("webapp", 1, nil),
-		states:  make(map[string]func() (freshState, error)),
+		states:  make(map[string]func() (oneValueState, error)),
 	}
 	_, err := f.get(t.Context(), "size: 2", nil)
 	if !errors.Is(err, ErrNoReference) || !strings.Contains(err.Error(), "is in 1 of 2 reference runs") {
