@@ -12,7 +12,7 @@ import (
 // t. A state that was only late is logged. Run returns the coverage.
 func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	t.Helper()
-	e, err := settings.exploration()
+	e, err := settings.newExploration()
 	if err != nil {
 		t.Fatal(err)
 	}

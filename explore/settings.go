@@ -110,8 +110,8 @@ type Step struct {
 	Apply, Delete []kube.Object
 }
 
-// exploration returns the exploration that the settings describe, or an error that names the wrong setting.
-func (s Settings) exploration() (*exploration, error) {
+// newExploration returns the exploration that the settings describe, or an error that names the wrong setting.
+func (s Settings) newExploration() (*exploration, error) {
 	e := &exploration{cluster: s.OwnCluster, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	if s.Parallel < 0 {

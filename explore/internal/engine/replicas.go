@@ -37,8 +37,8 @@ type replicas struct {
 	processCount int
 	// numbers are the numbers of the replicas, by the sessions of their processes.
 	numbers map[string]int
-	// restartDue is true while a program that has crashed waits for its restart.
-	restartDue bool
+	// isRestartDue is true while a program that has crashed waits for its restart.
+	isRestartDue bool
 	// isHandingOver is true while a fault takes the lease from a leader.
 	isHandingOver bool
 	// released is the session whose lease was released last, because its process had ended.
@@ -120,7 +120,7 @@ func (r *replicas) startReplicaLocked(p *replica) error {
 
 // startLocked starts a process of each replica.
 func (r *replicas) startLocked() error {
-	r.restartDue = false
+	r.isRestartDue = false
 	for _, p := range r.all {
 		if err := r.startReplicaLocked(p); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (r *replicas) crash(why string, now bool) error {
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, Fault: true})
 	r.stopLocked()
 	if !now {
-		r.restartDue = true
+		r.isRestartDue = true
 		return nil
 	}
 	return r.startLocked()
@@ -154,7 +154,7 @@ func (r *replicas) crash(why string, now bool) error {
 func (r *replicas) restart() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.restartDue {
+	if !r.isRestartDue {
 		return nil
 	}
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: "the program starts again"})
@@ -165,7 +165,7 @@ func (r *replicas) restart() error {
 func (r *replicas) isDown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.restartDue
+	return r.isRestartDue
 }
 
 // exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
@@ -195,7 +195,7 @@ func (r *replicas) supervise(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.isHandingOver || r.restartDue || r.outages.Load() > 0 {
+	if r.isHandingOver || r.isRestartDue || r.outages.Load() > 0 {
 		return nil
 	}
 	for _, p := range r.all {
@@ -252,15 +252,15 @@ func (r *replicas) hasLeaderLocked() bool {
 	})
 }
 
-// isUnsettled reports whether the run cannot be at rest, although nothing may happen for long: a fault
+// isRestPrevented reports whether the run cannot be at rest, although nothing may happen for long: a fault
 // takes the lease from a leader, no replica leads yet, or the control plane is down.
-func (r *replicas) isUnsettled() bool {
+func (r *replicas) isRestPrevented() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isHandingOver || r.outages.Load() > 0 {
 		return true
 	}
-	return r.election != nil && !r.restartDue && !r.hasLeaderLocked()
+	return r.election != nil && !r.isRestartDue && !r.hasLeaderLocked()
 }
 
 // handOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. It kills

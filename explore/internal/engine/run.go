@@ -223,7 +223,7 @@ func (r *run) waitForRest(ctx context.Context, limits waitLimits) error {
 			r.recordVerdict(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
-		if r.replicas.isUnsettled() && time.Now().Before(until) {
+		if r.replicas.isRestPrevented() && time.Now().Before(until) {
 			r.acted = time.Now()
 			if err := clock.SleepReal(ctx, pollInterval); err != nil {
 				return err

@@ -16,11 +16,11 @@
 //	p, err := faults.New(faults.Options{Target: config, Namespace: "run"})
 //	session, err := p.Session("operator")           // the program uses session.Kubeconfig()
 //	err = p.BeginStep(ctx, 0)
-//	armed, err := p.Arm(faults.Fault{Kind: faults.Refused503, At: &proxy.Point{
+//	armed, err := p.Injector.Arm(faults.Fault{Kind: faults.Refused503, At: &proxy.Point{
 //		Verb: "patch", Resource: "configmaps", Name: "page", ChangeHash: "5f0c…", Occurrence: 1,
 //	}})
 //	<-armed.Triggered()
-//	p.Disarm()
+//	p.Injector.Disarm()
 //
 // # To add a kind
 //

@@ -256,7 +256,7 @@ func TestArmRefuses(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, options(newUpstream(t)))
 	for _, f := range []faults.Fault{{Kind: faults.Crash}, {Kind: faults.WatchLag}, {Kind: faults.ForeignEdit}} {
-		if _, err := p.Arm(f); err == nil || !strings.Contains(err.Error(), string(f.Kind)) {
+		if _, err := p.Injector.Arm(f); err == nil || !strings.Contains(err.Error(), string(f.Kind)) {
 			t.Errorf("arming %+v: %v", f, err)
 		}
 	}
