@@ -102,7 +102,7 @@ func (e *engine) run(ctx context.Context) error {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
 	e.observe()
-	w, err := e.newLateParts()
+	late, err := e.newLateParts()
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
@@ -111,10 +111,10 @@ func (e *engine) run(ctx context.Context) error {
 	callsCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var running sync.WaitGroup
-	running.Go(func() { w.mapper.run(ctx, &running) })
+	running.Go(func() { late.mapper.run(ctx, &running) })
 	if e.waitSynced(ctx) && e.waitElected(ctx) {
 		defer e.clock.Add("controller "+e.definition.name, e.queue)()
-		e.startParts(ctx, callsCtx, w, &running)
+		e.startParts(ctx, callsCtx, late, &running)
 		release()
 		<-ctx.Done()
 	}
@@ -171,7 +171,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		forget = append(forget, p.mover.Forget)
 	}
 	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, liveClient: rt.Client}
-	w := &lateParts{
+	late := &lateParts{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciled: toMap,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
@@ -190,21 +190,21 @@ func (e *engine) newLateParts() (*lateParts, error) {
 			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.own[0].stream.Cluster,
 		}
 		if !f.isEmpty() {
-			w.deselected = reader.deselected
+			late.deselected = reader.deselected
 		}
 	}
-	w.reconciler = &reconciler{
+	late.reconciler = &reconciler{
 		name: d.name, resource: d.kind.Resource, log: e.log, programLog: e.programLog, timeout: d.timeout,
 		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
-		queue: e.queue, own: e.subscriptions, failures: e.failures, longCalls: w.longCalls,
+		queue: e.queue, own: e.subscriptions, failures: e.failures, longCalls: late.longCalls,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
 	}
 	if d.cancelsDeleted {
-		w.reconciler.cancels = e.cancels
+		late.reconciler.cancels = e.cancels
 	}
-	return w, nil
+	return late, nil
 }
 
 // ownerExistence returns what is known of the existence of an object of the reconciled kind with a uid.
@@ -247,16 +247,16 @@ func (e *engine) waitElected(ctx context.Context) bool {
 
 // startParts starts the reconciler, the other late parts but the mapper, and the sources. The contexts of reconciles
 // are derived from callsCtx.
-func (e *engine) startParts(ctx, callsCtx context.Context, w *lateParts, running *sync.WaitGroup) {
+func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, running *sync.WaitGroup) {
 	e.queue.HoldLow(e.subscriptions.areDoubted)
 	e.enqueuer.isWorking.Store(true)
 	for range e.definition.concurrency {
-		running.Go(func() { w.reconciler.run(ctx, callsCtx, running) })
+		running.Go(func() { late.reconciler.run(ctx, callsCtx, running) })
 	}
-	running.Go(func() { w.longCalls.run(ctx) })
-	running.Go(func() { w.restoration.run(ctx) })
-	if w.deselected != nil {
-		running.Go(func() { runSource(ctx, e.log, w.deselected.emitAtStart, e.enqueuer.emit) })
+	running.Go(func() { late.longCalls.run(ctx) })
+	running.Go(func() { late.restoration.run(ctx) })
+	if late.deselected != nil {
+		running.Go(func() { runSource(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
 	}
 	for _, s := range e.definition.sources {
 		run := s.run

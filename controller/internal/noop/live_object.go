@@ -23,8 +23,8 @@ type liveObject struct {
 	uid     types.UID
 	version string
 	object  []byte
-	// metadataOnly is true if object is a PartialObjectMetadata.
-	metadataOnly bool
+	// isMetadataOnly is true if object is a PartialObjectMetadata.
+	isMetadataOnly bool
 	// fields is the decoded object, and metadata a part of it. Both are nil until decode.
 	fields, metadata map[string]any
 }
@@ -148,7 +148,7 @@ func digestOf(seed []byte, v any) (d digest, err error) {
 // answer returns the answer to the apply a that is skipped: the live object, or the applied
 // object with the live metadata.
 func (l *liveObject) answer(a *apply) ([]byte, error) {
-	if !l.metadataOnly {
+	if !l.isMetadataOnly {
 		return l.object, nil
 	}
 	live := jsonscan.New(l.object)

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/history"
 )
 
-// Regression: runs without faults that differ are no stable reference, also those that show the state of a fresh program
+// Regression: runs without faults that differ are no stable reference, also those that show the state of a program that has seen one value only
 // with another value. The command ended with the status of a finding.
 func TestFreshRunsThatDifferAreNoReference(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func IsControlPlane(manager string) bool {
 // not recorded, because its status follows each object.
 const QuotaName = "exploration-guard"
 
-// isQuota reports whether an object is the guard of its namespace.
+// isQuota reports whether an object is the ResourceQuota of the exploration.
 func isQuota(v Version) bool { return v.Resource == "resourcequotas" && v.Name == QuotaName }
 
 // isJudged reports whether an object takes part in comparisons if the operator has written it.
