@@ -25,7 +25,9 @@ type cancelable struct {
 	cancel context.CancelCauseFunc
 }
 
-func newCancels() *cancelRegistry { return &cancelRegistry{byKey: make(map[kube.Key]cancelable)} }
+func newCancelRegistry() *cancelRegistry {
+	return &cancelRegistry{byKey: make(map[kube.Key]cancelable)}
+}
 
 // add returns the context of a reconcile of the object k, which ends when the deletion of the object
 // begins. remove must be called after the reconcile.

@@ -45,7 +45,7 @@ func Now(ctx context.Context) time.Time { return clock.From(ctx).Now() }
 // context costs no allocation.
 type call struct {
 	context.Context //nolint:containedctx // the call is a context itself
-	program         *slog.Logger
+	programLog      *slog.Logger
 	controller      string
 	key             kube.Key
 	// id is the reconcile ID, a random number.
@@ -54,9 +54,9 @@ type call struct {
 	logger atomic.Pointer[slog.Logger]
 }
 
-// start sets the fields of c, and gives it a new id.
-func (c *call) start(ctx context.Context, program *slog.Logger, controller string, key kube.Key) {
-	c.Context, c.program, c.controller, c.key, c.id = ctx, program, controller, key, rand.Uint64()
+// start sets the fields of c, and gives c a new id.
+func (c *call) start(ctx context.Context, programLog *slog.Logger, controller string, key kube.Key) {
+	c.Context, c.programLog, c.controller, c.key, c.id = ctx, programLog, controller, key, rand.Uint64()
 }
 
 // Value returns c as the scope of log lines, and otherwise the value of the context that c is
@@ -78,7 +78,7 @@ func (c *call) LogAttrs() []slog.Attr {
 
 // log logs a line with the attributes of c and others.
 func (c *call) log(level slog.Level, text string, others []slog.Attr) {
-	c.program.LogAttrs(context.Background(), level, text, append(c.LogAttrs(), others...)...)
+	c.programLog.LogAttrs(context.Background(), level, text, append(c.LogAttrs(), others...)...)
 }
 
 // Logger returns the logger of the program with the attributes of c.
@@ -86,7 +86,7 @@ func (c *call) Logger() *slog.Logger {
 	if l := c.logger.Load(); l != nil {
 		return l
 	}
-	l := slog.New(c.program.Handler().WithAttrs(c.LogAttrs()))
+	l := slog.New(c.programLog.Handler().WithAttrs(c.LogAttrs()))
 	c.logger.Store(l)
 	return l
 }

@@ -33,7 +33,7 @@ type definition struct {
 	kind kube.Type
 	// goType is the name of the Go type of the objects.
 	goType    string
-	objects   objects
+	objects   objectAccess
 	functions functions
 	finalizer string
 	// former holds the names that finalizer had in earlier versions of the program.
@@ -60,7 +60,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 	}
 	// The type is looked at once, and not in each reconcile.
 	d.complete(d.self.bind(P(new(T))))
-	d.objects = typedObjects[T]{kube.APIOf[T, P](nil, d.kind, "")}
+	d.objects = typedAccess[T]{kube.APIOf[T, P](nil, d.kind, "")}
 	return &Controller[T]{definition: d, typed: func(obj kube.Object) *T { return obj.(P) }}
 }
 
@@ -78,7 +78,7 @@ func newDefinition(isReconcileMissing bool, options []Option) *definition {
 			d.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
 			continue
 		}
-		option.change(&d.settings)
+		option.applyTo(&d.settings)
 	}
 	return d
 }

@@ -19,27 +19,28 @@ const deselectedInterval = time.Minute
 // selectors of [Reconciled]. The controller still has to clean them up, and its own streams do not show them.
 type deselectedObjects struct {
 	own        ownObjects
-	objects    objects
+	objects    objectAccess
 	finalizers *finalizers
 	self       *watchedKind
-	// server reads from the server, and narrowed does that in the namespaces of the reconciled kind.
-	server, narrowed *kube.Client
+	// liveClient reads from the server. narrowedClient does so in the namespaces where the reconciled kind is watched.
+	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
 	cluster string
 }
 
-// read returns the object of key if it is deselected. Otherwise the object is absent.
-func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, presence, error) {
+// read returns the object of key and deselected if the object has a finalizer of the controller and no longer
+// matches the selectors. Otherwise it returns no object and absent.
+func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	if d.finalizers.isEmpty() {
 		return nil, absent, nil
 	}
-	c := d.server.InCluster(key.Cluster)
+	c := d.liveClient.InCluster(key.Cluster)
 	obj, err := d.objects.get(ctx, c, key)
 	switch {
 	case kube.IsNotFound(err), kube.IsNoResource(err) && d.own.isKindUnserved(key.Cluster):
 		return nil, absent, nil
 	case err != nil:
-		return nil, d.presenceOfMisfit(ctx, c, key, err), err
+		return nil, d.selectionOfUndecodable(ctx, c, key, err), err
 	case !d.finalizers.hasAny(obj.GetFinalizers()):
 		return nil, absent, nil
 	}
@@ -51,10 +52,10 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 	return obj, deselected, nil
 }
 
-// presenceOfMisfit returns deselected for an object that cannot be decoded and has a finalizer of the controller.
-// err is the error of the decoding, or another error.
-func (d *deselectedObjects) presenceOfMisfit(ctx context.Context, c *kube.Client, key kube.Key, err error) presence {
-	if _, isMisfit := errors.AsType[*wire.DecodeError](err); isMisfit {
+// selectionOfUndecodable returns deselected if err is the error of an object that cannot be decoded and has a finalizer
+// of the controller. Otherwise it returns absent. err is the error of the read of the object.
+func (d *deselectedObjects) selectionOfUndecodable(ctx context.Context, c *kube.Client, key kube.Key, err error) selection {
+	if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
 		m, err := kube.Metadata(c, d.self.kind.Resource, key.Namespace).Get(ctx, key.Name)
 		if err == nil && d.finalizers.hasAny(m.Finalizers) {
 			return deselected
@@ -63,9 +64,9 @@ func (d *deselectedObjects) presenceOfMisfit(ctx context.Context, c *kube.Client
 	return absent
 }
 
-// run emits a trigger for each object that stopped matching the selectors while the program was down.
-func (d *deselectedObjects) run(ctx context.Context, emit func(Trigger)) error {
-	for m, err := range kube.Metadata(d.narrowed, d.self.kind.Resource, "").Each(ctx) {
+// emitAtStart emits a trigger for each object that stopped matching the selectors while the program was down.
+func (d *deselectedObjects) emitAtStart(ctx context.Context, emit func(Trigger)) error {
+	for m, err := range kube.Metadata(d.narrowedClient, d.self.kind.Resource, "").Each(ctx) {
 		if d.self.ifServed && kube.IsNoResource(err) {
 			return nil
 		}

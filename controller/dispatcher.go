@@ -21,7 +21,7 @@ import (
 type dispatcher struct {
 	log *slog.Logger
 	own ownObjects
-	// reconciled is the reconciled kind as relations need it that are not slow.
+	// reconciled is the reconciled kind, for relations that are not slow. Its Client is nil.
 	reconciled relation.Kind
 	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
 	uids     *relation.UIDIndex
@@ -33,8 +33,8 @@ type dispatcher struct {
 	recordRestoration func()
 	mapQueue          *mapQueue
 	enqueue           func(queue.Trigger)
-	// dropGone drops the key of an object that is gone: see [enqueuer].
-	dropGone func(kube.Key) (isDropped bool)
+	// dropGone settles the key of an object that is gone without a trigger, if it can: see [enqueuer.dropGone].
+	dropGone func(kube.Key) (isSettled bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
 }
@@ -138,18 +138,23 @@ func (d *dispatcher) keysOfState(sub *subscription, o cache.Object) []relation.K
 	return keys
 }
 
-// triggerRelated triggers the related objects of the object k of a subscription, which has
-// changed. A trigger is an echo only if each of the changes is an echo.
+// triggerRelated triggers the objects with these keys after the changes b of the object k of a subscription.
+//
+// Each version is classified by itself, and leads to a trigger of its own. The queue and the debouncer merge the
+// triggers of a key. One version that is no echo makes the merged trigger no echo.
 func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key) {
 	triggers := make([]queue.Trigger, 0, len(keys))
 	needsObject := sub.watched.relation.NeedsObjects()
 	for _, related := range keys {
-		switch {
-		case related.UID != "" && !d.mayHaveUID(related):
-		case b.Last.IsDeletion() && needsObject && d.isGone(related.Key) && d.dropGone(related.Key):
-		default:
-			triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause, NeedsObject: needsObject})
+		if related.UID != "" && !d.mayHaveUID(related) {
+			continue
 		}
+		if b.Last.IsDeletion() && needsObject && d.isGone(related.Key) {
+			if isSettled := d.dropGone(related.Key); isSettled {
+				continue
+			}
+		}
+		triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause, NeedsObject: needsObject})
 	}
 	changed := echo.NewTarget(sub.watched.kind.Resource, k)
 	for _, version := range b.Earlier {
@@ -159,7 +164,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 	}
 	for _, t := range d.echoes.Classify(changed, b.Last, triggers) {
 		if b.Last.IsDeletion() && t.Echo != queue.IsEcho {
-			d.doubtOwner(t.Key, keys)
+			d.recordOwnerPossiblyGone(t.Key, keys)
 		}
 		d.enqueue(t)
 	}
@@ -178,11 +183,11 @@ func (d *dispatcher) mayHaveUID(k relation.Key) bool {
 	return !ok || o.UID == k.UID
 }
 
-// doubtOwner makes the next reconcile of the object k ask the server whether the object still exists,
-// if it is the owner that a deleted child named. Somebody else has deleted the child, perhaps the
-// garbage collector, because the owner is gone. While the watch of the owner lags, the reconcile
-// would create the child again, and the garbage collector would delete it again.
-func (d *dispatcher) doubtOwner(k kube.Key, keys []relation.Key) {
+// recordOwnerPossiblyGone makes the next reconcile of the object k ask the server whether the object still exists. It
+// does so if the object is the owner that a deleted child named. Somebody else has deleted the child: perhaps the
+// garbage collector, because the owner is gone. While the watch of the owner is behind, the reconcile
+// would create the child again, and the garbage collector would delete the child again.
+func (d *dispatcher) recordOwnerPossiblyGone(k kube.Key, keys []relation.Key) {
 	owner, ok := d.own.stored(k)
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
@@ -190,7 +195,7 @@ func (d *dispatcher) doubtOwner(k kube.Key, keys []relation.Key) {
 	d.recordPossiblyGone(wire.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
 }
 
-// newBatch returns the Batch of change alone, which is of an object of a kind.
+// newBatch returns a Batch of one change. kind is the kind of the object that changed.
 func newBatch(kind string, change cache.Change) mapping.Batch {
 	r := change.Record()
 	b := mapping.Batch{

@@ -23,7 +23,7 @@ type observed struct {
 	figures func() controller.QueueStats
 }
 
-func (o *observed) Queue(_ string, figures func() controller.QueueStats) {
+func (o *observed) Subscribed(_ string, figures func() controller.QueueStats) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.figures = figures

@@ -40,7 +40,7 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 type engine struct {
 	definition *definition
 	runtime    *Runtime
-	// log has the name of the controller as an attribute, and programLog has not.
+	// log has the name of the controller as an attribute. programLog has not.
 	log, programLog *slog.Logger
 	// clock is the clock of the queue. It is nil for the real clock.
 	clock *clock.Clock
@@ -56,7 +56,7 @@ type engine struct {
 	dispatcher    *dispatcher
 }
 
-// newEngine returns an engine with the parts that exist before the streams are open.
+// newEngine returns an engine with the parts that need no open stream.
 func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error) {
 	self := d.self
 	self.relation = relation.Self{}
@@ -71,7 +71,7 @@ func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error)
 		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
 		echoes:        echo.NewTracker(),
 		failures:      newFailures(),
-		cancels:       newCancels(),
+		cancels:       newCancelRegistry(),
 		restorations:  newRestorationSignal(),
 	}
 	if e.programLog == nil {
@@ -102,19 +102,19 @@ func (e *engine) run(ctx context.Context) error {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
 	e.observe()
-	w, err := e.newWorkers()
+	late, err := e.newLateParts()
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
 	ctx = context.WithValue(follow.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
-	// Calls that are under way outlive ctx by the grace.
-	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	// A call that is running when ctx ends may go on for the grace.
+	callsCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var running sync.WaitGroup
-	running.Go(func() { w.mapper.run(ctx, &running) })
+	running.Go(func() { late.mapper.run(ctx, &running) })
 	if e.waitSynced(ctx) && e.waitElected(ctx) {
 		defer e.clock.Add("controller "+e.definition.name, e.queue)()
-		e.startWorkers(ctx, calls, w, &running)
+		e.startParts(ctx, callsCtx, late, &running)
 		release()
 		<-ctx.Done()
 	}
@@ -127,7 +127,7 @@ func (e *engine) observe() {
 	if e.runtime.Observer == nil {
 		return
 	}
-	e.runtime.Observer.Queue(e.definition.name, func() QueueStats {
+	e.runtime.Observer.Subscribed(e.definition.name, func() QueueStats {
 		s := e.queue.Stats()
 		if !e.runtime.isElected() { // the objects wait for the leadership
 			s.Ready, s.Waiting, s.OldestReady = 0, s.Waiting+s.Ready, 0
@@ -139,8 +139,8 @@ func (e *engine) observe() {
 	})
 }
 
-// workers are the parts that exist once the streams are open, because they read from the cache.
-type workers struct {
+// lateParts are the parts that newLateParts makes once the streams are open, because they read from the cache.
+type lateParts struct {
 	mapper      *mapper
 	reconciler  *reconciler
 	longCalls   *longCalls
@@ -149,8 +149,8 @@ type workers struct {
 	deselected *deselectedObjects
 }
 
-// newWorkers returns the parts that exist once the streams are open.
-func (e *engine) newWorkers() (*workers, error) {
+// newLateParts returns the parts that read from the cache. The streams must be open.
+func (e *engine) newLateParts() (*lateParts, error) {
 	d, rt := e.definition, e.runtime
 	narrowed, err := d.self.client(rt)
 	if err != nil {
@@ -161,17 +161,17 @@ func (e *engine) newWorkers() (*workers, error) {
 	toMap.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
 	client := rt.Client.WithFieldManager(d.manager)
 	p := &pipeline{
-		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
+		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, d.formerManagers, ownerLabels(d.watched)),
 		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
 		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
-	forget := []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget}
+	forget := []func(){p.noopChecker.ForgetAll, e.echoes.Forget, p.adoption.Forget}
 	if d.newMover != nil {
 		p.mover = d.newMover(view, e.log, d.formerManagers, d.formerPrefixes, ownerLabels(d.watched))
 		forget = append(forget, p.mover.Forget)
 	}
-	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, server: rt.Client}
-	w := &workers{
+	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, liveClient: rt.Client}
+	late := &lateParts{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciled: toMap,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
@@ -180,35 +180,35 @@ func (e *engine) newWorkers() (*workers, error) {
 		restoration: &restorationRepair{
 			signal: e.restorations, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasFailure: e.failures.hasFailureFor, enqueueAll: e.enqueuer.enqueueAll,
+			hasFailureRecord: e.failures.hasRecord, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
-	reader := &objectReader{own: e.subscriptions, objects: d.objects, cached: client.With(view.Handler), server: rt.Client}
+	reader := &objectReader{own: e.subscriptions, objects: d.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
 	if len(d.self.selectors) > 0 {
 		reader.deselected = &deselectedObjects{
 			own: e.subscriptions, objects: d.objects, finalizers: f, self: &d.self,
-			server: rt.Client, narrowed: narrowed, cluster: e.subscriptions.own[0].stream.Cluster,
+			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.own[0].stream.Cluster,
 		}
 		if !f.isEmpty() {
-			w.deselected = reader.deselected
+			late.deselected = reader.deselected
 		}
 	}
-	w.reconciler = &reconciler{
+	late.reconciler = &reconciler{
 		name: d.name, resource: d.kind.Resource, log: e.log, programLog: e.programLog, timeout: d.timeout,
 		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
-		queue: e.queue, own: e.subscriptions, failures: e.failures, calls: w.longCalls,
+		queue: e.queue, own: e.subscriptions, failures: e.failures, longCalls: late.longCalls,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
 	}
 	if d.cancelsDeleted {
-		w.reconciler.cancels = e.cancels
+		late.reconciler.cancels = e.cancels
 	}
-	return w, nil
+	return late, nil
 }
 
-// findOwner returns whether an object of the reconciled kind has a uid.
-func (e *engine) findOwner(cluster string, uid types.UID) adoption.Existence {
+// ownerExistence returns what is known of the existence of an object of the reconciled kind with a uid.
+func (e *engine) ownerExistence(cluster string, uid types.UID) adoption.Existence {
 	if _, ok := e.dispatcher.uids.Key(cluster, uid); ok {
 		return adoption.Exists
 	}
@@ -245,17 +245,18 @@ func (e *engine) waitElected(ctx context.Context) bool {
 	return true
 }
 
-// startWorkers starts the reconciler and the sources. Reconciles run under the context calls.
-func (e *engine) startWorkers(ctx, calls context.Context, w *workers, running *sync.WaitGroup) {
+// startParts starts the reconciler, the other late parts but the mapper, and the sources. The contexts of reconciles
+// are derived from callsCtx.
+func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, running *sync.WaitGroup) {
 	e.queue.HoldLow(e.subscriptions.areDoubted)
 	e.enqueuer.isWorking.Store(true)
 	for range e.definition.concurrency {
-		running.Go(func() { w.reconciler.run(ctx, calls, running) })
+		running.Go(func() { late.reconciler.run(ctx, callsCtx, running) })
 	}
-	running.Go(func() { w.longCalls.run(ctx) })
-	running.Go(func() { w.restoration.run(ctx) })
-	if w.deselected != nil {
-		running.Go(func() { runSource(ctx, e.log, w.deselected.run, e.enqueuer.emit) })
+	running.Go(func() { late.longCalls.run(ctx) })
+	running.Go(func() { late.restoration.run(ctx) })
+	if late.deselected != nil {
+		running.Go(func() { runSource(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
 	}
 	for _, s := range e.definition.sources {
 		run := s.run

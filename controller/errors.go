@@ -40,8 +40,8 @@ func IsTerminal(err error) bool {
 	})
 }
 
-// isEachError reports whether holds reports true for err or an error that it wraps. If errors are
-// joined, holds must report true for each: a conflict must not hide the error that it is joined with.
+// isEachError reports whether holds returns true for err or an error that err wraps. If err joins several errors,
+// holds must return true for each of them: a conflict must not hide another error beside it.
 func isEachError(err error, holds func(error) bool) bool {
 	if err == nil {
 		return false
@@ -95,9 +95,9 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.what, e.value) }
 
-// guard calls f and returns its error. A panic in f becomes an error that names what. f may change what
-// while f runs.
-func guard(what *string, f func() error) (err error) {
+// recoverPanic calls f and returns its error. A panic in f becomes an error that begins with *what, such as "the
+// reconcile function panicked". f may change *what while f runs.
+func recoverPanic(what *string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicError{what: *what, value: value, site: logctx.PanicSite(), stack: logctx.PanicStack()}
@@ -106,10 +106,9 @@ func guard(what *string, f func() error) (err error) {
 	return f()
 }
 
-// guardAuthor calls a function of the author on which nothing depends. It logs a panic in f and goes
-// on.
-func guardAuthor(log *slog.Logger, what string, f func()) {
-	err := guard(&what, func() error {
+// callLoggingPanic calls a function of the author whose failure changes nothing else. It logs a panic in f.
+func callLoggingPanic(log *slog.Logger, what string, f func()) {
+	err := recoverPanic(&what, func() error {
 		f()
 		return nil
 	})

@@ -107,7 +107,7 @@ func ExamplePermission() {
 type counter struct{ failures map[controller.Outcome]int }
 
 // Queue gets the queue of each controller.
-func (c *counter) Queue(name string, stats func() controller.QueueStats) {
+func (c *counter) Subscribed(name string, stats func() controller.QueueStats) {
 	fmt.Println(name, stats().Ready >= 0)
 }
 

@@ -18,8 +18,8 @@ type failures struct {
 	failing int
 }
 
-// failure is what is remembered about one object. Only the worker that has the object's key uses the
-// failure, apart from uid and isFailing, which failures.mu guards.
+// failure is the record of one object. failures.mu guards uid and isFailing. Only the worker that has the object's key
+// uses the other fields.
 type failure struct {
 	// isFailing is true if the last reconcile of the object failed.
 	isFailing bool
@@ -43,8 +43,8 @@ type failure struct {
 
 func newFailures() *failures { return &failures{byKey: make(map[kube.Key]*failure)} }
 
-// failureFor returns the failure of an object. It adds a failure if the object has none, or if the
-// recorded failure has another uid. An empty uid matches every object.
+// failureFor returns the record of an object. It adds a record if the object has none, or if the
+// record has another uid. An empty uid matches every object. The new record is not yet of a failed reconcile.
 func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,15 +60,15 @@ func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	return found
 }
 
-// hasFailureFor reports whether an object is remembered.
-func (f *failures) hasFailureFor(k kube.Key) bool {
+// hasRecord reports whether the last reconcile of an object failed, or the object waits for finalizers of others.
+func (f *failures) hasRecord(k kube.Key) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, ok := f.byKey[k]
 	return ok
 }
 
-// forget removes the failure of an object. An empty uid matches every object.
+// forget removes the record of an object. An empty uid matches every object.
 func (f *failures) forget(k kube.Key, uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *failures) removeLocked(k kube.Key) {
 	delete(f.byKey, k)
 }
 
-// recordError records that the reconcile of an object failed, and returns the failure of the object.
+// recordError records that the reconcile of an object failed, and returns the record of the object.
 func (f *failures) recordError(k kube.Key, uid types.UID) *failure {
 	found := f.failureFor(k, uid)
 	found.errorCount++

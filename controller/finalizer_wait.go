@@ -26,9 +26,9 @@ type finalizerWaits struct {
 	failures *failures
 }
 
-// check logs that obj has waited for too long. k is the key of obj. It reports whether obj waits, and
-// returns the time until the next check. 0 means that no check is needed.
-func (w *finalizerWaits) check(k kube.Key, obj kube.Object) (isWaiting bool, checkAfter time.Duration) {
+// reportWait logs that obj has waited for too long. k is the key of obj. reportWait reports whether obj waits, and
+// returns the time until its next call for obj. 0 means that no further call is needed.
+func (w *finalizerWaits) reportWait(k kube.Key, obj kube.Object) (isWaiting bool, checkAfter time.Duration) {
 	deleted := obj.GetDeletionTimestamp()
 	waitsFor := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
 		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents

@@ -20,9 +20,9 @@ type finalizers struct {
 	former []string
 	// retired holds finalizers of earlier versions of the program that need no cleanup any more.
 	retired []string
-	objects objects
-	// server reads from the server.
-	server *kube.Client
+	objects objectAccess
+	// liveClient reads from the server.
+	liveClient *kube.Client
 }
 
 // isEmpty reports whether the controller has no finalizers.
@@ -138,7 +138,7 @@ func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused e
 	if !kube.IsInvalid(refused) && !kube.IsConflict(refused) || attempt == finalizerAttempts {
 		return nil, false, failed
 	}
-	now, err := f.objects.get(ctx, f.server, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	now, err := f.objects.get(ctx, f.liveClient, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
 	if kube.IsNotFound(err) {
 		return nil, false, nil
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // mapper finds the objects that changes concern by slow relations, such as map functions. The mapper
-// has its own goroutine. So the streams do not wait for map functions, and neither do other
-// controllers. The changes come from the map queue.
+// has its own goroutine. So neither the streams nor other controllers wait for map functions. The changes come from
+// the map queue.
 type mapper struct {
 	log   *slog.Logger
 	queue *mapQueue
@@ -53,22 +53,23 @@ func (m *mapper) run(ctx context.Context, running *sync.WaitGroup) {
 		if k, task, isRunning = m.queue.Begin(ctx); !isRunning {
 			return
 		}
-		rest, failed := m.mapTask(ctx, k, task)
-		m.queue.End(k, rest, failed)
+		rest, hasFailed := m.mapTask(ctx, k, task)
+		m.queue.End(k, rest, hasFailed)
 	}
 }
 
-// mapTask triggers the objects that the changes of one watched object concern. If it failed, it
-// returns the part of the task that has to be tried once more.
-func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task mapping.Task) (rest mapping.Task, failed bool) {
+// mapTask triggers the objects that the changes of one watched object concern. It reports whether it has failed. Then
+// rest is the part of the task that has to be tried once more. rest does not contain the present state, because the
+// store has the present state at the next try.
+func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task mapping.Task) (rest mapping.Task, hasFailed bool) {
 	var keys []relation.Key
 	var states []cache.Object
 	if now, ok := k.Subscription.store().Get(k.Object); ok {
 		states = append(states, now)
 	}
-	firstFormer := len(states)
+	firstReplaced := len(states)
 	rest.Changes = task.Changes
-	for i, state := range append(states, task.Former...) {
+	for i, state := range append(states, task.Replaced...) {
 		found, err := k.Subscription.relatedKeys(ctx, state.Record, state.Bytes, m.reconciled)
 		for _, related := range found {
 			if !slices.Contains(keys, related) {
@@ -85,22 +86,23 @@ func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task
 		if relation.IsLasting(err) {
 			continue
 		}
-		failed = true
-		if i >= firstFormer {
-			rest.Former = append(rest.Former, state)
+		hasFailed = true
+		if i >= firstReplaced {
+			rest.Replaced = append(rest.Replaced, state)
 		}
 	}
 	m.trigger(k.Subscription, k.Object, task.Changes, keys)
-	if failed {
+	if hasFailed {
 		rest.HasOverflowed = task.HasOverflowed
 	} else if task.HasOverflowed {
 		m.emit(Trigger{All: true, Cause: task.Changes.Cause.String()})
 	}
-	return rest, failed
+	return rest, hasFailed
 }
 
-// newMapClient returns the client of map functions. It reads what the sources of the controller show,
-// which covers reports. It reads from the server only what the program's own writes have left in doubt.
+// newMapClient returns the client of map functions. covers reports whether the sources of the controller show all
+// that a request reads. The client refuses other reads. It reads from the server only objects whose state is not
+// certain after a write of the program.
 func newMapClient(client *kube.Client, view *cache.View, covers func(*wire.Request) bool) *kube.Client {
 	return client.With(func(server wire.Handler) wire.Handler {
 		cached := view.Handler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {

@@ -7,45 +7,45 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// objects reads and writes the objects of the reconciled kind. The object is nil if there is an error.
-type objects interface {
+// objectAccess reads and writes the objects of the reconciled kind. The methods return no object with an error.
+type objectAccess interface {
 	get(ctx context.Context, c *kube.Client, key kube.Key) (kube.Object, error)
 	patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error)
 	decode(c *kube.Client, object []byte) (kube.Object, error)
 }
 
-// typedObjects are the objects of a Go type.
-type typedObjects[T any] struct {
+// typedAccess is the objectAccess to the objects of a Go type.
+type typedAccess[T any] struct {
 	// api has no client.
 	api kube.API[T]
 }
 
-func (o typedObjects[T]) get(ctx context.Context, c *kube.Client, key kube.Key) (kube.Object, error) {
+func (o typedAccess[T]) get(ctx context.Context, c *kube.Client, key kube.Key) (kube.Object, error) {
 	return o.orError(o.api.For(c, key.Namespace).Get(ctx, key.Name))
 }
 
-func (o typedObjects[T]) patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error) {
+func (o typedAccess[T]) patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error) {
 	return o.orError(o.api.For(c, key.Namespace).Patch(ctx, key.Name, patch))
 }
 
-func (o typedObjects[T]) decode(c *kube.Client, object []byte) (kube.Object, error) {
+func (o typedAccess[T]) decode(c *kube.Client, object []byte) (kube.Object, error) {
 	return o.orError(o.api.For(c, "").Decode(object))
 }
 
 // orError returns t as an object, or err.
-func (o typedObjects[T]) orError(t *T, err error) (kube.Object, error) {
+func (o typedAccess[T]) orError(t *T, err error) (kube.Object, error) {
 	if err != nil {
 		return nil, err
 	}
 	return o.api.Object(t), nil
 }
 
-// presence is what the controller has to do with an object.
-type presence int
+// selection is whether an object exists, and whether the selectors of [Reconciled] select it.
+type selection int
 
 const (
 	// absent means that the object does not exist, or never concerned the controller.
-	absent presence = iota
+	absent selection = iota
 	// selected means that the object exists, and the controller reconciles it.
 	selected
 	// deselected means that the object exists and has the finalizer, but no longer matches the
@@ -56,27 +56,27 @@ const (
 // objectReader reads the object of a reconcile.
 type objectReader struct {
 	own     ownObjects
-	objects objects
+	objects objectAccess
 	// deselected is nil if the reconciled kind has no selectors.
 	deselected *deselectedObjects
-	// cached reads from the cache, and server from the server.
-	cached, server *kube.Client
+	// cachedClient reads from the cache, and liveClient from the server.
+	cachedClient, liveClient *kube.Client
 }
 
 // read returns the object of key. The object is at least as new as what triggered the
-// reconcile. It is nil only if it is absent, or with an error.
-func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, presence, error) {
+// reconcile. read returns no object if the selection is absent, and none with an error.
+func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	stored, isStored := r.own.stored(key)
 	if r.deselected != nil && !isStored {
 		return r.deselected.read(ctx, key)
 	}
-	c := r.cached.InCluster(key.Cluster)
+	c := r.cachedClient.InCluster(key.Cluster)
 	obj, err := r.objects.get(ctx, c, key)
 	if r.deselected != nil {
 		// Another stream may have answered, and be behind the controller's own.
 		switch {
 		case kube.IsNotFound(err):
-			obj, err = r.objects.get(ctx, r.server.InCluster(key.Cluster), key)
+			obj, err = r.objects.get(ctx, r.liveClient.InCluster(key.Cluster), key)
 		case err == nil && ident.IsNewer(stored.ResourceVersion, obj.GetResourceVersion()):
 			var object []byte
 			if object, err = stored.Bytes(); err == nil {

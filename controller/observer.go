@@ -5,10 +5,10 @@ import "time"
 // Observer receives what the controllers of a program do, for metrics and health. Several
 // goroutines call its methods, which must not block.
 type Observer interface {
-	// Queue is called by a controller once it has subscribed to all of its streams, which
+	// Subscribed is called by a controller once it has subscribed to all of its streams, which
 	// need not be synced then. stats may be called from then on, at any time and by any
 	// goroutine. After the controller has ended, stats returns the last ones.
-	Queue(controller string, stats func() QueueStats)
+	Subscribed(controller string, stats func() QueueStats)
 	// Result is called with the result of every reconcile and cleanup, by its worker.
 	Result(Result)
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // Option configures a controller: see [New]. A [Permission] is an option too.
-type Option interface{ change(s *settings) }
+type Option interface{ applyTo(s *settings) }
 
 type optionFunc func(*settings)
 
-func (f optionFunc) change(s *settings) { f(s) }
+func (f optionFunc) applyTo(s *settings) { f(s) }
 
 // settings are the parts of a controller that do not depend on the type of its objects.
 type settings struct {
@@ -76,9 +76,9 @@ func FieldManager(name string) Option {
 
 // FormerFieldManagers names the field managers that the controller, or a program in its place, had in earlier releases.
 // The fields that they own move to the field manager of the controller before its next apply, so that the apply removes
-// what it does not contain. Fields move in children, which an owner reference or a label of [OwnsByLabel] proves, and in
-// the status of the reconciled object. Fields of applies and of updates move. The name before-first-apply stands for the
-// fields that were there before the first apply.
+// what it does not contain. Fields move in children, and in the status of the reconciled object. An object is a child if
+// it has an owner reference to the reconciled object, or a label of [OwnsByLabel]. Fields of applies and of updates move.
+// The name before-first-apply stands for the fields that were there before the first apply.
 //
 // Never moved are finalizers, owner references to other objects, the fields of other subresources, and fields that were
 // written in another API version, which are logged. A label or annotation of an update moves only if the apply names

@@ -53,9 +53,9 @@ func kindOf(t *testing.T, obj kube.Object) kube.Type {
 	return kind
 }
 
-func objectsOf[T any, P kube.ObjectOf[T]](t *testing.T) objects {
+func objectsOf[T any, P kube.ObjectOf[T]](t *testing.T) objectAccess {
 	t.Helper()
-	return typedObjects[T]{kube.APIOf[T, P](nil, kindOf(t, P(new(T))), "")}
+	return typedAccess[T]{kube.APIOf[T, P](nil, kindOf(t, P(new(T))), "")}
 }
 
 // fakeObjects are the objects of the reconciled kind. Only the namespace default is watched.
@@ -159,7 +159,7 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 
 func newDispatcher(own ownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
-		log: discard, own: own, echoes: echo.NewTracker(), failures: newFailures(), cancels: newCancels(),
+		log: discard, own: own, echoes: echo.NewTracker(), failures: newFailures(), cancels: newCancelRegistry(),
 		reconciled:        relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordRestoration: newRestorationSignal().record,
 		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
@@ -242,7 +242,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 	t.Parallel()
 	s, caches := openSubscriptions(t, fakeserver.New().Client())
 	view := s.view(caches)
-	p := &pipeline{view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
+	p := &pipeline{view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
 	program := wire.HandlerFunc(nil)
 	var got []string
 	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), wire.Ref{}, newRequestTrace(t.Context()))); ; {
@@ -268,7 +268,7 @@ func TestFinalizersAreAddedAndRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &finalizers{name: "example.com/new", retired: []string{"example.com/old"}, objects: objectsOf[corev1.ConfigMap](t), server: c}
+	f := &finalizers{name: "example.com/new", retired: []string{"example.com/old"}, objects: objectsOf[corev1.ConfigMap](t), liveClient: c}
 	obj, exists, err := f.removeRetired(t.Context(), c, created)
 	if err != nil || !exists || !slices.Equal(obj.GetFinalizers(), []string{"example.com/other"}) {
 		t.Fatalf("without the retired finalizer: %v, %t, %v", obj, exists, err)
@@ -296,13 +296,13 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 	}
 	d := &deselectedObjects{
 		own: fakeObjects{key("c"): {}}, objects: objectsOf[corev1.ConfigMap](t), finalizers: &finalizers{name: "example.com/f"},
-		self: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, server: c, narrowed: c,
+		self: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, liveClient: c, narrowedClient: c,
 	}
 	var emitted []string
-	if err := d.run(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
+	if err := d.emitAtStart(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
 		t.Errorf("emitted: %v, %v", emitted, err)
 	}
-	for name, want := range map[string]presence{"a": deselected, "b": absent, "none": absent} {
+	for name, want := range map[string]selection{"a": deselected, "b": absent, "none": absent} {
 		if _, got, err := d.read(t.Context(), key(name)); got != want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -331,7 +331,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}}}
 	var reported, gone []string
 	c := &reconciler{
-		name: "test", log: discard, programLog: discard, queue: q, own: fakeObjects{}, failures: newFailures(), calls: newLongCalls(discard, 0, 1),
+		name: "test", log: discard, programLog: discard, queue: q, own: fakeObjects{}, failures: newFailures(), longCalls: newLongCalls(discard, 0, 1),
 		waits: &finalizerWaits{log: discard, failures: newFailures()}, finalizers: &finalizers{},
 		functions: functions{
 			reconcile: func(_ context.Context, obj kube.Object, _ *kube.Client) (Action, error) {
@@ -342,7 +342,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 			},
 		},
 		onGone: []func(kube.Key){func(k kube.Key) { gone = append(gone, k.Name) }},
-		read: func(_ context.Context, k kube.Key) (kube.Object, presence, error) {
+		read: func(_ context.Context, k kube.Key) (kube.Object, selection, error) {
 			if k.Name == "gone" {
 				return nil, absent, nil
 			}
@@ -370,7 +370,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten, released := 0, 0
 		var isDoubted atomic.Bool
 		r := &restorationRepair{
-			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailure: func(k kube.Key) bool { return k.Name == "b" },
+			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailureRecord: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 		}
@@ -399,7 +399,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 
 func TestCancelsEndTheReconcileOfTheSameObject(t *testing.T) {
 	t.Parallel()
-	c := newCancels()
+	c := newCancelRegistry()
 	ctx, remove := c.add(t.Context(), key("a"), "1")
 	c.cancel(key("a"), "2")
 	if ctx.Err() != nil {
@@ -441,16 +441,16 @@ func TestFinalizerWaitsAreLoggedOnce(t *testing.T) {
 		var text strings.Builder
 		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), failures: newFailures()}
 		obj := configMap("a", "example.com/other")
-		if isWaiting, _ := w.check(key("a"), obj); isWaiting {
+		if isWaiting, _ := w.reportWait(key("a"), obj); isWaiting {
 			t.Error("an object that is not being deleted waits")
 		}
 		obj.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-		if isWaiting, after := w.check(key("a"), obj); !isWaiting || after != finalizerWaitLimit {
+		if isWaiting, after := w.reportWait(key("a"), obj); !isWaiting || after != finalizerWaitLimit {
 			t.Errorf("waits: %t, check after %s", isWaiting, after)
 		}
 		time.Sleep(finalizerWaitLimit)
 		for range 2 {
-			if isWaiting, after := w.check(key("a"), obj); !isWaiting || after != 0 {
+			if isWaiting, after := w.reportWait(key("a"), obj); !isWaiting || after != 0 {
 				t.Errorf("waits: %t, check after %s", isWaiting, after)
 			}
 		}

@@ -245,8 +245,8 @@ func (p Permission) addTo(needs *kube.Needs) {
 	needs.Access = append(needs.Access, placed(p.access, p.namespaces, p.isInOwn)...)
 }
 
-// change makes p an [Option].
-func (p Permission) change(s *settings) {
+// applyTo makes p an [Option].
+func (p Permission) applyTo(s *settings) {
 	s.reject(p.err())
 	s.permissions = append(s.permissions, p)
 }

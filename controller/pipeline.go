@@ -26,10 +26,10 @@ type pipeline struct {
 	client *kube.Client
 	view   *cache.View
 	// mover is nil without former field managers.
-	mover    ownershipMover
-	applies  *noop.Checker
-	adoption *adoption.Guard
-	echoes   *echo.Tracker
+	mover       ownershipMover
+	noopChecker *noop.Checker
+	adoption    *adoption.Guard
+	echoes      *echo.Tracker
 	// skipsOwnStatus is true with [SkipOwnStatus].
 	skipsOwnStatus bool
 	// subscriptions holds the subscriptions of all watched kinds.
@@ -74,7 +74,7 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 	}
 	next = p.echoes.Handler(next, key, ownStatus, p.newestShown, p.enqueue)
 	next = p.adoption.Handler(next, self, p.recordPossiblyGone)
-	next = p.applies.Handler(next, isTrigger)
+	next = p.noopChecker.Handler(next, isTrigger)
 	if p.mover != nil {
 		next = p.mover.Handler(next, self)
 	}

@@ -13,9 +13,14 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// reconciler reconciles the objects whose keys the queue hands out. The steps of one reconcile are: it
-// reads the object, updates the finalizers, calls the reconcile function (or calls the cleanup function and removes the
-// finalizers), reports the result, and returns to the queue when the next reconcile is due.
+// reconciler reconciles the objects whose keys the queue hands out. One reconcile has these steps:
+//
+//  1. Read the object.
+//  2. Add the finalizer, and remove former and retired finalizers.
+//  3. Call the reconcile function. For an object that is being deleted, call the cleanup function instead, and
+//     remove the finalizers when the cleanup is done.
+//  4. Report the result.
+//  5. Return to the queue when the next reconcile is due.
 type reconciler struct {
 	// name is the name of the controller, and resource is the reconciled resource.
 	name     string
@@ -29,19 +34,19 @@ type reconciler struct {
 	// tracer may be nil.
 	tracer wire.Tracer
 
-	queue    workQueue
-	own      ownObjects
-	failures *failures
-	calls    *longCalls
-	waits    *finalizerWaits
+	queue     workQueue
+	own       ownObjects
+	failures  *failures
+	longCalls *longCalls
+	waits     *finalizerWaits
 	// cancels is nil without [CancelDeleted].
 	cancels    *cancelRegistry
 	finalizers *finalizers
 	// read returns the object of key: see [objectReader].
-	read func(ctx context.Context, key kube.Key) (kube.Object, presence, error)
+	read func(ctx context.Context, key kube.Key) (kube.Object, selection, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
 	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
-	echoes    writeMemory
+	echoes    echoTracker
 	// report reports a result: see [reporter].
 	report func(c *call, obj kube.Object, r Result, f *failure)
 }
@@ -52,8 +57,8 @@ type workQueue interface {
 	Done(key queue.Key, o queue.Outcome)
 }
 
-// writeMemory is what is known about the writes of reconciles: see [echo.Tracker].
-type writeMemory interface {
+// echoTracker is what is known about the writes of reconciles: see [echo.Tracker].
+type echoTracker interface {
 	ForgetUncertain(key kube.Key)
 	ForgetOwnStatus(key kube.Key)
 }
@@ -83,123 +88,124 @@ type reconciliation struct {
 	endSpan func(error)
 	// isDeselected is true for an object that no longer matches the selectors of [Reconciled] and waits for its cleanup.
 	isDeselected bool
-	// isOver is true if the controller has nothing (more) to do for the object.
-	isOver bool
+	// needsNoCall is true if the object needs no call of a function of the author: the object is gone, is paused, or is
+	// being deleted and needs no cleanup.
+	needsNoCall bool
 	// isReporting is true once the author's functions for results may be running.
 	isReporting bool
 }
 
-// run reconciles one object after the other, until ctx ends. The calls themselves run under
-// calls, which ends later.
-func (c *reconciler) run(ctx, calls context.Context, running *sync.WaitGroup) {
-	var r *reconciliation
+// run reconciles one object after the other, until ctx ends. The context of the calls is derived from callsCtx,
+// which ends later than ctx.
+func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup) {
+	var rec *reconciliation
 	defer func() {
-		if r == nil {
+		if rec == nil {
 			return
 		}
 		// One of the author's functions has called runtime.Goexit, which ends this goroutine.
 		// Another worker takes its place.
-		outcome := queue.Outcome{Failed: true, RetryAfter: DefaultBackoff(r.work.Attempt + 1)}
+		outcome := queue.Outcome{Failed: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
 		defer func() {
-			c.queue.Done(r.work.Key, outcome)
-			running.Go(func() { c.run(ctx, calls, running) })
+			r.queue.Done(rec.work.Key, outcome)
+			running.Go(func() { r.run(ctx, callsCtx, running) })
 		}()
-		if !r.isReporting {
-			outcome = c.end(r, fmt.Errorf("%s: %w", r.step, errExited))
+		if !rec.isReporting {
+			outcome = r.end(rec, fmt.Errorf("%s: %w", rec.step, errExited))
 		}
 	}()
 	for {
-		work, ok := c.queue.Get(ctx)
+		work, ok := r.queue.Get(ctx)
 		if !ok {
 			return
 		}
-		r = &reconciliation{work: work, started: time.Now()}
-		r.call.start(calls, c.programLog, c.name, work.Key)
-		err := guard(&r.step, func() error { return c.reconcile(&r.call, r) })
-		outcome := c.end(r, err)
-		r = nil
-		c.queue.Done(work.Key, outcome)
+		rec = &reconciliation{work: work, started: time.Now()}
+		rec.call.start(callsCtx, r.programLog, r.name, work.Key)
+		err := recoverPanic(&rec.step, func() error { return r.reconcile(&rec.call, rec) })
+		outcome := r.end(rec, err)
+		rec = nil
+		r.queue.Done(work.Key, outcome)
 	}
 }
 
 // reconcile runs the cleanup or the reconcile of one object.
-func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
-	key := r.work.Key
-	ref := wire.Ref{Cluster: key.Cluster, Resource: c.resource, Namespace: key.Namespace, Name: key.Name}
-	r.result = Result{Controller: c.name, Object: ref, Causes: r.work.Causes.String(), Waited: r.work.Waited}
+func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
+	key := rec.work.Key
+	ref := wire.Ref{Cluster: key.Cluster, Resource: r.resource, Namespace: key.Namespace, Name: key.Name}
+	rec.result = Result{Controller: r.name, Object: ref, Causes: rec.work.Causes.String(), Waited: rec.work.Waited}
 
-	r.step = "the decoding of the object"
-	obj, found, err := c.read(ctx, key)
-	r.isDeselected = found == deselected
+	rec.step = "the decoding of the object"
+	obj, found, err := r.read(ctx, key)
+	rec.isDeselected = found == deselected
 	switch {
 	case err != nil:
-		if _, isMisfit := errors.AsType[*wire.DecodeError](err); isMisfit {
+		if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
 			return Terminal(err) // only a change of the object can help
 		}
 		return err
 	case found == absent:
-		for _, onGone := range c.onGone {
-			guardAuthor(c.log, "a function for objects that are gone", func() { onGone(key) })
+		for _, onGone := range r.onGone {
+			callLoggingPanic(r.log, "a function for objects that are gone", func() { onGone(key) })
 		}
-		r.isOver = true
+		rec.needsNoCall = true
 		return nil
 	}
 	ref.UID = obj.GetUID()
-	r.object, r.result.Object = obj, ref
-	if found == selected && obj.GetDeletionTimestamp() == nil && c.pausedBy.isOn(obj) {
-		r.isOver = true
+	rec.object, rec.result.Object = obj, ref
+	if found == selected && obj.GetDeletionTimestamp() == nil && r.pausedBy.isOn(obj) {
+		rec.needsNoCall = true
 		return nil
 	}
-	ctx = c.startSpan(ctx, r, found == deselected || obj.GetDeletionTimestamp() != nil)
-	ctx, cancel := c.withTimeout(ctx)
+	ctx = r.startSpan(ctx, rec, found == deselected || obj.GetDeletionTimestamp() != nil)
+	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
-	if c.cancels != nil && found == selected && obj.GetDeletionTimestamp() == nil {
+	if r.cancels != nil && found == selected && obj.GetDeletionTimestamp() == nil {
 		var remove func()
-		ctx, remove = c.cancels.add(ctx, key, ref.UID)
+		ctx, remove = r.cancels.add(ctx, key, ref.UID)
 		defer remove()
 		// The deletion may have begun since the object was read.
-		if o, ok := c.own.stored(key); ok && o.UID == ref.UID && o.Deleting {
-			c.cancels.cancel(key, ref.UID)
+		if o, ok := r.own.stored(key); ok && o.UID == ref.UID && o.Deleting {
+			r.cancels.cancel(key, ref.UID)
 		}
 	}
-	r.trace = newRequestTrace(ctx)
-	client := c.clientFor(ctx, key, ref, r.trace)
+	rec.trace = newRequestTrace(ctx)
+	client := r.clientFor(ctx, key, ref, rec.trace)
 
-	r.result.Cleanup = found == deselected || obj.GetDeletionTimestamp() != nil
-	mayEdit := c.mayEditFinalizers(r)
+	rec.result.Cleanup = found == deselected || obj.GetDeletionTimestamp() != nil
+	mayEdit := r.askFinalizerCondition(rec)
 	switch {
-	case r.result.Cleanup && !(mayEdit && c.finalizers.needsCleanup(obj)):
-		r.isOver = true
+	case rec.result.Cleanup && !(mayEdit && r.finalizers.needsCleanup(obj)):
+		rec.needsNoCall = true
 		if !mayEdit {
 			return nil
 		}
-		r.step = "the update of the finalizers"
-		updated, exists, err := c.finalizers.removeRetired(ctx, client, obj)
-		if r.object = updated; !exists {
-			r.object = nil
+		rec.step = "the update of the finalizers"
+		updated, exists, err := r.finalizers.removeRetired(ctx, client, obj)
+		if rec.object = updated; !exists {
+			rec.object = nil
 		}
 		return withoutCancel(ctx, err)
-	case r.result.Cleanup:
-		cleanup, err := callAuthor(ctx, c.calls, r, "the cleanup function", c.functions.cleanup, client)
-		r.result.Next = cleanup.after
+	case rec.result.Cleanup:
+		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, client)
+		rec.result.Next = cleanup.after
 		if err != nil || !cleanup.isDone {
 			return err
 		}
-		r.step = "the update of the finalizers"
-		err = c.finalizers.removeOwn(ctx, client, obj)
-		r.isDeselected = r.isDeselected && err != nil
+		rec.step = "the update of the finalizers"
+		err = r.finalizers.removeOwn(ctx, client, obj)
+		rec.isDeselected = rec.isDeselected && err != nil
 		return err
 	case mayEdit:
-		r.step = "the update of the finalizers"
-		updated, exists, err := c.finalizers.update(ctx, client, obj)
+		rec.step = "the update of the finalizers"
+		updated, exists, err := r.finalizers.update(ctx, client, obj)
 		if err != nil || !exists || updated.GetDeletionTimestamp() != nil {
 			// The object is being deleted or gone. The change that shows this is on its way.
 			return withoutCancel(ctx, err)
 		}
-		r.object = updated
+		rec.object = updated
 	}
-	action, err := callAuthor(ctx, c.calls, r, "the reconcile function", c.functions.reconcile, client)
-	r.result.Next = action.after
+	action, err := callAuthor(ctx, r.longCalls, rec, "the reconcile function", r.functions.reconcile, client)
+	rec.result.Next = action.after
 	return withoutCancel(ctx, err)
 }
 
@@ -212,32 +218,34 @@ func withoutCancel(ctx context.Context, err error) error {
 	return err
 }
 
-// mayEditFinalizers reports whether the controller may add and remove finalizers of the object of r. The condition of
-// [Controller.FinalizerWhen] is asked only if it matters: it does not once the object has the finalizer.
-func (c *reconciler) mayEditFinalizers(r *reconciliation) bool {
-	condition, isConcerned := c.functions.needsFinalizer, !r.result.Cleanup || c.finalizers.hasAny(r.object.GetFinalizers())
-	if condition == nil || c.finalizers.has(r.object) || !isConcerned {
+// askFinalizerCondition returns whether the controller may add and remove finalizers of the object of rec. It calls the
+// condition of [Controller.FinalizerWhen] only if the answer matters. The answer does not matter once the object has the
+// finalizer, and not for a cleanup of an object without own finalizers.
+func (r *reconciler) askFinalizerCondition(rec *reconciliation) (mayEdit bool) {
+	condition := r.functions.needsFinalizer
+	matters := !rec.result.Cleanup || r.finalizers.hasAny(rec.object.GetFinalizers())
+	if condition == nil || r.finalizers.has(rec.object) || !matters {
 		return true
 	}
-	r.step = "the condition of the finalizer"
-	return condition(r.object)
+	rec.step = "the condition of the finalizer"
+	return condition(rec.object)
 }
 
 // withTimeout returns ctx with the timeout of the controller, if the controller has one.
-func (c *reconciler) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.timeout <= 0 {
+func (r *reconciler) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("the timeout of the controller %s, %s, has passed", c.name, c.timeout))
+	return context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the timeout of the controller %s, %s, has passed", r.name, r.timeout))
 }
 
-// callAuthor calls the reconcile or the cleanup function, whose result is an R. If ctx has ended, an
-// error of the function comes with the cause, such as the timeout.
-func callAuthor[R any](ctx context.Context, calls *longCalls, r *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
-	r.step = step
-	calls.begin(r.work.Key)
-	defer calls.end(r.work.Key)
-	result, err := f(ctx, r.object, client)
+// callAuthor calls the reconcile or the cleanup function, whose result is an R. If ctx has ended, callAuthor adds
+// the cause, such as the timeout, to an error of the function.
+func callAuthor[R any](ctx context.Context, long *longCalls, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
+	rec.step = step
+	long.begin(rec.work.Key)
+	defer long.end(rec.work.Key)
+	result, err := f(ctx, rec.object, client)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
@@ -246,50 +254,50 @@ func callAuthor[R any](ctx context.Context, calls *longCalls, r *reconciliation,
 
 // startSpan begins the span of a reconcile or a cleanup, which end ends. It returns ctx if nobody
 // traces.
-func (c *reconciler) startSpan(ctx context.Context, r *reconciliation, isCleanup bool) context.Context {
-	if c.tracer == nil {
+func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isCleanup bool) context.Context {
+	if r.tracer == nil {
 		return ctx
 	}
 	work := "reconcile "
 	if isCleanup {
 		work = "cleanup "
 	}
-	ctx, r.endSpan = c.tracer.Start(ctx, work+c.name, append(r.call.LogAttrs(), slog.String("cause", r.result.Causes))...)
+	ctx, rec.endSpan = r.tracer.Start(ctx, work+r.name, append(rec.call.LogAttrs(), slog.String("cause", rec.result.Causes))...)
 	return ctx
 }
 
 // end reports the result of a reconcile whose error is err, and returns when the next reconcile is
 // due. An error overrides the action that came with it.
-func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
-	r.isReporting = true
-	if r.endSpan != nil {
-		guardAuthor(c.log, "the tracer", func() { r.endSpan(err) })
+func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
+	rec.isReporting = true
+	if rec.endSpan != nil {
+		callLoggingPanic(r.log, "the tracer", func() { rec.endSpan(err) })
 	}
-	key, result := r.work.Key, &r.result
-	if err == nil && r.isOver {
-		return c.endWithoutCall(r)
+	key, result := rec.work.Key, &rec.result
+	if err == nil && rec.needsNoCall {
+		return r.endWithoutCall(rec)
 	}
-	if r.trace != nil {
-		result.Reads, result.Writes = r.trace.recorded()
+	if rec.trace != nil {
+		result.Reads, result.Writes = rec.trace.recorded()
 	}
-	result.Err, result.Duration = err, time.Since(r.started)
+	result.Err, result.Duration = err, time.Since(rec.started)
 	if err != nil || result.Cleanup {
-		c.echoes.ForgetOwnStatus(key)
+		r.echoes.ForgetOwnStatus(key)
 	}
 	if err == nil {
-		c.failures.forget(key, "")
-		c.echoes.ForgetUncertain(key)
-		if r.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
+		r.failures.forget(key, "")
+		r.echoes.ForgetUncertain(key)
+		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
-		c.report(&r.call, r.object, *result, nil)
+		r.report(&rec.call, rec.object, *result, nil)
 		return queue.Outcome{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	f := c.failures.recordError(key, result.Object.UID)
+	f := r.failures.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
 	outcome := queue.Outcome{Failed: true}
 	switch {
-	case IsTerminal(err) && !r.isDeselected: // the streams do not show the change of a deselected object
+	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
 		f.backoffCount, f.conflictCount = 0, 0
 		result.Next, outcome.Failed = 0, false
 	case isConflict(err):
@@ -298,33 +306,33 @@ func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
 	default:
 		f.backoffCount++
 		f.conflictCount = 0
-		result.Next = c.retryDelay(r.object, err, f.backoffCount)
+		result.Next = r.retryDelay(rec.object, err, f.backoffCount)
 	}
 	outcome.RetryAfter = result.Next
-	c.report(&r.call, r.object, *result, f)
+	r.report(&rec.call, rec.object, *result, f)
 	return outcome
 }
 
 // endWithoutCall ends the work on an object that the controller has nothing to do for. If the object is
 // being deleted and waits for finalizers of others, it is checked once more after a while.
-func (c *reconciler) endWithoutCall(r *reconciliation) queue.Outcome {
-	if r.object != nil {
-		if isWaiting, checkAfter := c.waits.check(r.work.Key, r.object); isWaiting {
+func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Outcome {
+	if rec.object != nil {
+		if isWaiting, checkAfter := r.waits.reportWait(rec.work.Key, rec.object); isWaiting {
 			return queue.Outcome{RequeueAfter: checkAfter}
 		}
 	}
-	c.failures.forget(r.work.Key, r.result.Object.UID)
-	c.echoes.ForgetUncertain(r.work.Key)
+	r.failures.forget(rec.work.Key, rec.result.Object.UID)
+	r.echoes.ForgetUncertain(rec.work.Key)
 	return queue.Outcome{Forget: true}
 }
 
 // retryDelay returns the back-off after a failure: the longer of the wait of the policy and the delay
 // that the server asked for. Up to a tenth is added at random. So objects that fail together are
 // retried at different times.
-func (c *reconciler) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
+func (r *reconciler) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if obj != nil {
-		guardAuthor(c.log, "the backoff policy", func() { d = max(c.functions.backoff(obj, err, attempt), time.Millisecond) })
+		callLoggingPanic(r.log, "the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), time.Millisecond) })
 	}
 	return withJitter(max(d, serverDelay(err)))
 }

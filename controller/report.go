@@ -26,29 +26,30 @@ type reporter struct {
 // result is logged at the level Debug. f is nil if the reconcile succeeded.
 func (p *reporter) report(c *call, obj kube.Object, r Result, f *failure) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
-	attributes, shouldLog := errorDetails(obj, f, r)
+	attributes, isErrorLogged := recordErrorAttrs(obj, f, r)
 	if isVerbose {
-		attributes = append(details(r), attributes...)
+		attributes = append(debugAttrs(r), attributes...)
 	}
 	switch {
-	case shouldLog:
-		c.log(slog.LevelError, failed(r), attributes)
+	case isErrorLogged:
+		c.log(slog.LevelError, failureText(r), attributes)
 	case isVerbose && r.Err != nil:
-		c.log(slog.LevelDebug, failed(r), attributes)
+		c.log(slog.LevelDebug, failureText(r), attributes)
 	case isVerbose:
-		c.log(slog.LevelDebug, verb(r), attributes)
+		c.log(slog.LevelDebug, successText(r), attributes)
 	}
 	if p.observer != nil {
-		guardAuthor(p.log, "the observer of results", func() { p.observer.Result(r) })
+		callLoggingPanic(p.log, "the observer of results", func() { p.observer.Result(r) })
 	}
 	for _, onResult := range p.onResult {
-		guardAuthor(p.log, "a function for results", func() { onResult(r) })
+		callLoggingPanic(p.log, "a function for results", func() { onResult(r) })
 	}
 }
 
-// errorDetails returns the attributes of a log line about the error of a result. It reports whether the
-// line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing.
-func errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
+// recordErrorAttrs returns the attributes of a log line about the error of a result. It reports whether the
+// line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing. It
+// records in f that the error has come.
+func recordErrorAttrs(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, isErrorLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}
@@ -68,9 +69,9 @@ func errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr
 		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
-		// because others may remove the reason, but the error is logged once for each edition of
+		// because others may remove the reason, but the error is logged once for each specState of
 		// the object.
-		isFirst := f.throttle.record(edition(obj, r.Err)+" "+text) == 1
+		isFirst := f.throttle.record(specState(obj, r.Err)+" "+text) == 1
 		return append(attributes, panicAttrs(r.Err, isFirst)...), isFirst
 	default:
 		count := f.throttle.record(text)
@@ -81,10 +82,11 @@ func errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr
 	}
 }
 
-// edition identifies the state of an object apart from its status.
-func edition(obj kube.Object, err error) string {
-	if misfit, ok := errors.AsType[*wire.DecodeError](err); ok {
-		return misfit.ResourceVersion
+// specState returns a text that identifies the state of an object apart from its status. err is the error of the
+// reconcile.
+func specState(obj kube.Object, err error) string {
+	if decodeErr, ok := errors.AsType[*wire.DecodeError](err); ok {
+		return decodeErr.ResourceVersion
 	}
 	switch {
 	case obj == nil:
@@ -96,24 +98,26 @@ func edition(obj kube.Object, err error) string {
 	}
 }
 
-func verb(r Result) string {
+// successText returns the text of the log line about a result without an error.
+func successText(r Result) string {
 	if r.Cleanup {
 		return "cleaned up"
 	}
 	return "reconciled"
 }
 
-func failed(r Result) string {
+// failureText returns the text of the log line about a result with an error.
+func failureText(r Result) string {
 	if r.Cleanup {
 		return "cleanup failed"
 	}
 	return "reconcile failed"
 }
 
-// details returns the attributes of a log line about a result at the level Debug.
-func details(r Result) []slog.Attr {
+// debugAttrs returns the attributes of a log line about a result at the level Debug.
+func debugAttrs(r Result) []slog.Attr {
 	attributes := []slog.Attr{
-		slog.String("cause", r.Causes), slog.Any("wrote", writes(r.Writes)), slog.Int("reads", r.Reads),
+		slog.String("cause", r.Causes), slog.Any("wrote", writeList(r.Writes)), slog.Int("reads", r.Reads),
 		slog.Duration("took", r.Duration.Round(10*time.Microsecond)),
 	}
 	if r.Next > 0 && r.Err == nil {
@@ -122,10 +126,11 @@ func details(r Result) []slog.Attr {
 	return attributes
 }
 
-// writes is a list of writes as an attribute: a text for people, an array in JSON.
-type writes []WriteReport
+// writeList is a list of writes as an attribute: a text for people, an array in JSON.
+type writeList []WriteReport
 
-func (w writes) String() string {
+// String returns the texts of the writes, separated by commas.
+func (w writeList) String() string {
 	if len(w) == 0 {
 		return "nothing"
 	}
@@ -133,9 +138,9 @@ func (w writes) String() string {
 }
 
 // MarshalJSON returns an array with the text of each write.
-func (w writes) MarshalJSON() ([]byte, error) { return kube.Marshal(w.texts()) }
+func (w writeList) MarshalJSON() ([]byte, error) { return kube.Marshal(w.texts()) }
 
-func (w writes) texts() []string {
+func (w writeList) texts() []string {
 	texts := make([]string, len(w))
 	for i, each := range w {
 		texts[i] = each.String()

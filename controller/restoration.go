@@ -26,10 +26,10 @@ func (s restorationSignal) record() {
 // reconcile may have read a state that the restoration has undone. The state may come from a store whose
 // changes do not concern this controller.
 //
-// The stores of a controller recover one after the other, within a minute or later. Until the last one has, reads
-// of the others go to the server, which has just come back. So the reconciles of all objects wait, and so do all other
-// reconciles of low priority: see [queue.Queue.HoldLow]. Example of a controller with 100,000 WebApps that owns
-// Deployments:
+// The stores of a controller recover one after the other, within a minute or later. A store that has not recovered
+// passes reads on to the server, which has just come back. So the reconciles of all objects wait until the last store
+// has recovered, and so do all other reconciles of low priority: see [queue.Queue.HoldLow]. Example of a controller
+// with 100,000 WebApps that owns Deployments:
 //
 //	10:00:00  the store of WebApps has recovered, and that of Deployments is in doubt. A WebApp that somebody
 //	          changes is reconciled, and reads its Deployment from the server
@@ -42,8 +42,9 @@ type restorationRepair struct {
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
 	forget []func()
-	// hasFailure reports whether the last reconcile of an object failed, or whether the object waits for finalizers.
-	hasFailure func(kube.Key) bool
+	// hasFailureRecord reports whether the last reconcile of an object failed, or the object waits for finalizers of
+	// others.
+	hasFailureRecord func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
 }
@@ -65,7 +66,7 @@ func (r *restorationRepair) run(ctx context.Context) {
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {
 			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "a backup was restored"}}
-			if r.hasFailure(k) {
+			if r.hasFailureRecord(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}
 			return t

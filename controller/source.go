@@ -110,7 +110,7 @@ func runSource(ctx context.Context, log *slog.Logger, run sourceFunc, emit func(
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
 		what := "a source"
-		err := guard(&what, func() error { return run(ctx, emit) })
+		err := recoverPanic(&what, func() error { return run(ctx, emit) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}

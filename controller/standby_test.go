@@ -19,7 +19,7 @@ type queueStats struct {
 	of func() controller.QueueStats
 }
 
-func (f *queueStats) Queue(_ string, of func() controller.QueueStats) {
+func (f *queueStats) Subscribed(_ string, of func() controller.QueueStats) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of = of

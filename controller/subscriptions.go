@@ -24,7 +24,7 @@ type subscriptions struct {
 	all, own []*subscription
 }
 
-// newSubscriptions returns subscriptions, not yet open, of the reconciled kind and the other kinds.
+// newSubscriptions returns the subscriptions of the reconciled kind and the other kinds. open opens them.
 func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtime) (*subscriptions, error) {
 	s := new(subscriptions)
 	for i, w := range append([]*watchedKind{reconciled}, others...) {
@@ -50,20 +50,20 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 	return s, nil
 }
 
-// open opens all subscriptions, and passes their changes to handle. Changes come from the first
-// subscription while others are not open yet.
-func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle func(*subscription, cache.Change)) error {
-	// Calls that are under way when ctx ends go on reading from the stores.
+// open opens all subscriptions, and passes their changes to handle. The first subscriptions publish changes while
+// the others are not open yet.
+func (s *subscriptions) open(ctx context.Context, c *cache.Cache, handle func(*subscription, cache.Change)) error {
+	// A call that is running when ctx ends still reads from the stores.
 	ctx = context.WithoutCancel(ctx)
 	for _, sub := range s.all {
 		if d := sub.watched.kind.Definition; d != nil && !d.Foreign {
-			caches.RecordDefinition(sub.stream.Resource.Group)
+			c.RecordDefinition(sub.stream.Resource.Group)
 		}
-		open, err := caches.Open(ctx, sub.stream, func(change cache.Change) { handle(sub, change) })
+		opened, err := c.Open(ctx, sub.stream, func(change cache.Change) { handle(sub, change) })
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", sub.stream, err)
 		}
-		sub.open.Store(open)
+		sub.opened.Store(opened)
 		if err := sub.index(); err != nil {
 			return err
 		}
@@ -72,19 +72,19 @@ func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle fu
 }
 
 // view returns the cache as the controller may see it. All subscriptions must be open.
-func (s *subscriptions) view(caches *cache.Cache) *cache.View {
+func (s *subscriptions) view(c *cache.Cache) *cache.View {
 	opened := make([]*cache.Subscription, len(s.all))
 	for i, sub := range s.all {
-		opened[i] = sub.open.Load()
+		opened[i] = sub.cacheSubscription()
 	}
-	return caches.View(opened...)
+	return c.View(opened...)
 }
 
 // close closes the subscriptions that are open.
 func (s *subscriptions) close() {
 	for _, sub := range s.all {
-		if open := sub.open.Load(); open != nil {
-			open.Close()
+		if opened := sub.cacheSubscription(); opened != nil {
+			opened.Close()
 		}
 	}
 }
@@ -101,9 +101,10 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	return true
 }
 
-// areDoubted reports whether a store may show what a restoration has undone, and waits for a list.
+// areDoubted reports whether a store waits for a list after a restoration. Until then the store may show what the
+// restoration has undone.
 func (s *subscriptions) areDoubted() bool {
-	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.open.Load().IsDoubted() })
+	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.cacheSubscription().IsDoubted() })
 }
 
 // keys returns the keys of all objects of the reconciled kind.
@@ -129,8 +130,8 @@ func (s *subscriptions) covers(k kube.Key) bool {
 // stored returns an object of the reconciled kind as its own stream shows it.
 func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	for _, sub := range s.own {
-		if open := sub.open.Load(); open != nil && sub.covers(k) {
-			return open.Store().Get(k)
+		if opened := sub.cacheSubscription(); opened != nil && sub.covers(k) {
+			return opened.Store().Get(k)
 		}
 	}
 	return cache.Object{}, false
@@ -217,16 +218,20 @@ type subscription struct {
 	stream wire.Stream
 	// synced is closed once the subscription has received all objects.
 	synced chan struct{}
-	// open is nil until the stream is open. The stream may publish changes to the controller before.
-	open atomic.Pointer[cache.Subscription]
+	// opened is the subscription of the cache. It is nil until [subscriptions.open] has opened the stream. The stream
+	// may publish changes to the controller before.
+	opened atomic.Pointer[cache.Subscription]
 
 	// throttleMu guards throttle, which limits the log lines about errors of predicates and relations.
 	throttleMu sync.Mutex
 	throttle   logThrottle
 }
 
+// cacheSubscription returns the subscription of the cache, or nil before the stream is open.
+func (s *subscription) cacheSubscription() *cache.Subscription { return s.opened.Load() }
+
 // store returns the store of the stream, which must be open.
-func (s *subscription) store() *cache.Store { return s.open.Load().Store() }
+func (s *subscription) store() *cache.Store { return s.cacheSubscription().Store() }
 
 // isSynced reports whether the subscription has received all objects.
 func (s *subscription) isSynced() bool {

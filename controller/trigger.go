@@ -43,8 +43,8 @@ type enqueuer struct {
 	// add adds a trigger to the queue, and drop is [queue.Queue.DropGone].
 	add  func(queue.Trigger)
 	drop func(kube.Key)
-	// isWorking is true once the controller reconciles. A controller waits before for its streams and for its
-	// election. A standby waits for months.
+	// isWorking is true once the controller reconciles. Before that, the controller waits for its streams and for its
+	// election. A standby may wait for months.
 	isWorking atomic.Bool
 	// debouncer holds triggers back before the queue. It is nil without [Debounce].
 	debouncer *queue.Debouncer
@@ -52,7 +52,7 @@ type enqueuer struct {
 	isClusterScoped bool
 }
 
-// newEnqueuer returns an enqueuer of triggers for own, which are of a resource. quiet is the quiet time of
+// newEnqueuer returns an enqueuer of triggers for the objects own. r is their resource. quiet is the quiet time of
 // [Debounce], or 0.
 func newEnqueuer(own ownObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
 	e := &enqueuer{own: own, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
@@ -73,10 +73,11 @@ func (e *enqueuer) enqueue(t queue.Trigger) {
 	}
 }
 
-// dropGone removes the key of an object that is gone from the queue, unless a trigger asks for the key itself. It
-// does so, and returns true, only while no worker takes keys from the queue. Otherwise the queue of a standby
-// would keep the key of each object that ever existed.
-func (e *enqueuer) dropGone(k kube.Key) (isDropped bool) {
+// dropGone settles the key of an object that is gone: the key needs no further trigger. While no worker takes keys from
+// the queue, it removes the key from the queue and returns true. The key stays if a trigger in the queue does not need
+// the object. Without dropGone the queue of a standby would keep the key of each object that ever existed. While
+// workers take keys, dropGone does nothing and returns false.
+func (e *enqueuer) dropGone(k kube.Key) (isSettled bool) {
 	if e.isWorking.Load() {
 		return false
 	}

@@ -189,7 +189,7 @@ func (w *watchedKind) accepts(change cache.Change) (accepted bool, err error) {
 	c := newChange(&stored)
 	what := "a predicate"
 	accepted = true
-	err = guard(&what, func() error {
+	err = recoverPanic(&what, func() error {
 		accepted = !slices.ContainsFunc(w.predicates, func(p Predicate) bool { return !p(c) })
 		return nil
 	})

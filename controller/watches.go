@@ -113,7 +113,7 @@ func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *
 				return nil, &relation.LastingError{Err: err}
 			}
 			what := "the map function"
-			err = guard(&what, func() (err error) {
+			err = recoverPanic(&what, func() (err error) {
 				related, err = keys(ctx, s, c)
 				return err
 			})

@@ -74,15 +74,15 @@ func mergeNames(types []kube.Type) (Names, []error) {
 const approvalAnnotation = "api-approved.kubernetes.io"
 
 // mergeMetadata returns the labels and annotations of the versions of one kind.
-func mergeMetadata(types []kube.Type, fail func(error)) (labels, annotations map[string]string) {
+func mergeMetadata(types []kube.Type, addProblem func(error)) (labels, annotations map[string]string) {
 	merge := func(t kube.Type, what string, into *map[string]string, from map[string]string, check func(value string) []string) {
 		for _, key := range slices.Sorted(maps.Keys(from)) {
 			value := from[key]
 			wrong := append(validation.IsQualifiedName(strings.ToLower(key)), check(value)...)
 			if old, taken := (*into)[key]; len(wrong) > 0 {
-				fail(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s", ident.GoTypeName(t.Go), what, key, value, wrong[0]))
+				addProblem(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s", ident.GoTypeName(t.Go), what, key, value, wrong[0]))
 			} else if taken && old != value {
-				fail(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind", ident.GoTypeName(t.Go), what, key, value, old))
+				addProblem(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind", ident.GoTypeName(t.Go), what, key, value, old))
 			}
 			if *into == nil {
 				*into = map[string]string{}

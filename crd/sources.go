@@ -17,9 +17,9 @@ import (
 // no comments.
 type sources struct {
 	// home is the path of the package of the type that has the Definition.
-	home     string
-	packages map[string]*comments
-	fail     func(error)
+	home       string
+	packages   map[string]*comments
+	addProblem func(error)
 }
 
 // comments holds the doc comments of one package.
@@ -51,10 +51,10 @@ func definer(t reflect.Type) reflect.Type {
 	return t
 }
 
-// sourcesOf returns the sources of the Definition of t. fail records a problem.
-func sourcesOf(t kube.Type, fail func(error)) *sources {
+// sourcesOf returns the sources of the Definition of t. addProblem records a problem.
+func sourcesOf(t kube.Type, addProblem func(error)) *sources {
 	d, owner := t.Definition, definer(t.Go)
-	s := &sources{home: owner.PkgPath(), packages: map[string]*comments{}, fail: fail}
+	s := &sources{home: owner.PkgPath(), packages: map[string]*comments{}, addProblem: addProblem}
 	for pkg, files := range d.OtherSources {
 		s.packages[pkg] = &comments{unread: files}
 	}
@@ -76,7 +76,7 @@ func (s *sources) commentsOf(t reflect.Type) *comments {
 	}
 	files, err := filesOf(c.unread, t)
 	if err != nil {
-		s.fail(fmt.Errorf("%s: the source of its package cannot be read: %w", t, err))
+		s.addProblem(fmt.Errorf("%s: the source of its package cannot be read: %w", t, err))
 		*c = comments{}
 		return c
 	}
@@ -91,7 +91,7 @@ func (s *sources) commentsOf(t reflect.Type) *comments {
 func (s *sources) checkUse(name string) {
 	for _, pkg := range slices.Sorted(maps.Keys(s.packages)) {
 		if s.packages[pkg].unread != nil {
-			s.fail(fmt.Errorf("%s: its Definition's OtherSources[%q]: no type of the resource is in a package with this import path", name, pkg))
+			s.addProblem(fmt.Errorf("%s: its Definition's OtherSources[%q]: no type of the resource is in a package with this import path", name, pkg))
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s *sources) commentOfType(t reflect.Type) string {
 		if t.PkgPath() != s.home {
 			which = fmt.Sprintf("Definition's OtherSources[%q]", t.PkgPath())
 		}
-		s.fail(fmt.Errorf("%s: the %s does not hold the file that declares it, which must not be a test: embed all files with types of the resource, as in //go:embed *.go", t, which))
+		s.addProblem(fmt.Errorf("%s: the %s does not hold the file that declares it, which must not be a test: embed all files with types of the resource, as in //go:embed *.go", t, which))
 	}
 	return text
 }

@@ -132,7 +132,7 @@ func applyTagKey(s *Schema, d directive) error {
 }
 
 // number returns the effect of a key that sets a number.
-func number(of func(*Schema) **float64) func(*Schema, directive) error {
+func number(fieldOf func(*Schema) **float64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
 			return fmt.Errorf("the value must be a number, as in %s=3", d.key)
@@ -146,16 +146,16 @@ func number(of func(*Schema) **float64) func(*Schema, directive) error {
 		case d.key == "multipleOf" && v <= 0:
 			return errors.New("the value must be above 0")
 		}
-		*of(s) = &v
+		*fieldOf(s) = &v
 		return nil
 	}
 }
 
 // exclusive returns the effect of a key that sets an exclusive bound. Without a value it makes the bound
 // that another key has set exclusive.
-func exclusive(bound string, of func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
+func exclusive(bound string, fieldOf func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
-		at, is := of(s)
+		at, is := fieldOf(s)
 		if d.hasValue {
 			if err := number(func(*Schema) **float64 { return at })(s, d); err != nil {
 				return err
@@ -170,35 +170,35 @@ func exclusive(bound string, of func(*Schema) (**float64, *bool)) func(*Schema, 
 }
 
 // count returns the effect of a key that sets a whole number from 0 up.
-func count(of func(*Schema) **int64) func(*Schema, directive) error {
+func count(fieldOf func(*Schema) **int64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		v, err := strconv.ParseInt(d.value, 10, 64)
 		if err != nil || v < 0 {
 			return fmt.Errorf("the value must be a whole number from 0 up, as in %s=3", d.key)
 		}
-		*of(s) = &v
+		*fieldOf(s) = &v
 		return nil
 	}
 }
 
 // flag returns the effect of a key without a value.
-func flag(of func(*Schema) *bool) func(*Schema, directive) error {
+func flag(fieldOf func(*Schema) *bool) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if d.hasValue {
 			return fmt.Errorf("it takes no value: write %s", d.key)
 		}
-		*of(s) = true
+		*fieldOf(s) = true
 		return nil
 	}
 }
 
 // word returns the effect of a key whose value is one of words.
-func word(of func(*Schema) *string, words ...string) func(*Schema, directive) error {
+func word(fieldOf func(*Schema) *string, words ...string) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if !slices.Contains(words, d.value) {
 			return fmt.Errorf("the value must be one of %s", strings.Join(words, ", "))
 		}
-		*of(s) = d.value
+		*fieldOf(s) = d.value
 		return nil
 	}
 }

@@ -152,7 +152,7 @@ func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 }
 
 // begin marks the recorder as running. It returns false if the recorder runs already.
-func (r *Recorder) begin() bool {
+func (r *Recorder) begin() (hasBegun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isRunning {

@@ -12,14 +12,15 @@ const (
 
 // seriesKey is what the occurrences of a series have in common, apart from the note.
 type seriesKey struct {
-	regarding      reference // without its resource version
+	// regarding is the object, without its resource version.
+	regarding      reference
 	severity       severity
 	reason, action string
 }
 
 // series is one Event, and counts its occurrences: calls of [Recorder.Normal] or [Recorder.Warning] with the same
-// object, reason, action and note. Its first occurrence creates the Event. Later occurrences change its count, more and
-// more seldom, as long as they come.
+// object, reason, action and note. The first occurrence creates the Event. Writes of later occurrences change the count
+// in the Event, at growing intervals.
 //
 // For example, an event occurs once a second from 0 s on:
 //
@@ -32,10 +33,13 @@ type seriesKey struct {
 // Event.
 type series struct {
 	seriesKey
-	note            string
-	resourceVersion string // of the object, at the first occurrence
-	name            string
-	first, last     time.Time
+	note string
+	// resourceVersion is the resource version of the object at the first occurrence.
+	resourceVersion string
+	// name is the name of the Event.
+	name string
+	// first and last are the times of the first and the last occurrence.
+	first, last time.Time
 	// count is the number of occurrences. written is the part of it that the cluster knows,
 	// and 0 if the cluster has no such Event.
 	count, written int32
@@ -43,8 +47,8 @@ type series struct {
 	// the next one.
 	lastWrite time.Time
 	interval  time.Duration
-	// failures counts the failures of the server with this event, in a row.
-	failures int
+	// failureCount counts the failures of the server with this event, in a row.
+	failureCount int
 	// retryAt is when to try again after a failure, or zero.
 	retryAt time.Time
 	// isRefused is true if the server does not accept the event. The series still counts, so
@@ -83,13 +87,13 @@ func (s *series) recordWrite(count int32, now time.Time) {
 		s.interval = min(2*s.interval, longestInterval)
 	}
 	s.written, s.lastWrite = count, now
-	s.failures, s.retryAt = 0, time.Time{}
+	s.failureCount, s.retryAt = 0, time.Time{}
 }
 
 // recordFailure records that the server failed with the event. The next attempt comes later each time.
 func (s *series) recordFailure(now time.Time) {
-	s.failures++
-	s.retryAt = now.Add(firstPause << s.failures)
+	s.failureCount++
+	s.retryAt = now.Add(firstPause << s.failureCount)
 }
 
 // recordGone records that the cluster has no such Event any more.

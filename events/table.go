@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxOpen is how many series there are at a time. It bounds their memory to about 3 MB.
-	maxOpen = 2048
+	// maxSeries is how many series there are at a time. It bounds their memory to about 3 MB.
+	maxSeries = 2048
 	// maxNotes is how many series there are at a time that differ by their note only.
 	maxNotes = 8
 )
@@ -19,8 +19,9 @@ type table struct {
 	// wake receives a value when a series may be due earlier than before.
 	wake chan struct{}
 
-	mu    sync.Mutex
-	byKey map[seriesKey][]*series // the newest last
+	mu sync.Mutex
+	// byKey holds the series of each key, the newest last.
+	byKey map[seriesKey][]*series
 	// seriesCount is the number of all series.
 	seriesCount int
 	stats       Stats
@@ -49,9 +50,9 @@ func (t *table) countUnnamed() {
 	t.stats.Dropped++
 }
 
-// count counts an occurrence. It belongs to the series of its key and note. If the key has maxNotes
+// count counts an occurrence, and adds the occurrence to the series of its key and note. If the key has maxNotes
 // series, the occurrence belongs to the newest of them. count returns false if the table is closed.
-func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) bool {
+func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) (isOpen bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stats.Recorded++
@@ -71,7 +72,7 @@ func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) 
 		if s.isRefused {
 			t.stats.Dropped++
 		}
-	case t.seriesCount == maxOpen && !t.evictLocked():
+	case t.seriesCount == maxSeries && !t.evictLocked():
 		t.stats.Dropped++
 	default:
 		t.byKey[k] = append(siblings, &series{
@@ -87,9 +88,9 @@ func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) 
 	return true
 }
 
-// evictLocked removes a series to make room: of the series that the cluster knows completely, the series with
+// evictLocked removes a series to make room. Of the series that the cluster knows completely, it removes the series with
 // the oldest last occurrence. It returns false if each series has occurrences that the cluster does not know.
-func (t *table) evictLocked() bool {
+func (t *table) evictLocked() (isRemoved bool) {
 	var oldest *series
 	for s := range t.allLocked {
 		if !s.isPending() && (oldest == nil || s.last.Before(oldest.last)) {

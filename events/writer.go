@@ -102,7 +102,7 @@ func (w *writer) write(ctx context.Context, s *series) {
 		if isAnswered && failed.RetryDelay() > w.pause {
 			w.pausedUntil = now.Add(min(failed.RetryDelay(), longestPause))
 		}
-	case isAnswered && failed.Code >= http.StatusInternalServerError && sent.failures < maxFailures-1:
+	case isAnswered && failed.Code >= http.StatusInternalServerError && sent.failureCount < maxFailures-1:
 		w.table.changeSeries(func(*Stats) { s.recordFailure(now) })
 	default:
 		w.table.changeSeries(func(stats *Stats) {

@@ -100,7 +100,7 @@ func TestChecksOfAnExploration(t *testing.T) {
 	settings := explore.Settings{
 		Scenario: []explore.Step{{Name: "apply a note", Apply: []kube.Object{note}}}, Only: []string{"crash"}, AcceptFile: accept,
 	}
-	neverRecovered := []explore.Check{{Name: "no page is recovered", Holds: func(s explore.State) error {
+	neverRecovered := []explore.Check{{Name: "no page is recovered", Verify: func(s explore.State) error {
 		if isRecovered(s) {
 			return errors.New("a page is")
 		}
@@ -117,7 +117,7 @@ func TestChecksOfAnExploration(t *testing.T) {
 			return nil
 		}
 		settings := settings
-		settings.Always = []explore.Check{{Name: "a page has an owner", Holds: func(s explore.State) error {
+		settings.Always = []explore.Check{{Name: "a page has an owner", Verify: func(s explore.State) error {
 			for _, page := range pages(s) {
 				if len(page.OwnerReferences) == 0 {
 					return fmt.Errorf("%s has none", page.Name)
@@ -125,14 +125,14 @@ func TestChecksOfAnExploration(t *testing.T) {
 			}
 			return nil
 		}}}
-		settings.Sometimes = []explore.Check{{Name: "a page is recovered", Holds: func(s explore.State) error {
+		settings.Sometimes = []explore.Check{{Name: "a page is recovered", Verify: func(s explore.State) error {
 			if !isRecovered(s) {
 				return errors.New("no page is")
 			}
 			return nil
 		}}}
-		settings.AtRest = []explore.Check{{Name: "one page at rest", Holds: hasOnePage}}
-		settings.AtEnd = []explore.Check{{Name: "one page at the end", Holds: hasOnePage}}
+		settings.AtRest = []explore.Check{{Name: "one page at rest", Verify: hasOnePage}}
+		settings.AtEnd = []explore.Check{{Name: "one page at the end", Verify: hasOnePage}}
 		coverage := explore.Run(t, explore.Parts(noteParts), settings)
 		if c := coverage.Conditions; c.Done != 1 || c.Total != 1 {
 			t.Errorf("%d of %d conditions held", c.Done, c.Total)
@@ -149,7 +149,7 @@ func TestChecksOfAnExploration(t *testing.T) {
 		failures := failuresOf(t, func(t testing.TB) {
 			settings := settings
 			settings.Always, settings.ReportFile = neverRecovered, found
-			settings.Sometimes = []explore.Check{{Name: "there is a Secret", Holds: func(s explore.State) error {
+			settings.Sometimes = []explore.Check{{Name: "there is a Secret", Verify: func(s explore.State) error {
 				if len(explore.Objects[corev1.Secret](s)) == 0 {
 					return errors.New("there is none")
 				}

@@ -110,7 +110,7 @@ ended first.`,
 
 // execute starts a control plane, and explores the operator on it.
 func (c *command) execute(ctx context.Context) error {
-	e, err := c.given.exploration()
+	e, err := c.given.newExploration()
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *command) execute(ctx context.Context) error {
 		return err
 	}
 	if c.stopsPlane {
-		c.settings.Plane = p
+		c.settings.Components = p
 	}
 	if err := c.install(ctx); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // faults. Each Secret must have an owner at every version, and the times in the status may differ.
 func ExampleRun() {
 	test := func(t *testing.T) {
-		hasOwner := explore.Check{Name: "a Secret has an owner", Holds: func(s explore.State) error {
+		hasOwner := explore.Check{Name: "a Secret has an owner", Verify: func(s explore.State) error {
 			for _, secret := range explore.Objects[corev1.Secret](s) {
 				if len(secret.OwnerReferences) == 0 {
 					return fmt.Errorf("%s has none", secret.Name)
@@ -64,7 +64,7 @@ func ExampleSettings_plane() {
 		if _, err := cluster.ControlPlane(); err != nil {
 			t.Skip(err) // YARETEST_KUBECONFIG names an existing cluster
 		}
-		explore.Run(t, explore.Binary{Path: ".", Args: []string{"--leader-elect"}}, explore.Settings{Plane: cluster})
+		explore.Run(t, explore.Binary{Path: ".", Args: []string{"--leader-elect"}}, explore.Settings{OwnCluster: cluster})
 	}
 	_ = test
 }

@@ -15,7 +15,7 @@ import (
 // exploration is one call of [Run], or one run of the command of [Command].
 type exploration struct {
 	settings engine.Settings
-	// cluster is the cluster of Settings.Plane, or nil.
+	// cluster is the cluster of Settings.OwnCluster, or nil.
 	cluster *yaretest.Cluster
 	// sampleFile is the file of the samples, reportFile the file for the findings, and replayFile the report to
 	// replay. Each may be empty.

@@ -16,11 +16,11 @@ import (
 // Operator is an operator that [Run] explores: [Parts] or a [Binary].
 type Operator interface {
 	// open compiles the operator into a folder if necessary.
-	open(ctx context.Context, folder string) (openOperator, error)
+	open(ctx context.Context, folder string) (openedOperator, error)
 }
 
-// openOperator is an operator that can be started.
-type openOperator struct {
+// openedOperator is an operator that can be started.
+type openedOperator struct {
 	launcher engine.Launcher
 	// installed are the objects to install before, as YAML documents.
 	installed []byte
@@ -35,9 +35,9 @@ func Parts(parts func() []operator.Part) Operator { return partsOperator{parts} 
 
 type partsOperator struct{ parts func() []operator.Part }
 
-func (p partsOperator) open(context.Context, string) (openOperator, error) {
+func (p partsOperator) open(context.Context, string) (openedOperator, error) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
-	return openOperator{launcher: engine.Parts(name, p.parts), sampleFile: "sample.yaml"}, nil
+	return openedOperator{launcher: engine.Parts(name, p.parts), sampleFile: "sample.yaml"}, nil
 }
 
 // Binary is an operator that is a program. The program need not use yare.
@@ -61,7 +61,7 @@ type Binary struct {
 	Cover bool
 }
 
-func (b Binary) open(ctx context.Context, folder string) (o openOperator, err error) {
+func (b Binary) open(ctx context.Context, folder string) (o openedOperator, err error) {
 	binary := engine.Binary{Args: b.Args, Env: b.Env}
 	if b.Account != "" {
 		if binary.Account, err = engine.ParseAccount(b.Account); err != nil {

@@ -20,7 +20,7 @@ func TestPlaneOfOthers(t *testing.T) {
 		"narrow": {shared.InNamespaces("default"), "give one that yaretest.New has started"},
 	} {
 		got := failuresOf(t, func(t testing.TB) {
-			explore.Run(t, explore.Binary{Path: "."}, explore.Settings{Plane: test.cluster})
+			explore.Run(t, explore.Binary{Path: "."}, explore.Settings{OwnCluster: test.cluster})
 		})
 		if len(got) != 1 || !strings.Contains(got[0], test.want) {
 			t.Errorf("%s: the failures are %q, want %q", name, got, test.want)

@@ -8,11 +8,11 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.Plane. A finding fails
+// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.OwnCluster. A finding fails
 // t. A state that was only late is logged. Run returns the coverage.
 func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	t.Helper()
-	e, err := settings.exploration()
+	e, err := settings.newExploration()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,14 +23,14 @@ type Settings struct {
 	// watch-missed. The guide "Exploring" lists them, and so does the error for an unknown name. Default: the kinds
 	// that an API server may cause.
 	Only []string
-	// Beyond adds kinds of faults that are not among the default ones. For example, no API server does watch-twice,
-	// and restored needs Plane.
-	Beyond []string
-	// Plane is a cluster that [yaretest.New] has started, in place of the cluster of [yaretest.Shared]. The
+	// OptIn adds kinds of faults that are not among the default ones. For example, no API server does watch-twice,
+	// and restored needs OwnCluster.
+	OptIn []string
+	// OwnCluster is a cluster that [yaretest.New] has started, in place of the cluster of [yaretest.Shared]. The
 	// exploration adds faults that stop components of its control plane: the API server and etcd are killed and
 	// started again, and etcd is paused, at some writes of the program and after each step. These runs come after
 	// all others, one at a time. Nobody else may use the cluster meanwhile.
-	Plane *yaretest.Cluster
+	OwnCluster *yaretest.Cluster
 
 	// Budget is how long new runs are begun. Zero: until all planned runs are made.
 	Budget time.Duration
@@ -97,8 +97,8 @@ type Settings struct {
 type Check struct {
 	// Name names the check in findings.
 	Name string
-	// Holds returns an error if the check does not hold in a state.
-	Holds func(State) error
+	// Verify returns an error if the check does not hold in a state.
+	Verify func(State) error
 }
 
 // Step is what the user of an operator does at one time: the user applies objects, and then deletes others.
@@ -110,23 +110,23 @@ type Step struct {
 	Apply, Delete []kube.Object
 }
 
-// exploration returns the exploration that the settings describe, or an error that names the wrong setting.
-func (s Settings) exploration() (*exploration, error) {
-	e := &exploration{cluster: s.Plane, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
+// newExploration returns the exploration that the settings describe, or an error that names the wrong setting.
+func (s Settings) newExploration() (*exploration, error) {
+	e := &exploration{cluster: s.OwnCluster, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)
 	}
-	if s.Plane != nil {
-		plane, err := s.Plane.ControlPlane()
+	if s.OwnCluster != nil {
+		components, err := s.OwnCluster.ControlPlane()
 		if err != nil {
-			return nil, fmt.Errorf("explore.Settings.Plane is a cluster whose API server and etcd are stopped: %w", err)
+			return nil, fmt.Errorf("explore.Settings.OwnCluster is a cluster whose API server and etcd are stopped: %w", err)
 		}
-		e.settings.Plane = plane
+		e.settings.Components = components
 	}
 	for _, each := range []func() error{
 		func() (err error) { e.settings.Only, err = parseKinds(s.Only); return err },
-		func() (err error) { e.settings.Beyond, err = parseKinds(s.Beyond); return err },
+		func() (err error) { e.settings.OptIn, err = parseKinds(s.OptIn); return err },
 		func() (err error) { e.settings.Accepted, err = s.acceptances(); return err },
 		func() (err error) { e.settings.Checks, err = s.checks(); return err },
 		func() (err error) { e.settings.Steps, err = s.steps(); return err },
@@ -180,12 +180,12 @@ func (s Settings) checks() (checks []engine.Check, err error) {
 		checks []Check
 	}{{engine.Always, s.Always}, {engine.Sometimes, s.Sometimes}, {engine.AtRest, s.AtRest}, {engine.AtEnd, s.AtEnd}} {
 		for _, check := range each.checks {
-			if check.Name == "" || check.Holds == nil {
+			if check.Name == "" || check.Verify == nil {
 				return nil, errors.New("an explore.Check needs a name and a function")
 			}
-			checks = append(checks, engine.Check{Name: check.Name, Moment: each.moment, Run: func(state history.State) error {
+			checks = append(checks, engine.Check{Name: check.Name, Moment: each.moment, Verify: func(state history.State) error {
 				s := State{state: state, failure: new(error)}
-				if err := check.Holds(s); err != nil {
+				if err := check.Verify(s); err != nil {
 					return err
 				}
 				return *s.failure

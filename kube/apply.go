@@ -23,7 +23,7 @@ func newApplier(t target, c *Client) applier { return applier{t, c.manager, c.pr
 func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, error) {
 	t := a.target
 	name := ident.Quoted(obj.GetNamespace(), obj.GetName())
-	wasRead := ""
+	signOfRead := ""
 	switch {
 	case t.subresource == "status":
 		return a.statusRequest(obj, obj.GetResourceVersion(), options)
@@ -31,13 +31,13 @@ func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, erro
 		return nil, fmt.Errorf("apply %s/%s %s: only the whole object and its status can be applied: use Patch or Replace",
 			t.resource, t.subresource, name)
 	case len(obj.GetManagedFields()) > 0:
-		wasRead = "managedFields"
+		signOfRead = "managedFields"
 	case obj.GetCreationTimestamp() != (metav1.Time{}):
-		wasRead = "a creationTimestamp"
+		signOfRead = "a creationTimestamp"
 	}
-	if wasRead != "" {
+	if signOfRead != "" {
 		return nil, fmt.Errorf("apply %s %s: the object was read, because it has %s: an apply of it would take over the fields of all managers: build a new object with the fields to declare",
-			t.resource, name, wasRead)
+			t.resource, name, signOfRead)
 	}
 	body, err := a.pruner.applyBody(obj, t.resource, !t.hasStatusSubresource)
 	return a.requestOf(body, err, obj, obj.GetResourceVersion(), options)

@@ -105,7 +105,8 @@ func (l *commandLine) parseFlags(args []string) error {
 }
 
 // flagSets returns the flags of the command, and the flags that it shares with run: those of run and those of
-// the program. A shared flag whose name the command has is in shared alone.
+// the program. If the command has a flag
+// of the same name, a shared flag is in shared only.
 func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 	flags, shared = newFlagSet(l.program), newFlagSet(l.program)
 	for _, s := range l.flags(l.program) {

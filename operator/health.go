@@ -24,9 +24,9 @@ type readiness struct {
 	webhooks webhookService
 }
 
-// missing returns the reasons why the program is not ready, or nothing if it is ready. A stream stays synced
+// unreadyReasons returns the reasons why the program is not ready, or nothing if it is ready. A stream stays synced
 // after its first list. An unreachable server is a problem, but the replacement of a Pod would not solve it.
-func (r *readiness) missing() []string {
+func (r *readiness) unreadyReasons() []string {
 	if r.isEnding() {
 		return []string{"the program ends"}
 	}
@@ -37,11 +37,11 @@ func (r *readiness) missing() []string {
 		}
 	}
 	if r.election != nil {
-		if text := r.election.missing(); text != "" {
+		if text := r.election.unreadyReason(); text != "" {
 			lines = append(lines, text)
 		}
 	}
-	lines = append(lines, r.webhooks.missing()...)
+	lines = append(lines, r.webhooks.unreadyReasons()...)
 	for _, s := range r.cached() {
 		if !s.Synced {
 			lines = append(lines, s.Stream.String()+" is not synced")

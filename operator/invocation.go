@@ -102,8 +102,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		_, notSecure := secureOpenerIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil, parts: parts}
+		_, openerErr := secureOpenerIn(parts)
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: openerErr == nil, parts: parts}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err

@@ -31,9 +31,9 @@ type leaderElection struct {
 	log     *slog.Logger
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	// stopGuard ends the guard, which ends the process when the lease is lost.
-	stopGuard context.CancelFunc
-	guarding  sync.WaitGroup
+	// stopLossWatch ends lossWatch, the goroutine that ends the process when the lease is lost.
+	stopLossWatch context.CancelFunc
+	lossWatch     sync.WaitGroup
 }
 
 // newFence returns the fence of a program with leader election, and puts it below the connections of config.
@@ -84,9 +84,9 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	}
 	// The lease is renewed until all parts have ended, and so beyond the end of ctx.
 	ctx = context.WithoutCancel(ctx)
-	guardCtx, stopGuard := context.WithCancel(ctx)
+	lossWatchCtx, stopLossWatch := context.WithCancel(ctx)
 	ctx, cancel := context.WithCancel(ctx)
-	l := &leaderElection{fence: c.fence, elector: elector, log: c.log, stop: cancel, stopGuard: stopGuard}
+	l := &leaderElection{fence: c.fence, elector: elector, log: c.log, stop: cancel, stopLossWatch: stopLossWatch}
 	l.running.Go(func() {
 		select {
 		case <-elector.Elected():
@@ -101,8 +101,8 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 			c.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
 		}
 	})
-	l.guarding.Go(func() {
-		if !elector.WaitLost(guardCtx) {
+	l.lossWatch.Go(func() {
+		if !elector.WaitLost(lossWatchCtx) {
 			return
 		}
 		select {
@@ -159,11 +159,11 @@ func kindsHashOf(kinds []wire.Resource) string {
 	return fmt.Sprintf("%.10x", sha256.Sum256([]byte(strings.Join(slices.Compact(names), " "))))
 }
 
-// end releases the lease, if this replica leads. All parts have ended. The guard stays until the release, because
+// end releases the lease, if this replica leads. All parts have ended. lossWatch goes on until the release, because
 // the log may block here too.
 func (l *leaderElection) end() {
-	defer l.guarding.Wait()
-	defer l.stopGuard()
+	defer l.lossWatch.Wait()
+	defer l.stopLossWatch()
 	l.stop()
 	l.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
@@ -173,8 +173,8 @@ func (l *leaderElection) end() {
 	}
 }
 
-// missing returns why the replica is not ready, or nothing. A standby is ready when it has read the Lease.
-func (l *leaderElection) missing() string {
+// unreadyReason returns why the replica is not ready, or an empty text. A standby is ready when it has read the Lease.
+func (l *leaderElection) unreadyReason() string {
 	switch {
 	case l.isLost():
 		return fmt.Sprintf("the lease %s is lost: the program ends", l.elector)

@@ -42,8 +42,8 @@ func newReconcileMetrics(r *metrics.Registry) *reconcileMetrics {
 	return m
 }
 
-// Queue adds the queue of a controller.
-func (m *reconcileMetrics) Queue(name string, queue func() controller.QueueStats) {
+// Subscribed adds the queue of a controller.
+func (m *reconcileMetrics) Subscribed(name string, queue func() controller.QueueStats) {
 	for _, outcome := range []controller.Outcome{
 		controller.OutcomeSuccess, controller.OutcomeError, controller.OutcomeConflict, controller.OutcomeTerminal, controller.OutcomePanic,
 	} {

@@ -92,8 +92,8 @@ func (p *pages) logPanic(what string) {
 
 // serveReady answers whether the program is ready.
 func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if missing := p.ready.missing(); len(missing) > 0 {
-		writeText(w, http.StatusServiceUnavailable, strings.Join(missing, "\n")+"\n")
+	if reasons := p.ready.unreadyReasons(); len(reasons) > 0 {
+		writeText(w, http.StatusServiceUnavailable, strings.Join(reasons, "\n")+"\n")
 		return
 	}
 	writeText(w, http.StatusOK, "ok\n")

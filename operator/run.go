@@ -140,8 +140,8 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		}
 		if env.pages != nil {
 			var handler http.Handler = pages.mux
-			if env.guard != nil {
-				handler = env.guard(handler)
+			if env.readerCheck != nil {
+				handler = env.readerCheck(handler)
 			}
 			s := serve(env.pages, handler, env.log, group.fail)
 			defer s.close()

@@ -42,14 +42,14 @@ type secureOpener interface {
 
 // secureListeners are what a secureOpener opens.
 type secureListeners struct {
-	pages net.Listener
-	guard guard
+	pages       net.Listener
+	readerCheck readerCheck
 	// certificateEnd returns when the certificate of pages expires.
 	certificateEnd func() (time.Time, error)
 }
 
-// A guard returns a handler behind checks of the requests.
-type guard func(next http.Handler) http.Handler
+// readerCheck returns a handler that serves by next the requests of the readers that may read the pages.
+type readerCheck func(next http.Handler) http.Handler
 
 // secureOpenerIn returns the part of [SecureListener], or an error if there is none.
 func secureOpenerIn(parts []Part) (secureOpener, error) {
@@ -84,8 +84,8 @@ type listenFlags struct {
 type listeners struct {
 	// pages takes requests for all pages, and probes takes requests for the health alone. Each may be nil.
 	pages, probes net.Listener
-	// guard checks the requests to pages, except those for the health. It is nil unless pages is secure.
-	guard guard
+	// readerCheck checks the requests to pages, except those for the health. It is nil unless pages is secure.
+	readerCheck readerCheck
 	// certificateEnd returns when the certificate of pages expires. It is nil unless pages is secure.
 	certificateEnd func() (time.Time, error)
 }
@@ -134,7 +134,7 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 		return l, err
 	}
 	opened, err := opener.openSecure(ctx, f, client, log)
-	l.pages, l.guard, l.certificateEnd = opened.pages, opened.guard, opened.certificateEnd
+	l.pages, l.readerCheck, l.certificateEnd = opened.pages, opened.readerCheck, opened.certificateEnd
 	return l, err
 }
 
@@ -167,7 +167,7 @@ func (secureListener) openSecure(ctx context.Context, flags listenFlags, client 
 	g := secure.NewGuard(client, log)
 	return secureListeners{
 		pages:          secure.Listen(listener, certificates),
-		guard:          func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") },
+		readerCheck:    func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") },
 		certificateEnd: certificates.End,
 	}, nil
 }

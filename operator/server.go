@@ -42,7 +42,7 @@ func serve(listener net.Listener, handler http.Handler, log *slog.Logger, failed
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
-		ConnState:         newConnections(maxConnections).recordState,
+		ConnState:         newConnectionLimit(maxConnections).recordState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() {

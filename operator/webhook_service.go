@@ -259,10 +259,10 @@ func (w *servedWebhooks) run(ctx context.Context, f func(context.Context) error,
 	}
 }
 
-// missing returns why the replica is not ready: it has no certificate, or a bundle is not published. A standby can be
+// unreadyReasons returns why the replica is not ready: it has no certificate, or a bundle is not published. A standby can be
 // ready like a leader, and no replica waits for the leader: in a first update the leader is of a release without
 // webhooks, which ends only after the readiness of the new replica.
-func (w *servedWebhooks) missing() (lines []string) {
+func (w *servedWebhooks) unreadyReasons() (lines []string) {
 	if w.store != nil {
 		if err := w.store.Ready(); err != nil {
 			lines = append(lines, err.Error())

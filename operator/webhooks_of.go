@@ -19,8 +19,8 @@ type webhookSource interface {
 type webhookService interface {
 	// start begins to serve. It returns an error if the webhooks cannot be served.
 	start(ctx context.Context, rt webhookRuntime) error
-	// missing returns why the replica is not ready.
-	missing() []string
+	// unreadyReasons returns why the replica is not ready.
+	unreadyReasons() []string
 	// end serves until the API servers have found other replicas, and releases everything. It does so too if start was
 	// not called.
 	end()
@@ -50,5 +50,5 @@ func webhooksOf(parts []Part) (all []*admission.Webhook) {
 type noWebhooks struct{}
 
 func (noWebhooks) start(context.Context, webhookRuntime) error { return nil }
-func (noWebhooks) missing() []string                           { return nil }
+func (noWebhooks) unreadyReasons() []string                    { return nil }
 func (noWebhooks) end()                                        {}

@@ -26,10 +26,10 @@ type Cluster struct {
 	tests      *testStates
 	// inProcess is what the programs in this process have in common.
 	inProcess *access.Shared
-	// isShared is true for the control plane of Start, which all tests of the process use.
+	// isShared is true for the control plane of [Shared], which all tests of the process use.
 	isShared bool
-	// narrowed holds the argument of InNamespaces. It is nil if InNamespaces was not called.
-	narrowed *[]string
+	// programNamespacesOverride holds the argument of InNamespaces. It is nil if InNamespaces was not called.
+	programNamespacesOverride *[]string
 }
 
 // shared starts the control plane of this test process, once. All tests of the process use it,
@@ -190,14 +190,14 @@ func (c *Cluster) removeAfter(t testing.TB, client *kube.Client, obj kube.Object
 // namespaces if there are none. Nothing else changes.
 func (c *Cluster) InNamespaces(names ...string) *Cluster {
 	narrowed := *c
-	narrowed.narrowed = &names
+	narrowed.programNamespacesOverride = &names
 	return &narrowed
 }
 
 // programNamespaces returns the namespaces in which a program of a test works. None means all.
 func (c *Cluster) programNamespaces(test string) []string {
-	if c.narrowed != nil {
-		return *c.narrowed
+	if c.programNamespacesOverride != nil {
+		return *c.programNamespacesOverride
 	}
 	return c.tests.namespacesFor(test)
 }

@@ -22,35 +22,36 @@ const (
 
 // Stop ends a component as an administrator would. It stays down until StartComponent.
 func (c *Cluster) Stop(t testing.TB, component string) {
-	c.steer(t, "stop", component, (*plane.Plane).Stop)
+	c.control(t, "stop", component, (*plane.Plane).Stop)
 }
 
 // Kill ends a component as a crash would. It stays down until StartComponent.
 func (c *Cluster) Kill(t testing.TB, component string) {
-	c.steer(t, "kill", component, (*plane.Plane).Kill)
+	c.control(t, "kill", component, (*plane.Plane).Kill)
 }
 
 // StartComponent starts a component that was stopped or killed, and waits until it is ready.
 func (c *Cluster) StartComponent(t testing.TB, component string) {
-	c.steer(t, "start", component, (*plane.Plane).StartComponent)
+	c.control(t, "start", component, (*plane.Plane).StartComponent)
 }
 
 // Restart stops a component and starts it again, and waits until it is ready.
 func (c *Cluster) Restart(t testing.TB, component string) {
-	c.steer(t, "restart", component, (*plane.Plane).Restart)
+	c.control(t, "restart", component, (*plane.Plane).Restart)
 }
 
 // Pause freezes a component until Resume. It keeps its connections and answers nothing.
 func (c *Cluster) Pause(t testing.TB, component string) {
-	c.steer(t, "pause", component, (*plane.Plane).Pause)
+	c.control(t, "pause", component, (*plane.Plane).Pause)
 }
 
 // Resume ends a Pause.
 func (c *Cluster) Resume(t testing.TB, component string) {
-	c.steer(t, "resume", component, (*plane.Plane).Resume)
+	c.control(t, "resume", component, (*plane.Plane).Resume)
 }
 
-func (c *Cluster) steer(t testing.TB, verb, component string, do func(*plane.Plane, context.Context, string) error) {
+// control calls do for a component. verb is the name of what do does, for errors.
+func (c *Cluster) control(t testing.TB, verb, component string, do func(*plane.Plane, context.Context, string) error) {
 	t.Helper()
 	c.skipIfExisting(t, verb+" the "+component)
 	// This is not the test's own context, because a Cleanup may repair what the test broke.
@@ -74,7 +75,7 @@ func (c *Cluster) Compact(t testing.TB) {
 // ControlPlane returns the control plane of c for package explore, which stops and starts components outside of the
 // goroutine of a test. Tests use [Cluster.Kill] and the methods beside it. Error: c is an existing cluster, or all
 // tests use c.
-func (c *Cluster) ControlPlane() (faults.Plane, error) {
+func (c *Cluster) ControlPlane() (faults.Components, error) {
 	switch {
 	case c.plane == nil:
 		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped", c.config.Host, kubeconfigVariable)

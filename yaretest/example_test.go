@@ -67,7 +67,7 @@ func ExampleProxy_CutBeforeWrite() {
 					proxy.CutAfterWrite(n)
 				}
 				yaretest.RunParts(t, proxy, parts()...)
-				<-proxy.Cut()
+				<-proxy.WasCut()
 				proxy.Mend()
 				yaretest.WaitFor(t, kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace), "made", func(m *corev1.ConfigMap) error {
 					if len(m.Data) == 0 {
@@ -110,8 +110,8 @@ func ExampleNew() {
 			_, err := maps.Get(t.Context(), "settings")
 			return err
 		})
-		patient := yaretest.Within(t, 5*time.Minute) // one wait that takes longer than a minute
-		yaretest.WaitUntilGone(patient, maps, "made-by-the-operator")
+		testWithTimeout := yaretest.Within(t, 5*time.Minute) // one wait that takes longer than a minute
+		yaretest.WaitUntilGone(testWithTimeout, maps, "made-by-the-operator")
 		t.Log(cluster.Config().Host, cluster.Kubeconfig()) // for other tools
 	}
 	_ = test

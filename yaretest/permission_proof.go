@@ -74,11 +74,11 @@ func (p PermissionProof) Run(t *testing.T) {
 		}
 	}
 	t.Run("streaming lists", func(t *testing.T) {
-		newAuditedPlane(t, p, "--feature-gates=WatchList=true").tryUse(t, p, unasked, false)
+		newAuditedCluster(t, p, "--feature-gates=WatchList=true").tryUse(t, p, unasked, false)
 	})
 	t.Run("pages, in one namespace", func(t *testing.T) {
-		plane := newAuditedPlane(t, p, "--feature-gates=WatchList=false")
-		granted := plane.tryUse(t, p, unasked, true)
+		audited := newAuditedCluster(t, p, "--feature-gates=WatchList=false")
+		granted := audited.tryUse(t, p, unasked, true)
 		for _, each := range slices.SortedFunc(maps.Keys(unasked), func(a, b permission) int { return strings.Compare(a.String(), b.String()) }) {
 			list := permission{string(wire.VerbList), each.group, each.resource}
 			switch {
@@ -89,7 +89,7 @@ func (p PermissionProof) Run(t *testing.T) {
 			case p.Begin == nil:
 				t.Errorf("it declares and does not ask for %s", each)
 			default:
-				t.Run("without "+each.String(), func(t *testing.T) { plane.requireNeed(t, p, granted, each) })
+				t.Run("without "+each.String(), func(t *testing.T) { audited.requireNeed(t, p, granted, each) })
 			}
 		}
 	})
@@ -103,22 +103,22 @@ omitStages: [RequestReceived]
 rules: [{level: Metadata}]
 `
 
-// auditedPlane is a control plane that checks permissions as the strictest clusters do, and records all requests.
-type auditedPlane struct {
+// auditedCluster is a control plane that checks permissions as the strictest clusters do, and records all requests.
+type auditedCluster struct {
 	cluster *Cluster
 	// log is the path of the audit log.
 	log string
 }
 
-// newAuditedPlane starts a control plane, and defines the kinds of the program of p. args are for the API server.
-func newAuditedPlane(t *testing.T, p PermissionProof, args ...string) *auditedPlane {
+// newAuditedCluster starts a control plane, and defines the kinds of the program of p. args are for the API server.
+func newAuditedCluster(t *testing.T, p PermissionProof, args ...string) *auditedCluster {
 	t.Helper()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log := filepath.Join(t.TempDir(), "audit.log")
-	a := &auditedPlane{log: log, cluster: New(t, APIServerArgs(append([]string{
+	a := &auditedCluster{log: log, cluster: New(t, APIServerArgs(append([]string{
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--audit-policy-file=" + policy, "--audit-log-path=" + log,
 	}, args...)...))}
 	definitions, err := outputOf(t.Context(), p.Program, "crd")
@@ -132,7 +132,7 @@ func newAuditedPlane(t *testing.T, p PermissionProof, args ...string) *auditedPl
 }
 
 // define applies a definition, and waits until the server serves its kinds. A document without a definition is left out.
-func (a *auditedPlane) define(t *testing.T, document string) {
+func (a *auditedCluster) define(t *testing.T, document string) {
 	t.Helper()
 	var definition struct {
 		Spec struct {
@@ -168,7 +168,7 @@ func (a *auditedPlane) define(t *testing.T, document string) {
 }
 
 // newRun returns a run of the program of p, in a new namespace, with an account that has no rights yet.
-func (a *auditedPlane) newRun(t *testing.T, p PermissionProof, isNarrow bool) (run *PermissionRun, account *ServiceAccount, granted permissionRules) {
+func (a *auditedCluster) newRun(t *testing.T, p PermissionProof, isNarrow bool) (run *PermissionRun, account *ServiceAccount, granted permissionRules) {
 	t.Helper()
 	namespace := a.cluster.Namespace(t)
 	args := slices.Clone(p.Args)
@@ -184,7 +184,7 @@ func (a *auditedPlane) newRun(t *testing.T, p PermissionProof, isNarrow bool) (r
 
 // tryUse lets the program of p do everything with the permissions that it prints, which tryUse returns. It deletes from
 // unasked what the program asks for.
-func (a *auditedPlane) tryUse(t *testing.T, p PermissionProof, unasked map[permission]bool, isNarrow bool) permissionRules {
+func (a *auditedCluster) tryUse(t *testing.T, p PermissionProof, unasked map[permission]bool, isNarrow bool) permissionRules {
 	t.Helper()
 	run, account, granted := a.newRun(t, p, isNarrow)
 	granted.allow(t, account)
@@ -203,7 +203,7 @@ func (a *auditedPlane) tryUse(t *testing.T, p PermissionProof, unasked map[permi
 
 // asked returns the permissions that users have asked for, by the audit log. Their names begin with the text
 // users. A refusal fails t.
-func (a *auditedPlane) asked(t *testing.T, users string) map[permission]bool {
+func (a *auditedCluster) asked(t *testing.T, users string) map[permission]bool {
 	t.Helper()
 	text, err := os.ReadFile(a.log)
 	if err != nil {
@@ -241,7 +241,7 @@ func (a *auditedPlane) asked(t *testing.T, users string) map[permission]bool {
 }
 
 // requireNeed fails t unless a request of the program is refused without a permission, of those that are granted.
-func (a *auditedPlane) requireNeed(t *testing.T, p PermissionProof, granted permissionRules, without permission) {
+func (a *auditedCluster) requireNeed(t *testing.T, p PermissionProof, granted permissionRules, without permission) {
 	t.Helper()
 	run, account, _ := a.newRun(t, p, true)
 	granted.everywhereWithout(without).allow(t, account)

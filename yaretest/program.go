@@ -24,12 +24,12 @@ import (
 type Target interface {
 	// Kubeconfig returns the path of a kubeconfig file.
 	Kubeconfig() string
-	// home returns the cluster behind the target.
-	home() *Cluster
+	// targetCluster returns the cluster behind the target.
+	targetCluster() *Cluster
 }
 
-func (c *Cluster) home() *Cluster        { return c }
-func (a *ServiceAccount) home() *Cluster { return a.cluster }
+func (c *Cluster) targetCluster() *Cluster        { return c }
+func (a *ServiceAccount) targetCluster() *Cluster { return a.cluster }
 
 // Program is a program that [RunParts] has started.
 type Program struct {
@@ -79,14 +79,14 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 		t.Fatal(err)
 	}
 	client := clientOf(t, config).WithFieldManager(strings.TrimSuffix(filepath.Base(os.Args[0]), ".test"))
-	if namespaces := target.home().programNamespaces(t.Name()); len(namespaces) > 0 {
+	if namespaces := target.targetCluster().programNamespaces(t.Name()); len(namespaces) > 0 {
 		client = client.InNamespaces(namespaces...)
 	}
-	namespace = target.home().ownNamespace(t.Name(), namespace)
+	namespace = target.targetCluster().ownNamespace(t.Name(), namespace)
 	log := newTestLog(t)
-	p := &Program{t: t, clock: target.home().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
+	p := &Program{t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := access.WithShared(context.Background(), target.home().inProcess)
+	ctx := access.WithShared(context.Background(), target.targetCluster().inProcess)
 	ctx = access.WithCheck(logctx.WithProgramLogger(clock.With(ctx, p.clock), slog.New(log.handler())), namespace)
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))
@@ -167,15 +167,15 @@ func (p *Program) Advance(d time.Duration) {
 		case <-ctx.Done():
 		}
 	})
-	patience := timeoutOf(p.t)
+	timeout := timeoutOf(p.t)
 	select {
 	case <-p.startup.allSubscribed:
 	case <-ctx.Done():
 		p.t.Fatalf("advance by %s: %v", d, context.Cause(ctx))
-	case <-time.After(patience):
-		p.t.Fatalf("advance by %s: not all controllers have started within %s", d, patience)
+	case <-time.After(timeout):
+		p.t.Fatalf("advance by %s: not all controllers have started within %s", d, timeout)
 	}
-	err := p.clock.Advance(ctx, d, patience)
+	err := p.clock.Advance(ctx, d, timeout)
 	if err == nil && p.hasEnded() {
 		err = errors.New("the program has ended")
 	}

@@ -19,7 +19,7 @@ import (
 //	proxy := cluster.Proxy(t)
 //	proxy.CutAfterWrite(2)
 //	p := yaretest.Run(t, proxy.Kubeconfig(), program)
-//	<-proxy.Cut()
+//	<-proxy.WasCut()
 //	p.Kill()
 //	proxy.Mend()
 //
@@ -60,7 +60,7 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 	return p
 }
 
-func (p *Proxy) home() *Cluster { return p.cluster }
+func (p *Proxy) targetCluster() *Cluster { return p.cluster }
 
 // Kubeconfig returns the path of a kubeconfig file whose server is the proxy.
 func (p *Proxy) Kubeconfig() string { return p.kubeconfig }
@@ -75,8 +75,8 @@ func (p *Proxy) CutAfterWrite(n int) { p.cutter.cutAt(n, afterWrite) }
 // CutNow breaks all connections, and refuses new ones until Mend.
 func (p *Proxy) CutNow() { p.cutter.cutNow() }
 
-// Cut returns a channel that is closed when the proxy has been cut.
-func (p *Proxy) Cut() <-chan struct{} { return p.cutter.cutChannel() }
+// WasCut returns a channel that is closed when the proxy has been cut.
+func (p *Proxy) WasCut() <-chan struct{} { return p.cutter.wasCut() }
 
 // Mend ends a cut, and cancels a cut that has not happened yet.
 func (p *Proxy) Mend() { p.cutter.mend() }
@@ -121,8 +121,8 @@ func (p *Proxy) lastRequest() (last Request, over time.Time) {
 	return last, over
 }
 
-// settled is how long nothing may have happened before a program counts as idle.
-const settled = time.Second
+// idleTime is how long nothing must have happened before a program counts as idle.
+const idleTime = time.Second
 
 // RequireIdle waits until the programs are idle: for a second they have made no request but
 // watches, and reconciled nothing but what they had requeued with controller.RequeueAfter. Then
@@ -133,14 +133,14 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 	count, since := 0, time.Now()
 	Eventually(t, func() error {
 		last, asked := p.lastRequest()
-		if time.Since(asked) < settled {
+		if time.Since(asked) < idleTime {
 			return fmt.Errorf("it does not become idle: the last request was %s", last)
 		}
-		calls := unrequested(t, programs)
+		calls := reconcilesWithoutRequeue(t, programs)
 		if len(calls) != count {
 			count, since = len(calls), time.Now()
 		}
-		if len(calls) > 0 && time.Since(since) < settled {
+		if len(calls) > 0 && time.Since(since) < idleTime {
 			return fmt.Errorf("it does not become idle: the last reconcile was %s", calls[len(calls)-1])
 		}
 		return nil
@@ -157,7 +157,7 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 			t.Errorf("  %s", r)
 		}
 	}
-	if calls := unrequested(t, programs); len(calls) > count {
+	if calls := reconcilesWithoutRequeue(t, programs); len(calls) > count {
 		t.Errorf("within %s it reconciled %d times without a requeue:", d, len(calls)-count)
 		for _, call := range calls[count:] {
 			t.Errorf("  %s", call)
@@ -165,8 +165,8 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 	}
 }
 
-// unrequested returns the log lines of reconciles whose cause was not a requeue.
-func unrequested(t testing.TB, programs []*Process) (reconciles []string) {
+// reconcilesWithoutRequeue returns the log lines of reconciles whose cause was not a requeue.
+func reconcilesWithoutRequeue(t testing.TB, programs []*Process) (reconciles []string) {
 	t.Helper()
 	for _, program := range programs {
 		logged := false

@@ -20,13 +20,13 @@ type cutter struct {
 	mu sync.Mutex
 	// session is the session whose connections are cut. It is nil before the first request.
 	session *proxy.Session
-	// cut is closed while the proxy is cut.
+	// cut is closed when the proxy is cut. mend replaces the channel.
 	cut   chan struct{}
 	isCut bool
-	// writes counts the writes so far. at is the number of the write that cuts, 0 for none.
-	writes int
-	at     int
-	when   moment
+	// writeCount counts the writes so far. cutAtWrite is the number of the write at which the proxy is to be cut, or 0.
+	writeCount, cutAtWrite int
+	// when is the moment of the cut at that write.
+	when moment
 }
 
 func newCutter() *cutter { return &cutter{cut: make(chan struct{})} }
@@ -42,7 +42,7 @@ func (c *cutter) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) 
 		return response, err
 	}
 	response.Body.Close()
-	x.Record(func(r *proxy.Request) { r.Code = response.StatusCode })
+	x.Record(func(r *proxy.RequestRecord) { r.Code = response.StatusCode })
 	return nil, proxy.ErrBroken
 }
 
@@ -58,19 +58,19 @@ func (c *cutter) admit(x *proxy.Exchange) (write int, ok bool) {
 	if !x.Verb.IsWrite() {
 		return 0, true
 	}
-	c.writes++
-	if c.writes == c.at && c.when == beforeWrite {
+	c.writeCount++
+	if c.writeCount == c.cutAtWrite && c.when == beforeWrite {
 		c.cutLocked()
 		return 0, false
 	}
-	return c.writes, true
+	return c.writeCount, true
 }
 
 // cutAfter cuts the proxy if it is to be cut after a write, and reports whether it did.
 func (c *cutter) cutAfter(write int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if write == 0 || write != c.at || c.when != afterWrite {
+	if write == 0 || write != c.cutAtWrite || c.when != afterWrite {
 		return false
 	}
 	c.cutLocked()
@@ -98,11 +98,11 @@ func (c *cutter) cutNow() {
 func (c *cutter) cutAt(n int, when moment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at, c.when = c.writes+n, when
+	c.cutAtWrite, c.when = c.writeCount+n, when
 }
 
-// cutChannel returns a channel that is closed when the proxy has been cut.
-func (c *cutter) cutChannel() <-chan struct{} {
+// wasCut returns a channel that is closed when the proxy has been cut.
+func (c *cutter) wasCut() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cut
@@ -115,5 +115,5 @@ func (c *cutter) mend() {
 	if c.isCut {
 		c.isCut, c.cut = false, make(chan struct{})
 	}
-	c.at = 0
+	c.cutAtWrite = 0
 }

@@ -118,7 +118,7 @@ func TestProxyCuts(t *testing.T) {
 			t.Errorf("%s: the second write: %v", moment, err)
 		}
 		select {
-		case <-proxy.Cut():
+		case <-proxy.WasCut():
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: it does not say that it is cut", moment)
 		}

@@ -16,8 +16,8 @@ type startup struct {
 	allSubscribed chan struct{}
 
 	mu sync.Mutex
-	// unstarted is the number of parts that have not been started.
-	unstarted int
+	// unstartedCount is the number of parts that have not been started.
+	unstartedCount int
 	// unsubscribed holds the names of the controllers that have not subscribed.
 	unsubscribed map[string]bool
 }
@@ -25,7 +25,7 @@ type startup struct {
 func newStartup(controllers []string, parts int) *startup {
 	s := &startup{
 		allStarted: make(chan struct{}), allSubscribed: make(chan struct{}),
-		unstarted: parts, unsubscribed: make(map[string]bool),
+		unstartedCount: parts, unsubscribed: make(map[string]bool),
 	}
 	for _, name := range controllers {
 		s.unsubscribed[name] = true
@@ -44,13 +44,13 @@ func (s *startup) observe(part operator.Part) operator.Part {
 func (s *startup) recordStart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unstarted--; s.unstarted == 0 {
+	if s.unstartedCount--; s.unstartedCount == 0 {
 		close(s.allStarted)
 	}
 }
 
-// Queue implements [controller.Observer].
-func (s *startup) Queue(name string, _ func() controller.QueueStats) {
+// Subscribed implements [controller.Observer].
+func (s *startup) Subscribed(name string, _ func() controller.QueueStats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unsubscribed[name] {

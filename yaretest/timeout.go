@@ -13,9 +13,9 @@ const timeoutVariable = "YARETEST_TIMEOUT"
 // defaultTimeout is how long anything may take that a test waits for.
 const defaultTimeout = time.Minute
 
-// lastMoment is how long before the end of all tests (go test -timeout) a wait fails, so that its
-// error is shown.
-const lastMoment = 5 * time.Second
+// timeoutMargin is how long before the end of all tests (go test -timeout) a wait fails. Otherwise go test would end the
+// process before the error of the wait is shown.
+const timeoutMargin = 5 * time.Second
 
 // Within returns t for functions of this package that wait, with the timeout d in place of the timeout
 // of YARETEST_TIMEOUT:
@@ -26,11 +26,11 @@ func Within(t testing.TB, d time.Duration) testing.TB {
 	if d <= 0 {
 		t.Fatalf("the timeout %s is not positive: give yaretest.Within a duration such as 5*time.Minute", d)
 	}
-	return patient{t, d}
+	return testWithTimeout{t, d}
 }
 
-// patient is a test with a timeout.
-type patient struct {
+// testWithTimeout is a test with a timeout of its own: see [Within].
+type testWithTimeout struct {
 	testing.TB
 	timeout time.Duration
 }
@@ -39,10 +39,10 @@ type patient struct {
 func timeoutOf(t testing.TB) time.Duration {
 	t.Helper()
 	d := defaultTimeout
-	p, isPatient := t.(patient)
+	p, hasTimeout := t.(testWithTimeout)
 	text := os.Getenv(timeoutVariable)
 	switch {
-	case isPatient:
+	case hasTimeout:
 		d, t = p.timeout, p.TB
 	case text != "":
 		var err error
@@ -53,7 +53,7 @@ func timeoutOf(t testing.TB) time.Duration {
 	// testing.B and testing.F have no deadline.
 	if timed, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if deadline, isSet := timed.Deadline(); isSet {
-			d = max(min(d, time.Until(deadline)-lastMoment), 0)
+			d = max(min(d, time.Until(deadline)-timeoutMargin), 0)
 		}
 	}
 	return d

@@ -119,7 +119,7 @@ func (f *front) injectFaults(ctx context.Context) {
 	streams := []string{"notes.soak.example.com", "configmaps"}
 	var all []*faults.Armed
 	defer func() {
-		f.proxy.Disarm()
+		f.proxy.Injector.Disarm()
 		for _, armed := range all {
 			if armed.IsTriggered() {
 				f.counts.add(string(armed.Fault().Kind))
@@ -127,10 +127,10 @@ func (f *front) injectFaults(ctx context.Context) {
 		}
 	}()
 	for i := 0; ; i++ {
-		f.proxy.Disarm()
+		f.proxy.Injector.Disarm()
 		if err := f.proxy.BeginStep(ctx, i); err == nil { // the API server may be down
 			fault := faults.Fault{Kind: kinds[i%len(kinds)], Stream: streams[i/len(kinds)%len(streams)], Step: i, Events: f.intN(50)}
-			armed, err := f.proxy.Arm(fault)
+			armed, err := f.proxy.Injector.Arm(fault)
 			if err != nil {
 				panic(err) // the fault is one of those above
 			}

@@ -39,7 +39,7 @@ others.`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			process.EndWithGo()
-			o.Dir, o.Args, o.Console, o.Yare = args[0], append([]string{"-v"}, args[1:]...), out, invocation()
+			o.Dir, o.Args, o.Console, o.Yare = args[0], append([]string{"-v"}, args[1:]...), out, shownCommand()
 			return dev.Run(cmd.Context(), o)
 		},
 	}

@@ -37,7 +37,7 @@ KUBECONFIG chooses another control plane, as it does for yare kubectl.`,
 				return err
 			}
 			if chosen.Node == nil {
-				return errors.New("no real node of yours runs here: start one by `" + invocation() + " up --real-node`")
+				return errors.New("no real node of yours runs here: start one by `" + shownCommand() + " up --real-node`")
 			}
 			argv := []string{chosen.Node.Binary, "load", "--address", chosen.Node.Socket}
 			for _, arg := range args {

@@ -72,7 +72,7 @@ func up(cmd *cobra.Command, o plane.Options) error {
 	defer p.Close()
 	out.Printf("the control plane is ready (%s) at %s", console.Duration(p.Boot()), p.Server())
 	out.Printf("use it from another terminal:")
-	out.Printf("  %s kubectl get nodes", invocation())
+	out.Printf("  %s kubectl get nodes", shownCommand())
 	out.Printf("  export KUBECONFIG=%s", p.Kubeconfig())
 	out.Printf("Ctrl-C ends it and removes everything")
 	select {

@@ -102,14 +102,14 @@ func (c *Clock) SignalRest() {
 // Advance moves c forward by d in steps. Each step waits until all members are at rest, and ends
 // at the next time for which a member waits. Therefore each member sees each of its times. Advance
 // returns when c was moved by d and all members are at rest. It returns an error when the members have
-// not come to rest within patience, or when ctx has ended.
+// not come to rest within timeout, or when ctx has ended.
 //
 // For example, a queue waits for 10:00 and for 10:05, and the clock shows 09:58. Advance by ten minutes has
 // three steps: to 10:00, to 10:05 and to 10:08. After each of the first two steps the queue reconciles.
-func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
+func (c *Clock) Advance(ctx context.Context, d, timeout time.Duration) error {
 	c.advanceMu.Lock()
 	defer c.advanceMu.Unlock()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
 		moved, busy := c.step(d)
@@ -118,13 +118,13 @@ func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
 				return nil
 			}
 			d -= moved
-			timer.Reset(patience)
+			timer.Reset(timeout)
 			continue
 		}
 		select {
 		case <-c.rest:
 		case <-timer.C:
-			return fmt.Errorf("%q did not come to rest within %s, with %s left to advance", busy, patience, d)
+			return fmt.Errorf("%q did not come to rest within %s, with %s left to advance", busy, timeout, d)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

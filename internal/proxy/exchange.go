@@ -19,8 +19,8 @@ type Exchange struct {
 	// isOnlyOfMetadata is true if the program asks for the metadata of objects.
 	isOnlyOfMetadata bool
 	journal          *journal
-	// entry is the record in the journal. The mutex of the journal guards it.
-	entry *Request
+	// record is the record of the request in the journal. The mutex of the journal guards its fields.
+	record *RequestRecord
 }
 
 func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Exchange {
@@ -29,22 +29,22 @@ func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Ex
 		contentType:      r.Header.Get("Content-Type"),
 		isOnlyOfMetadata: strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"),
 		journal:          j,
-		entry:            &Request{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()},
+		record:           &RequestRecord{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()},
 	}
 }
 
 // Record changes the record of the request in the journal.
-func (x *Exchange) Record(change func(*Request)) {
+func (x *Exchange) Record(change func(*RequestRecord)) {
 	x.journal.mu.Lock()
 	defer x.journal.mu.Unlock()
-	change(x.entry)
+	change(x.record)
 }
 
 // Recorded returns the record of the request.
-func (x *Exchange) Recorded() Request {
+func (x *Exchange) Recorded() RequestRecord {
 	x.journal.mu.Lock()
 	defer x.journal.mu.Unlock()
-	return *x.entry
+	return *x.record
 }
 
 // IsStreamingList reports whether the request is a watch that begins with all objects.

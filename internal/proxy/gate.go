@@ -3,11 +3,11 @@ package proxy
 // Gate decides when programs receive the events of their watches. It is safe for concurrent use.
 type Gate interface {
 	// Decide decides on the next event of a watch. Leases and Events have watches, too.
-	Decide(x *Exchange, e Event) Verdict
+	Decide(x *Exchange, e Event) Decision
 }
 
-// Verdict is what happens to an event of a watch. The zero verdict delivers the event.
-type Verdict struct {
+// Decision is what happens to an event of a watch. The zero Decision delivers the event.
+type Decision struct {
 	// Until holds the event, and all that follow, until the channel is closed. Then the gate decides again.
 	Until <-chan struct{}
 	// Break breaks the watch in place of the event, at once or after Until. It is called before that.
@@ -17,4 +17,4 @@ type Verdict struct {
 }
 
 // IsDelivery reports whether the event is delivered once.
-func (v Verdict) IsDelivery() bool { return v.Until == nil && v.Break == nil && !v.Twice }
+func (d Decision) IsDelivery() bool { return d.Until == nil && d.Break == nil && !d.Twice }

@@ -13,7 +13,7 @@ type journal struct {
 	mask *mask
 
 	mu      sync.Mutex
-	entries []*Request
+	records []*RequestRecord
 	step    int
 	// occurrences counts the requests of the step by their points without occurrence.
 	occurrences map[Point]int
@@ -45,13 +45,13 @@ func (j *journal) begin(x *Exchange) {
 	point.Step = j.step
 	j.occurrences[point]++
 	point.Occurrence = j.occurrences[point]
-	x.entry.Point, x.entry.Namespace, x.entry.Name, x.entry.Began = point, x.Namespace, name, time.Now()
-	j.entries = append(j.entries, x.entry)
+	x.record.Point, x.record.Namespace, x.record.Name, x.record.Began = point, x.Namespace, name, time.Now()
+	j.records = append(j.records, x.record)
 	if x.isAwaited() {
 		j.awaited++
 	}
 	if !IsBackground(x.Resource) {
-		j.lastRequest = x.entry.Began
+		j.lastRequest = x.record.Began
 	}
 }
 
@@ -59,10 +59,10 @@ func (j *journal) begin(x *Exchange) {
 func (j *journal) end(x *Exchange) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	x.entry.Ended = time.Now()
+	x.record.Ended = time.Now()
 	if x.isAwaited() {
 		j.awaited--
-		j.lastRequest = x.entry.Ended
+		j.lastRequest = x.record.Ended
 	}
 }
 
@@ -75,11 +75,11 @@ func (j *journal) beginStep(step int) {
 }
 
 // requests returns the records so far, in the order in which the requests came.
-func (j *journal) requests() []Request {
+func (j *journal) requests() []RequestRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	all := make([]Request, len(j.entries))
-	for i, e := range j.entries {
+	all := make([]RequestRecord, len(j.records))
+	for i, e := range j.records {
 		all[i] = *e
 	}
 	return all

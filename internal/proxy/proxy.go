@@ -122,7 +122,7 @@ func (p *Proxy) Close() {
 	p.target.CloseIdleConnections()
 }
 
-// Session returns a new session. The name stands in [Request.Session].
+// Session returns a new session. The name stands in [RequestRecord.Session].
 func (p *Proxy) Session(name string) (*Session, error) {
 	s := newSession(name, p.options.Namespace, p.server)
 	p.mu.Lock()
@@ -136,7 +136,7 @@ func (p *Proxy) Session(name string) (*Session, error) {
 
 // Requests returns the records of all requests so far, in the order in which the requests came. Requests of sessions
 // that were cut off before are not included.
-func (p *Proxy) Requests() []Request { return p.journal.requests() }
+func (p *Proxy) Requests() []RequestRecord { return p.journal.requests() }
 
 // Activity returns the present activity of requests.
 func (p *Proxy) Activity() Activity { return p.journal.activity() }
@@ -188,17 +188,17 @@ func (p *Proxy) enter(r *http.Request) (s *Session, ok bool) {
 func (p *Proxy) roundTrip(r *http.Request) (*http.Response, error) {
 	x := r.Context().Value(exchangeKey{}).(*Exchange)
 	response, err := PassThrough(p.options.Hooks, x, r, func(r *http.Request) (*http.Response, error) {
-		x.Record(func(r *Request) { r.Sent = time.Now() })
+		x.Record(func(r *RequestRecord) { r.Sent = time.Now() })
 		response, err := p.target.RoundTrip(r)
 		if err == nil {
-			x.Record(func(r *Request) { r.Answered = time.Now() })
+			x.Record(func(r *RequestRecord) { r.Answered = time.Now() })
 		}
 		return response, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	x.Record(func(r *Request) { r.Code = response.StatusCode })
+	x.Record(func(r *RequestRecord) { r.Code = response.StatusCode })
 	return response, nil
 }
 

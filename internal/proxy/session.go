@@ -26,7 +26,7 @@ func newSession(name, namespace string, server *loopback.Server) *Session {
 	return &Session{name: name, token: rand.Text(), namespace: namespace, server: server, open: map[*Exchange]context.CancelFunc{}}
 }
 
-// Name returns the name that stands in [Request.Session].
+// Name returns the name that stands in [RequestRecord.Session].
 func (s *Session) Name() string { return s.name }
 
 // Config returns the configuration of a client in this process.

@@ -48,8 +48,8 @@ type Event struct {
 	IsInitial bool
 	// IsRepeated is true for an event that is delivered twice, and for its repetition.
 	IsRepeated bool
-	// Before is the number of changes in this step that programs have received on watches of the same selection.
-	Before int
+	// EarlierChanges is the number of changes in this step that programs have received on watches of the same selection.
+	EarlierChanges int
 
 	// text is the JSON of the event, with the newline at its end.
 	text []byte
@@ -138,21 +138,21 @@ func (w *watch) nextEvent() (Event, error) {
 			}
 			continue
 		}
-		e.Before = w.deliveries.count(w.exchange.Selection())
-		v := w.gate.Decide(w.exchange, e)
-		w.setHeld(v.Until != nil)
-		if v.Until != nil && !w.wait(v.Until) {
+		e.EarlierChanges = w.deliveries.count(w.exchange.Selection())
+		d := w.gate.Decide(w.exchange, e)
+		w.setHeld(d.Until != nil)
+		if d.Until != nil && !w.wait(d.Until) {
 			return e, ErrBroken
 		}
 		switch {
-		case v.Break != nil:
-			v.Break()
+		case d.Break != nil:
+			d.Break()
 			return e, ErrBroken
-		case v.Until != nil:
+		case d.Until != nil:
 		case e.end != nil:
 			return e, e.end
 		default:
-			w.deliver(e, v.Twice)
+			w.deliver(e, d.Twice)
 			return e, nil
 		}
 	}

@@ -44,7 +44,7 @@ func (w *Watches) remove(ended *watch) {
 	delete(w.open, ended)
 }
 
-// BeginStep begins a step of the user, in which [Event.Before] counts from 0.
+// BeginStep begins a step of the user, in which [Event.EarlierChanges] counts from 0.
 func (w *Watches) BeginStep(step int) { w.deliveries.beginStep(step) }
 
 // Deliveries returns the deliveries to programs on watches so far, in the order of time. Leases and

@@ -28,7 +28,7 @@ func TestWidget(t *testing.T) {
 	if _, err := objects.Create(t.Context(), object(namespace, "Hello!")); err != nil {
 		t.Fatal(err)
 	}
-	<-proxy.Cut()
+	<-proxy.WasCut()
 	proxy.Mend()
 	yaretest.WaitForCondition(t, objects, "hello", "Ready")
 

@@ -119,7 +119,7 @@ func (g *Guard) Handler(next wire.Handler, owner wire.Ref, recordPossiblyGone fu
 	return &handler{guard: g, next: next, recordPossiblyGone: recordPossiblyGone, owner: owner}
 }
 
-// handler guards applies.
+// handler passes on the applies that the guard does not refuse.
 type handler struct {
 	guard *Guard
 	next  wire.Handler
@@ -416,19 +416,19 @@ func (d decision) send(ctx context.Context, next wire.Handler, r *wire.Request) 
 	if r.Preconditions != (wire.Preconditions{}) {
 		return next.Do(ctx, r) // the author's own preconditions name the object
 	}
-	guarded := *r
+	conditional := *r
 	member, value := "uid", string(d.uid)
 	if d.uid == "" {
 		member, value = "resourceVersion", ident.NeverVersion
-		guarded.Preconditions.ResourceVersion = value
+		conditional.Preconditions.ResourceVersion = value
 	} else {
-		guarded.Preconditions.UID = d.uid
+		conditional.Preconditions.UID = d.uid
 	}
 	var err error
-	if guarded.Body, err = jsonscan.WithMetadata(r.Body, member, value); err != nil {
+	if conditional.Body, err = jsonscan.WithMetadata(r.Body, member, value); err != nil {
 		return nil, fmt.Errorf("apply %s: %w", r.Ref(), err)
 	}
-	return next.Do(ctx, &guarded)
+	return next.Do(ctx, &conditional)
 }
 
 // childRef returns the object that r is about, without a uid.

@@ -15,7 +15,7 @@
 // changed nothing. A trigger of the WebApp "blog" by version 12 would be no echo, because the reconcile
 // of another key made the change.
 //
-// If the answer is lost, the outcome of the apply is unknown. Then the first change of the
+// If the answer is lost, the result of the apply is unknown. Then the first change of the
 // Deployment that the apply can explain is a possible echo: version 12. Version 13 is no echo.
 package echo
 
@@ -35,9 +35,9 @@ import (
 const (
 	// maxVersions is how many versions are remembered. Streams show a write within moments.
 	maxVersions = 256
-	// maxUncertain limits the writes of unknown outcome of one key.
+	// maxUncertain limits the writes of unknown result of one key.
 	maxUncertain = 16
-	// maxUncertainAge is how long a stream may take to show a write of unknown outcome.
+	// maxUncertainAge is how long a stream may take to show a write of unknown result.
 	maxUncertainAge = 2 * time.Minute
 )
 
@@ -98,13 +98,13 @@ func (t Target) contains(other Target) bool {
 // streams show. A change is an echo only for the key whose reconcile made the change. Another key may
 // wait for the change. A Tracker is safe for concurrent use.
 //
-// A stream may show a change before the answer of the write has arrived. Therefore the Tracker holds
+// A stream may show a change before the write is answered. Therefore the Tracker holds
 // the triggers of the writing key while the write is under way. The answer decides whether the
 // triggers are echoes.
 type Tracker struct {
 	mu sync.Mutex
 	// versions holds the versions in the answers to writes, and the origin of each. The versions of
-	// writes without effect are left out: see outcomeOf.
+	// writes without effect are left out: see newWriteResult.
 	versions map[Version]origin
 	// ring holds the keys of versions in the order of their writes. The oldest is at ring[next].
 	ring [maxVersions]Version
@@ -113,7 +113,7 @@ type Tracker struct {
 	hasOwnStatus bool
 	// inFlight holds the writes that have not been answered.
 	inFlight map[writeID]*heldTriggers
-	// uncertain holds, for each key, the writes of unknown outcome since the last reconcile that
+	// uncertain holds, for each key, the writes of unknown result since the last reconcile that
 	// succeeded, the oldest first.
 	uncertain map[queue.Key][]uncertainWrite
 }
@@ -154,8 +154,8 @@ func NewTracker() *Tracker {
 
 // Handler returns a handler that records the writes of a reconcile of key. It belongs directly above
 // the handler that sends the writes, so that skipped applies are not recorded. newestShown returns
-// the newest version of an object that the controller's streams have shown. add adds a trigger to
-// the queue that was held.
+// the newest version of an object that the controller's streams have shown. add adds a held trigger to
+// the queue.
 //
 // ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
 func (t *Tracker) Handler(next wire.Handler, key queue.Key, ownStatus Target, newestShown func(Target) Version, add func(queue.Trigger)) wire.Handler {
@@ -180,14 +180,14 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	id := writeID{h.key, NewTarget(r.Resource, kube.Key{Cluster: r.Cluster, Namespace: r.Namespace, Name: r.ObjectName()})}
 	before := h.newestShown(id.target)
 	h.tracker.beginWrite(id)
-	var o outcome
+	var o writeResult
 	defer func() {
 		for _, t := range h.tracker.endWrite(id, r, o) {
 			h.add(t)
 		}
 	}()
 	response, err := h.next.Do(ctx, r)
-	o = outcomeOf(r, response, err, before, r.Subresource == "status" && id.target == h.ownStatus)
+	o = newWriteResult(r, response, err, before, r.Subresource == "status" && id.target == h.ownStatus)
 	return response, err
 }
 
@@ -203,9 +203,9 @@ func (t *Tracker) beginWrite(id writeID) {
 	held.writes++
 }
 
-// endWrite records the outcome of a write. It returns the triggers that were held because of the
+// endWrite records the result of a write. It returns the triggers that were held because of the
 // write, unless other writes still hold them.
-func (t *Tracker) endWrite(id writeID, r *wire.Request, o outcome) []queue.Trigger {
+func (t *Tracker) endWrite(id writeID, r *wire.Request, o writeResult) []queue.Trigger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o.isUncertain {
@@ -246,7 +246,7 @@ func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 }
 
 // classifyLocked returns whether a change of id's target to a version is an echo for id's key. If a
-// write of unknown outcome may have made the version, the write explains no other version from now
+// write of unknown result may have made the version, the write explains no other version from now
 // on.
 func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
 	if by, isKnown := t.versions[v.Version]; isKnown {
@@ -319,7 +319,7 @@ func (t *Tracker) Forget() {
 	t.next = 0
 }
 
-// ForgetUncertain drops the writes of unknown outcome of a key. It is called after a reconcile that
+// ForgetUncertain drops the writes of unknown result of a key. It is called after a reconcile that
 // succeeded.
 func (t *Tracker) ForgetUncertain(k queue.Key) {
 	t.mu.Lock()

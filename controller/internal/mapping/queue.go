@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxFormerStates is how many former states of one object are kept.
-	maxFormerStates = 16
+	// maxReplacedStates is how many replaced states of one object are kept.
+	maxReplacedStates = 16
 	// smallPeak is a number of jobs whose memory is kept.
 	smallPeak = 1024
 )
@@ -54,17 +54,17 @@ type Key[S comparable] struct {
 // Task is the work that one watched object makes.
 type Task struct {
 	Changes Batch
-	// Former holds the states that changes have replaced, the oldest first.
-	Former []cache.Object
-	// HasOverflowed is true if a state did not fit into Former. Then the changes may concern
+	// Replaced holds the states that changes have replaced, the oldest first.
+	Replaced []cache.Object
+	// HasOverflowed is true if a state did not fit into Replaced. Then the changes may concern
 	// any object.
 	HasOverflowed bool
 }
 
-// keep adds states to Former.
-func (t *Task) keep(states ...cache.Object) {
-	fitting := min(len(states), maxFormerStates-len(t.Former))
-	t.Former = append(t.Former, states[:fitting]...)
+// keepReplaced adds states to Replaced.
+func (t *Task) keepReplaced(states ...cache.Object) {
+	fitting := min(len(states), maxReplacedStates-len(t.Replaced))
+	t.Replaced = append(t.Replaced, states[:fitting]...)
 	t.HasOverflowed = t.HasOverflowed || fitting < len(states)
 }
 
@@ -89,8 +89,8 @@ func (b *Batch) Merge(later Batch) {
 		return
 	}
 	b.Earlier = append(append(b.Earlier, b.Last), later.Earlier...)
-	if len(b.Earlier) > maxFormerStates {
-		b.Earlier = append(b.Earlier[:maxFormerStates-1], echo.ShownVersion{})
+	if len(b.Earlier) > maxReplacedStates {
+		b.Earlier = append(b.Earlier[:maxReplacedStates-1], echo.ShownVersion{})
 	}
 	b.Priority, b.Cause, b.Last = max(b.Priority, later.Priority), later.Cause, later.Last
 }
@@ -130,18 +130,18 @@ func (q *Queue[S]) Add(k Key[S], c Batch, before *cache.Object) {
 	}
 	j.Changes.Merge(c)
 	if before != nil {
-		j.keep(*before)
+		j.keepReplaced(*before)
 	}
 }
 
-// AddReplaced adds the replaced state of a change that does not count. The state counts only if an
+// AddReplaced adds the state before of a change that no predicate accepts. The state counts only if an
 // earlier change of the object has not been handled.
 func (q *Queue[S]) AddReplaced(k Key[S], before cache.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if j := q.jobs[k]; j != nil {
 		q.recordChangeLocked(k, j)
-		j.keep(before)
+		j.keepReplaced(before)
 	}
 }
 
@@ -206,18 +206,18 @@ func (q *Queue[S]) startNext() (k Key[S], t Task, ok bool) {
 	return Key[S]{}, Task{}, false
 }
 
-// End ends a task. If it failed, rest is what has to be handled again.
-func (q *Queue[S]) End(k Key[S], rest Task, failed bool) {
+// End ends a task. If hasFailed is true, rest is the part of the task to try once more.
+func (q *Queue[S]) End(k Key[S], rest Task, hasFailed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j := q.jobs[k]
 	j.isRunning = false
 	isChanged := j.isChanged
 	j.isChanged = false
-	if failed {
+	if hasFailed {
 		rest.Changes.Merge(j.Changes)
 		rest.HasOverflowed = rest.HasOverflowed || j.HasOverflowed
-		rest.keep(j.Former...)
+		rest.keepReplaced(j.Replaced...)
 		j.Task = rest
 		j.failures++
 	} else {
@@ -226,7 +226,7 @@ func (q *Queue[S]) End(k Key[S], rest Task, failed bool) {
 	switch {
 	case isChanged:
 		q.pushLocked(k)
-	case failed:
+	case hasFailed:
 		j.retry = time.AfterFunc(q.backoff(j.failures), func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()

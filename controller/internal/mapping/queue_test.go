@@ -28,7 +28,7 @@ func TestChangesOfOneObjectAreOneTask(t *testing.T) {
 	q.Add(policy, batch("modified", "6"), state("5"))
 	q.Add(policy, batch("modified", "7"), state("6"))
 	k, task, ok := q.Begin(t.Context())
-	if !ok || k != policy || len(task.Former) != 2 || task.Former[0].ResourceVersion != "5" || task.Former[1].ResourceVersion != "6" {
+	if !ok || k != policy || len(task.Replaced) != 2 || task.Replaced[0].ResourceVersion != "5" || task.Replaced[1].ResourceVersion != "6" {
 		t.Errorf("%v: %v", k, task)
 	}
 	if b := task.Changes; b.Last.ResourceVersion != "7" || len(b.Earlier) != 2 || b.Cause.Change != "modified" {
@@ -44,12 +44,12 @@ func TestChangesOfOneObjectAreOneTask(t *testing.T) {
 
 func TestTooManyStatesAreAnOverflow(t *testing.T) {
 	q := NewQueue[string](nil)
-	for range maxFormerStates + 1 {
+	for range maxReplacedStates + 1 {
 		q.Add(policy, batch("modified", "6"), state("5"))
 	}
 	_, task, _ := q.Begin(t.Context())
-	if !task.HasOverflowed || len(task.Former) != maxFormerStates || len(task.Changes.Earlier) != maxFormerStates {
-		t.Errorf("overflow: %t, %d states, %d earlier changes", task.HasOverflowed, len(task.Former), len(task.Changes.Earlier))
+	if !task.HasOverflowed || len(task.Replaced) != maxReplacedStates || len(task.Changes.Earlier) != maxReplacedStates {
+		t.Errorf("overflow: %t, %d states, %d earlier changes", task.HasOverflowed, len(task.Replaced), len(task.Changes.Earlier))
 	}
 }
 
@@ -71,8 +71,8 @@ func TestAFailedTaskIsRetriedAfterTheBackoffOrTheNextChange(t *testing.T) {
 		q.Add(policy, batch("modified", "7"), state("6")) // while the task runs
 		q.End(policy, task, true)
 		task = begin(0)
-		if len(task.Former) != 2 {
-			t.Errorf("%d states", len(task.Former))
+		if len(task.Replaced) != 2 {
+			t.Errorf("%d states", len(task.Replaced))
 		}
 		q.End(policy, task, true)
 		q.Add(policy, batch("modified", "8"), state("7")) // during the back-off

@@ -220,7 +220,7 @@ func (h *handler) knownObject(ref wire.Ref) *liveObject {
 	}
 	return &liveObject{
 		object: object, uid: live.Record.UID, version: live.Record.ResourceVersion,
-		metadataOnly: live.Representation == wire.MetadataOnly,
+		isMetadataOnly: live.Representation == wire.MetadataOnly,
 	}
 }
 
@@ -231,7 +231,7 @@ func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, is
 	if known && last.version == live.version {
 		return last, true
 	}
-	if live.metadataOnly {
+	if live.isMetadataOnly {
 		return applied{}, false
 	}
 	state, err := live.state(k, a, h.seed[:])

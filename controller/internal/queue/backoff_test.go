@@ -151,7 +151,7 @@ func TestAttempts(t *testing.T) {
 			{Failed: true}, {RequeueAfter: 1}, {},
 		} {
 			item, _ := q.Get(t.Context())
-			attempts = append(attempts, item.Attempt)
+			attempts = append(attempts, item.FailureCount)
 			q.Done(a, o)
 		}
 		if want := []int{0, 1, 2, 0, 1, 0}; !slices.Equal(attempts, want) {
@@ -179,8 +179,8 @@ func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
 		mustGet(t, q, a)
 		q.Add(echo(a))
 		q.Done(a, forget)
-		if item := getAndDone(t, q, a, Outcome{}); item.Attempt != 0 {
-			t.Errorf("attempt %d of what may be another object", item.Attempt)
+		if item := getAndDone(t, q, a, Outcome{}); item.FailureCount != 0 {
+			t.Errorf("attempt %d of what may be another object", item.FailureCount)
 		}
 		requireIdle(t, q)
 	})

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// Cause is what happened, for the log. It is a value, so that keeping one costs neither an
-// allocation nor the formatting. Its strings are kept until the reconcile ends, so they should
-// not be parts of something large.
+// Cause is what happened, for the log. A Cause is a value: to keep one costs no allocation and no
+// formatting. The queue keeps its strings until the reconcile ends, so they should not be parts of large
+// strings.
 type Cause struct {
-	Change                string // "added", "modified", "deleted", "resync", ...
-	Kind, Namespace, Name string // of the object that changed, if there is one
+	// Change is what happened, such as "added", "modified", "deleted" or "resync".
+	Change string
+	// Kind, Namespace and Name are those of the object that changed. They are empty if no object changed.
+	Kind, Namespace, Name string
 }
 
 // String returns the cause as "Deployment default/web modified".

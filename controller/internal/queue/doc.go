@@ -8,7 +8,7 @@
 //   - Earliest wins. A key has one next reconcile, at the earliest time that a trigger, a requeue
 //     or a retry asks for. The outcome of that reconcile replaces a later requeue or retry. A
 //     delayed trigger stays until its time has come.
-//   - A failed reconcile is followed by a back-off. A fresh trigger ends the back-off early. Low
+//   - A failed reconcile is followed by a back-off. A High trigger ends the back-off early. Low
 //     triggers and echoes do not, and a possible echo does once.
 //   - High overtakes Due, and Due overtakes Low. Within a class the first comes first. While Low
 //     has work, at least one of every five reconciles is Low; while Due has work, at least one of

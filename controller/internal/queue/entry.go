@@ -21,26 +21,32 @@ func (i instant) after(d time.Duration) instant {
 	return i + instant(d)
 }
 
-// state is where an entry is. It decides which of the entry's fields count.
+// state is the state of an entry. It decides which of the entry's fields count.
 type state uint8
 
 const (
-	waiting    state = iota // in delayed
-	backingOff              // in delayed, after a failure
-	ready                   // in the list of its class, and in delayed if a class above comes later
-	running                 // handed out
+	// waiting is an entry in the dueHeap.
+	waiting state = iota
+	// backingOff is an entry in the dueHeap after a failure.
+	backingOff
+	// ready is an entry in the list of its class. A Low entry is also in the dueHeap if it has a due time.
+	ready
+	// running is an entry that a worker has.
+	running
 )
 
 // entry is a key that is running or has a next reconcile. Fields that are used together stand
 // together: with thousands of keys a reconcile costs mainly the access to its memory.
 type entry struct {
-	key   Key
-	chain *entry // in the table
+	key Key
+	// chain is the next entry in the same bucket of the table.
+	chain *entry
 
 	state state
 	// class is the list that a ready entry is in.
-	class   Priority
-	readyAt instant // since when a worker could have taken it
+	class Priority
+	// readyAt is the time since which a worker could have taken a ready entry.
+	readyAt instant
 
 	// schedule is when the next reconcile is due. While the key is running, schedule collects what the
 	// triggers of that time ask for.
@@ -55,18 +61,22 @@ type entry struct {
 	// needsObject is true if all triggers since the entry was made need the object.
 	needsObject bool
 
-	// later holds the delayed triggers whose time has not come, sorted by it. A reconcile
-	// before their time does not remove them.
-	later []delayedTrigger
+	// delayedTriggers holds the triggers whose NotBefore has not come, sorted by that time. A reconcile
+	// before that time does not remove them. A delayed trigger is not in the dueHeap: its entry is, by the
+	// nearest time that the entry waits for.
+	delayedTriggers []delayedTrigger
 
-	prev, next *entry // in the list of the class
+	// prev and next are the neighbors in the list of the class.
+	prev, next *entry
 
-	// index is the place in delayed, -1 outside; seq orders entries of equal time there.
+	// index is the place of the entry in the dueHeap, or -1. seq orders entries with equal times there.
 	index int
 	seq   uint64
 
-	failures int    // in a row
-	causes   Causes // of the next reconcile
+	// failureCount is the number of failures in a row.
+	failureCount int
+	// causes are the causes of the next reconcile.
+	causes Causes
 }
 
 // delayedTrigger is a trigger with a NotBefore.
@@ -75,41 +85,41 @@ type delayedTrigger struct {
 	cause Cause
 }
 
-// maxLater limits the delayed triggers of one key. Beyond it, the trigger that is closest to its
-// successor is merged into the successor: it comes late, and is not lost.
-const maxLater = 16
+// maxDelayedTriggers limits the delayed triggers of one key. If there are more, the trigger that is closest to its
+// successor is merged into the successor. The merged trigger comes late, and is not lost.
+const maxDelayedTriggers = 16
 
-// addLater adds a delayed trigger, unless there is already one for the same time.
-func (e *entry) addLater(t delayedTrigger) {
-	i := slices.IndexFunc(e.later, func(o delayedTrigger) bool { return o.due >= t.due })
+// addDelayedTrigger adds a delayed trigger, unless there is already one for the same time.
+func (e *entry) addDelayedTrigger(t delayedTrigger) {
+	i := slices.IndexFunc(e.delayedTriggers, func(o delayedTrigger) bool { return o.due >= t.due })
 	if i < 0 {
-		i = len(e.later)
-	} else if e.later[i].due == t.due {
+		i = len(e.delayedTriggers)
+	} else if e.delayedTriggers[i].due == t.due {
 		return
 	}
-	e.later = slices.Insert(e.later, i, t)
-	if len(e.later) <= maxLater {
+	e.delayedTriggers = slices.Insert(e.delayedTriggers, i, t)
+	if len(e.delayedTriggers) <= maxDelayedTriggers {
 		return
 	}
 	merged := 0
-	for j := range len(e.later) - 1 {
-		if e.later[j+1].due-e.later[j].due < e.later[merged+1].due-e.later[merged].due {
+	for j := range len(e.delayedTriggers) - 1 {
+		if e.delayedTriggers[j+1].due-e.delayedTriggers[j].due < e.delayedTriggers[merged+1].due-e.delayedTriggers[merged].due {
 			merged = j
 		}
 	}
-	e.later = slices.Delete(e.later, merged, merged+1)
+	e.delayedTriggers = slices.Delete(e.delayedTriggers, merged, merged+1)
 }
 
 // removeDue removes the delayed triggers whose time has come, and adds their causes.
 func (e *entry) removeDue(now instant) {
 	n := 0
-	for n < len(e.later) && e.later[n].due <= now {
-		e.causes.add(e.later[n].cause)
+	for n < len(e.delayedTriggers) && e.delayedTriggers[n].due <= now {
+		e.causes.add(e.delayedTriggers[n].cause)
 		n++
 	}
-	if n > 0 && n == len(e.later) {
-		e.later = nil
+	if n > 0 && n == len(e.delayedTriggers) {
+		e.delayedTriggers = nil
 		return
 	}
-	e.later = slices.Delete(e.later, 0, n)
+	e.delayedTriggers = slices.Delete(e.delayedTriggers, 0, n)
 }

@@ -188,7 +188,7 @@ func (m *model) get() (Work, bool) {
 	key := m.ready[class][0]
 	m.ready[class] = m.ready[class][1:]
 	k := m.keys[key]
-	item := Work{Key: key, Attempt: k.failures, Waited: m.now.Sub(k.readyAt)}
+	item := Work{Key: key, FailureCount: k.failures, Waited: m.now.Sub(k.readyAt)}
 	for _, cause := range k.causes {
 		item.Causes.add(cause)
 	}
@@ -379,17 +379,17 @@ func checkInvariants(t *testing.T, q *Queue) {
 		for ; e != nil; e = e.chain {
 			seen++
 			inDelayed := e.index >= 0
-			if inDelayed && q.delayed.entries[e.index] != e {
-				t.Fatalf("%v: wrong place in delayed", e.key)
+			if inDelayed && q.dueHeap.entries[e.index] != e {
+				t.Fatalf("%v: wrong place in the dueHeap", e.key)
 			}
 			switch e.state {
 			case running:
 				if inDelayed {
-					t.Fatalf("%v: delayed while it runs", e.key)
+					t.Fatalf("%v: in the dueHeap while it runs", e.key)
 				}
 			case ready:
 				if inDelayed && e.class != Low {
-					t.Fatalf("%v: delayed in class %v", e.key, e.class)
+					t.Fatalf("%v: in the dueHeap in class %v", e.key, e.class)
 				}
 			case waiting, backingOff:
 				if !inDelayed {
@@ -401,7 +401,7 @@ func checkInvariants(t *testing.T, q *Queue) {
 	if seen != q.table.len {
 		t.Fatalf("%d entries, counted %d", seen, q.table.len)
 	}
-	if nearest := q.delayed.nearest(); q.timerAt > nearest {
+	if nearest := q.dueHeap.nearest(); q.timerAt > nearest {
 		t.Fatalf("timer at %d, nearest at %d", q.timerAt, nearest)
 	}
 }

@@ -19,22 +19,23 @@ type Queue struct {
 	// isLowHeld reports whether no key of the class Low may be handed out: see [Queue.HoldLow]. It may be nil.
 	isLowHeld func() bool
 
-	// delayed holds the keys that become Due by themselves when their time comes. The keys that
-	// are not in ready have to wait until then. None is running.
-	delayed delayed
+	// dueHeap holds the keys that become Due by themselves when their time comes. A key that is not
+	// in ready as well waits until then. No key in the heap is running.
+	dueHeap dueHeap
 
-	// timer fires when the nearest of delayed is due. timerAt is when it fires: not later than the
-	// nearest unless the clock was moved, and the instant never if the timer is not set.
+	// timer fires when the first key of dueHeap is due. timerAt is when the timer fires, or the instant never if
+	// the timer is not set. Unless the clock was moved, timerAt is not later than the first key is due.
 	timer   *time.Timer
 	timerAt instant
 
-	// workers wait only while nothing is ready: each key that becomes ready wakes one.
-	workers workers
+	// idleWorkers holds the workers that wait because nothing is ready. Each key that becomes ready wakes one.
+	idleWorkers idleWorkers
 
-	running  int
-	shutdown bool
+	runningCount int
+	isShutdown   bool
 
-	retries, adds uint64
+	// retryCount and addCount count the retries and the triggers since New.
+	retryCount, addCount uint64
 
 	// clock decides what is due. It is nil for the real clock.
 	clock *clock.Clock
@@ -54,18 +55,24 @@ func New(c *clock.Clock) *Queue {
 
 // Work is one reconcile, handed out by Get.
 type Work struct {
-	Key     Key
-	Causes  Causes
-	Attempt int           // how many reconciles of this key failed in a row before this one
-	Waited  time.Duration // how long the key was ready before a worker took it
+	Key    Key
+	Causes Causes
+	// FailureCount is how many reconciles of the key failed in a row before this one.
+	FailureCount int
+	// Waited is how long the key was ready before a worker took the key.
+	Waited time.Duration
 }
 
 // Outcome is what a reconcile asks of the next one.
 type Outcome struct {
-	RequeueAfter time.Duration // the time until the next reconcile, if no trigger comes earlier; 0: none
-	Failed       bool          // the reconcile ended with an error
-	RetryAfter   time.Duration // with Failed, in place of RequeueAfter; 0: at once
-	Forget       bool          // the object is gone: neither requeue nor retry
+	// RequeueAfter is the time until the next reconcile, if no trigger comes earlier. 0 asks for none.
+	RequeueAfter time.Duration
+	// Failed is true if the reconcile ended with an error.
+	Failed bool
+	// RetryAfter is the time until the retry. It counts in place of RequeueAfter if Failed is true. 0 is at once.
+	RetryAfter time.Duration
+	// Forget is true if the object is gone. Then there is neither a requeue nor a retry.
+	Forget bool
 	// SkipsOwnStatus is true if the triggers of the own writes of the status ask for no reconcile.
 	SkipsOwnStatus bool
 }
@@ -74,11 +81,11 @@ type Outcome struct {
 func (q *Queue) Add(t Trigger) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.shutdown {
+	if q.isShutdown {
 		return
 	}
 	now := q.tick()
-	q.adds++
+	q.addCount++
 
 	at := q.table.find(&t.Key)
 	e := *at
@@ -93,10 +100,10 @@ func (q *Queue) Add(t Trigger) {
 		e.needsObject = true
 	}
 	e.needsObject = e.needsObject && t.NeedsObject
-	// Not by the distance from start: a time without a monotonic reading is about the wall
-	// clock, which may have been set since.
+	// The clock compares NotBefore with the present time. The difference between NotBefore and q.start would be
+	// wrong after the wall clock was set.
 	if wait := q.clock.Until(t.NotBefore); !t.NotBefore.IsZero() && wait > 0 {
-		q.addDelayed(e, delayedTrigger{due: now.after(wait), cause: t.Cause}, now)
+		q.addDelayedTrigger(e, delayedTrigger{due: now.after(wait), cause: t.Cause}, now)
 		return
 	}
 	e.causes.add(t.Cause)
@@ -133,18 +140,18 @@ func (q *Queue) DropGone(key Key) {
 	if e.state == ready {
 		q.ready.classes[e.class].remove(e)
 	}
-	q.delayed.remove(e)
+	q.dueHeap.remove(e)
 	q.table.drop(at)
 	if q.clock != nil {
 		q.signalRest()
 	}
 }
 
-// addDelayed records a trigger whose time has not come.
-func (q *Queue) addDelayed(e *entry, t delayedTrigger, now instant) {
-	e.addLater(t)
+// addDelayedTrigger records a trigger whose time has not come.
+func (q *Queue) addDelayedTrigger(e *entry, t delayedTrigger, now instant) {
+	e.addDelayedTrigger(t)
 	if e.state != running {
-		q.reschedule(e, schedule{due: e.later[0].due}, now)
+		q.reschedule(e, schedule{due: e.delayedTriggers[0].due}, now)
 	}
 }
 
@@ -153,20 +160,20 @@ func (q *Queue) addDelayed(e *entry, t delayedTrigger, now instant) {
 func (q *Queue) Get(ctx context.Context) (Work, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.shutdown && ctx.Err() == nil {
+	for !q.isShutdown && ctx.Err() == nil {
 		now := q.tick()
 		if e := q.ready.pick(q.isLowHeld != nil && q.isLowHeld()); e != nil {
 			return q.handOut(e, now), true
 		}
-		c := q.workers.sleep()
+		c := q.idleWorkers.add()
 		q.mu.Unlock()
 		select {
 		case <-c:
 		case <-ctx.Done():
 		}
 		q.mu.Lock()
-		if q.workers.remove(c) && ctx.Err() != nil {
-			q.workers.wake() // another worker must take the key that this one was woken for
+		if q.idleWorkers.remove(c) && ctx.Err() != nil {
+			q.idleWorkers.wake() // another worker must take the key that this one was woken for
 		}
 	}
 	return Work{}, false
@@ -185,20 +192,20 @@ func (q *Queue) HoldLow(isHeld func() bool) {
 func (q *Queue) ReleaseLow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.workers.wakeAll()
+	q.idleWorkers.wakeAll()
 }
 
 // handOut makes e running, and resets what e waited for.
 func (q *Queue) handOut(e *entry, now instant) Work {
-	q.delayed.remove(e)
+	q.dueHeap.remove(e)
 	e.removeDue(now)
 	e.state = running
-	q.running++
+	q.runningCount++
 	work := Work{
-		Key:     e.key,
-		Causes:  e.causes,
-		Attempt: e.failures,
-		Waited:  time.Duration(now - e.readyAt),
+		Key:          e.key,
+		Causes:       e.causes,
+		FailureCount: e.failureCount,
+		Waited:       time.Duration(now - e.readyAt),
 	}
 	e.causes = Causes{}
 	e.schedule = noSchedule()
@@ -215,7 +222,7 @@ func (q *Queue) Done(key Key, o Outcome) {
 	if e == nil || e.state != running {
 		return
 	}
-	q.running--
+	q.runningCount--
 	if q.clock != nil {
 		defer q.signalRest()
 	}
@@ -226,7 +233,7 @@ func (q *Queue) Done(key Key, o Outcome) {
 		e.afterEcho.merge(schedule{high: true, due: never})
 	}
 	e.hasWrittenStatus = false
-	if !failed && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.later) == 0 {
+	if !failed && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
 		q.table.drop(at)
 		return
 	}
@@ -234,13 +241,13 @@ func (q *Queue) Done(key Key, o Outcome) {
 	now := q.tick()
 	s, afterEcho, afterPossibleEcho := e.schedule, e.afterEcho, e.afterPossibleEcho
 	e.schedule, e.afterEcho, e.afterPossibleEcho = noSchedule(), noSchedule(), noSchedule()
-	if len(e.later) > 0 {
-		s.merge(schedule{due: e.later[0].due})
+	if len(e.delayedTriggers) > 0 {
+		s.merge(schedule{due: e.delayedTriggers[0].due})
 	}
 	if failed {
-		// Echoes and resyncs do not count: the retry will see what they are about.
-		e.failures++
-		q.retries++
+		// Echoes and resyncs do not count: the retry will see the changes that led to them.
+		e.failureCount++
+		q.retryCount++
 		e.state = backingOff
 		s.low = false
 		if afterPossibleEcho.high && !s.high && !e.hasEchoEndedBackoff {
@@ -248,7 +255,7 @@ func (q *Queue) Done(key Key, o Outcome) {
 		}
 		s.merge(schedule{due: now.after(o.RetryAfter), dueReason: byRetry})
 	} else {
-		e.failures = 0
+		e.failureCount = 0
 		e.hasEchoEndedBackoff = false
 		e.state = waiting
 		s.merge(afterEcho)
@@ -272,7 +279,7 @@ func (q *Queue) reschedule(e *entry, s schedule, now instant) {
 		q.setDue(e, now)
 	default:
 		if e.schedule.due != before {
-			q.delayed.put(e)
+			q.dueHeap.put(e)
 			q.arm(now)
 		}
 		if e.schedule.low {
@@ -305,10 +312,10 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 		q.ready.classes[e.class].remove(e)
 	default:
 		e.readyAt = since
-		q.workers.wake()
+		q.idleWorkers.wake()
 	}
 	if class != Low {
-		q.delayed.remove(e)
+		q.dueHeap.remove(e)
 	}
 	e.state, e.class = ready, class
 	q.ready.classes[class].push(e)
@@ -318,17 +325,17 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 // with tick, so that an earlier due time comes first.
 func (q *Queue) tick() instant {
 	now := instant(q.clock.Since(q.start))
-	for q.delayed.nearest() <= now {
-		q.setDue(q.delayed.entries[0], q.delayed.nearest())
+	for q.dueHeap.nearest() <= now {
+		q.setDue(q.dueHeap.entries[0], q.dueHeap.nearest())
 	}
 	return now
 }
 
-// arm sets the timer if it would fire too late. A timer that would fire too early stays. To find
-// nothing due once is cheaper than to reset the timer each time.
+// arm sets the timer if it would fire too late. A timer that would fire too early stays: one run of fire that
+// finds nothing due is cheaper than a reset of the timer each time.
 func (q *Queue) arm(now instant) {
-	at := q.delayed.nearest()
-	if at >= q.timerAt || q.shutdown {
+	at := q.dueHeap.nearest()
+	if at >= q.timerAt || q.isShutdown {
 		return
 	}
 	q.timerAt = at
@@ -351,22 +358,23 @@ func (q *Queue) fire() {
 func (q *Queue) Shutdown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.shutdown = true
+	q.isShutdown = true
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	q.workers.wakeAll()
+	q.idleWorkers.wakeAll()
 	q.clock.SignalRest()
 }
 
 // Stats is a snapshot of a queue.
 type Stats struct {
-	Ready       int           // keys that wait for a worker
-	Waiting     int           // keys that wait for their time
-	Running     int           // keys that are being worked on
-	OldestReady time.Duration // how long the oldest of Ready has been waiting
-	Retries     uint64        // reconciles that failed, since New
-	Adds        uint64        // triggers, since New
+	// Ready is the number of keys that wait for a worker, Waiting of keys that wait for their time, and Running of
+	// keys that a worker has.
+	Ready, Waiting, Running int
+	// OldestReady is the longest time that a ready key has been waiting.
+	OldestReady time.Duration
+	// Retries counts the reconciles that failed since New, and Adds counts the triggers since New.
+	Retries, Adds uint64
 }
 
 // Stats returns a snapshot of the queue.
@@ -376,8 +384,8 @@ func (q *Queue) Stats() Stats {
 	now := q.tick()
 	ready := q.ready.len()
 	return Stats{
-		Ready: ready, Waiting: q.table.len - ready - q.running, Running: q.running,
-		OldestReady: time.Duration(now - q.ready.oldest(now)), Retries: q.retries, Adds: q.adds,
+		Ready: ready, Waiting: q.table.len - ready - q.runningCount, Running: q.runningCount,
+		OldestReady: time.Duration(now - q.ready.oldest(now)), Retries: q.retryCount, Adds: q.addCount,
 	}
 }
 
@@ -399,13 +407,13 @@ func (q *Queue) Unlock() { q.mu.Unlock() }
 // count, because no worker takes it.
 func (q *Queue) IsAtRestLocked() bool {
 	q.tick()
-	return q.running == 0 && (q.shutdown || q.ready.len() == 0)
+	return q.runningCount == 0 && (q.isShutdown || q.ready.len() == 0)
 }
 
 // UntilDueLocked returns the time until the next key is due. It returns false if there is none.
 func (q *Queue) UntilDueLocked() (time.Duration, bool) {
-	nearest := q.delayed.nearest()
-	if nearest == never || q.shutdown {
+	nearest := q.dueHeap.nearest()
+	if nearest == never || q.isShutdown {
 		return 0, false
 	}
 	return time.Duration(nearest) - q.clock.Since(q.start), true

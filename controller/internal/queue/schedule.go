@@ -1,8 +1,8 @@
 package queue
 
-// schedule is when the next reconcile of a key is wanted: at once and before all other work (high), at
-// once and behind all other work (low), at a certain time (due), or several of these. They do not
-// replace one another, because a Low trigger must not delay a retry that is due soon.
+// schedule is when the next reconcile of a key should run: at once and before all other work (high), at
+// once and behind all other work (low), at a certain time (due), or several of these. None of the three replaces
+// another one, because a Low trigger must not delay a retry that is due soon.
 //
 // An example. The reconcile of a key has failed at 10:00:00, and its retry is due at 10:00:30:
 //
@@ -16,7 +16,8 @@ package queue
 // work is left, and at 10:00:30 at the latest.
 type schedule struct {
 	high, low bool
-	due       instant // never: no certain time
+	// due is the certain time, or the instant never.
+	due       instant
 	dueReason dueReason
 }
 
@@ -24,7 +25,7 @@ type schedule struct {
 type dueReason uint8
 
 const (
-	byTrigger dueReason = iota // the trigger holds its cause
+	byTrigger dueReason = iota // the delayedTrigger holds the cause
 	byRequeue
 	byRetry
 )

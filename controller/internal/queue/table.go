@@ -11,13 +11,13 @@ const minBuckets = 1024
 type table struct {
 	seed maphash.Seed
 
-	// buckets are chains of entries, linked by chain. Their number is a power of two, and
-	// between once and sixteen times len unless it is minBuckets.
+	// buckets are chains of entries, which the field chain links. The number of buckets is a power of two. It is
+	// minBuckets, or between once and sixteen times len.
 	buckets []*entry
 	len     int
 
-	// free entries, linked by next, are used again, so that a steady state allocates
-	// nothing. They go when the table shrinks, so there are never more than buckets.
+	// free is the first of the entries to use again, which next links. So a steady number of keys allocates
+	// nothing. The list is emptied when the table shrinks, so that it has never more entries than there are buckets.
 	free *entry
 }
 

@@ -18,7 +18,7 @@ const (
 	// Due is for requeues, retries and delayed triggers whose time has come. Triggers do not
 	// have it.
 	Due
-	// High is for changes that somebody waits for: fresh events and deletions.
+	// High is for changes that somebody waits for: new changes and deletions.
 	High
 )
 

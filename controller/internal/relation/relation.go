@@ -79,27 +79,27 @@ func IsLasting(err error) bool {
 	return ok
 }
 
-// usual has the methods of a relation that connects any resources, needs no index, writes nothing and is
-// quick. A relation embeds it, and replaces the methods in which it differs.
-type usual struct{}
+// baseRelation has the methods of a relation that connects any resources, needs no index, writes nothing and is
+// quick. A relation embeds baseRelation, and replaces the methods in which the relation differs.
+type baseRelation struct{}
 
 // Check returns nil.
-func (usual) Check(_, _ wire.Resource) error { return nil }
+func (baseRelation) Check(_, _ wire.Resource) error { return nil }
 
 // Index returns nil.
-func (usual) Index() *kube.Index { return nil }
+func (baseRelation) Index() *kube.Index { return nil }
 
 // WriteVerbs returns nil.
-func (usual) WriteVerbs() []wire.Verb { return nil }
+func (baseRelation) WriteVerbs() []wire.Verb { return nil }
 
 // IsSlow returns false.
-func (usual) IsSlow() bool { return false }
+func (baseRelation) IsSlow() bool { return false }
 
 // NeedsObjects returns true.
-func (usual) NeedsObjects() bool { return true }
+func (baseRelation) NeedsObjects() bool { return true }
 
 // Self connects the reconciled kind with itself.
-type Self struct{ usual }
+type Self struct{ baseRelation }
 
 // Keys returns the key of o.
 func (Self) Keys(_ context.Context, o Object, _ Kind) ([]Key, error) {
@@ -108,7 +108,7 @@ func (Self) Keys(_ context.Context, o Object, _ Kind) ([]Key, error) {
 
 // Owner connects a child with its controlling owner, or with all of its owners if IsAny is true.
 type Owner struct {
-	usual
+	baseRelation
 	IsAny bool
 }
 
@@ -141,7 +141,7 @@ func (r Owner) Keys(_ context.Context, o Object, to Kind) (keys []Key, err error
 
 // Reference connects an object with the objects that refer to it, by an index of the reconciled kind.
 type Reference struct {
-	usual
+	baseRelation
 	By *kube.Index
 }
 
@@ -175,7 +175,7 @@ func (r Reference) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
 
 // Map connects objects by a map function of the author.
 type Map struct {
-	usual
+	baseRelation
 	Watched wire.Resource
 	// Function decodes an object and calls the author's function. It returns a panic as an error.
 	Function func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error)

@@ -28,9 +28,9 @@ const (
 type Check struct {
 	Name   string
 	Moment Moment
-	// Run returns why the check does not hold in a state, or nil. Runs are concurrent, and so are the
+	// Verify returns why the check does not hold in a state, or nil. Runs are concurrent, and so are the
 	// calls.
-	Run func(history.State) error
+	Verify func(history.State) error
 }
 
 // checks makes the checks of the user. Its methods are safe for concurrent use.
@@ -56,7 +56,7 @@ func (c *checks) checkRest(step int, isLast bool, state history.State) (failed [
 		if check.Moment != AtRest && (check.Moment != AtEnd || !isLast) {
 			continue
 		}
-		if err := check.Run(state); err != nil {
+		if err := check.Verify(state); err != nil {
 			failed = append(failed, finding.Difference{Check: check.Name, Reason: fmt.Sprintf("at rest after step %d: %v", step+1, err)})
 		}
 	}
@@ -65,7 +65,7 @@ func (c *checks) checkRest(step int, isLast bool, state history.State) (failed [
 
 // checkHistory makes the checks at every version of a run. A failure replaces a warning, and is added to the
 // differences of any other verdict.
-func (c *checks) checkHistory(out *outcome) {
+func (c *checks) checkHistory(out *runResult) {
 	open := c.open()
 	if len(open) == 0 {
 		return
@@ -73,7 +73,7 @@ func (c *checks) checkHistory(out *outcome) {
 	var failed []finding.Difference
 	for v, state := range out.history.States() {
 		for i, check := range open {
-			err := check.Run(state)
+			err := check.Verify(state)
 			switch {
 			case check.Moment == Sometimes:
 				c.recordCondition(i, err)
@@ -90,8 +90,8 @@ func (c *checks) checkHistory(out *outcome) {
 		return
 	}
 	out.isViolated = true
-	if out.problem == "" || out.problem.IsWarning() {
-		out.problem, out.differences = finding.CheckFailed, nil
+	if out.verdict == "" || out.verdict.IsWarning() {
+		out.verdict, out.differences = finding.CheckFailed, nil
 	}
 	out.differences = append(out.differences, failed...)
 }
@@ -123,7 +123,7 @@ func (c *checks) recordCondition(i int, err error) {
 
 // checkReferences makes the checks in the reference runs. It returns the finding of the checks that fail there, and
 // leaves these checks out from now on. Tries is the number of references, and Seen the number of those that fail.
-func (c *checks) checkReferences(references []*outcome) (f finding.Finding) {
+func (c *checks) checkReferences(references []*runResult) (f finding.Finding) {
 	f.Verdict = finding.CheckFailed
 	for _, out := range references {
 		if len(out.history.Gaps) > 0 {
@@ -169,13 +169,13 @@ func (c *checks) conditions() (total int, unheld []finding.Difference) {
 }
 
 // recordViolation records in the trace of a run that a check has failed, and returns the difference.
-func recordViolation(c Check, v history.Version, state history.State, err error, out *outcome) finding.Difference {
+func recordViolation(c Check, v history.Version, state history.State, err error, out *runResult) finding.Difference {
 	at, object := v.At.Sub(out.began), state.ObjectOf(v).String()
 	event := finding.Event{At: at, Step: v.Step, Lane: finding.Server, Text: fmt.Sprintf("the check %q fails: %v", c.Name, err)}
 	out.trace = append(out.trace, event)
 	slices.SortStableFunc(out.trace, func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
-	if out.problem == "" {
-		out.problemStep = max(v.Step, 0)
+	if out.verdict == "" {
+		out.verdictStep = max(v.Step, 0)
 	}
 	return finding.Difference{
 		Object: object, Check: c.Name,

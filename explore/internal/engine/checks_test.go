@@ -20,21 +20,21 @@ func fewPages(s history.State) error {
 }
 
 // twoPages is the outcome of a run that makes two pages.
-func twoPages() *outcome {
+func twoPages() *runResult {
 	page := func(name, version string) history.Version {
 		return history.Version{
 			Resource: "configmaps", Name: name, UID: types.UID(name), ResourceVersion: version, At: time.Now(), Object: map[string]any{},
 		}
 	}
-	return &outcome{began: time.Now(), history: history.History{Versions: []history.Version{page("a", "1"), page("b", "2")}}}
+	return &runResult{began: time.Now(), history: history.History{Versions: []history.Version{page("a", "1"), page("b", "2")}}}
 }
 
 // A check that fails in a history is a finding with the object, and replaces a warning.
 func TestChecksOfAHistory(t *testing.T) {
 	t.Parallel()
 	c := newChecks([]Check{
-		{Name: "few", Moment: Always, Run: fewPages},
-		{Name: "many", Moment: Sometimes, Run: func(s history.State) error {
+		{Name: "few", Moment: Always, Verify: fewPages},
+		{Name: "many", Moment: Sometimes, Verify: func(s history.State) error {
 			if len(s.Objects()) > 2 {
 				return nil
 			}
@@ -42,10 +42,10 @@ func TestChecksOfAHistory(t *testing.T) {
 		}},
 	})
 	out := twoPages()
-	out.problem = finding.Late
+	out.verdict = finding.Late
 	c.checkHistory(out)
-	if out.problem != finding.CheckFailed || !out.isViolated || len(out.differences) != 1 || out.differences[0].Object != "configmaps/b" {
-		t.Errorf("the problem is %q: %v", out.problem, out.differences)
+	if out.verdict != finding.CheckFailed || !out.isViolated || len(out.differences) != 1 || out.differences[0].Object != "configmaps/b" {
+		t.Errorf("the problem is %q: %v", out.verdict, out.differences)
 	}
 	if total, unheld := c.conditions(); total != 1 || len(unheld) != 1 || unheld[0].Reason != "at most two" {
 		t.Errorf("of %d conditions these have not held: %v", total, unheld)
@@ -55,16 +55,16 @@ func TestChecksOfAHistory(t *testing.T) {
 // A check that fails without faults is reported once.
 func TestChecksThatFailInReferences(t *testing.T) {
 	t.Parallel()
-	c := newChecks([]Check{{Name: "few", Moment: Always, Run: fewPages}})
-	if f := c.checkReferences([]*outcome{twoPages(), twoPages()}); f.Seen != 2 || f.Tries != 2 {
+	c := newChecks([]Check{{Name: "few", Moment: Always, Verify: fewPages}})
+	if f := c.checkReferences([]*runResult{twoPages(), twoPages()}); f.Seen != 2 || f.Tries != 2 {
 		t.Errorf("the check has failed in %d of %d references", f.Seen, f.Tries)
 	}
 	out := twoPages()
-	if c.checkHistory(out); out.problem != "" {
+	if c.checkHistory(out); out.verdict != "" {
 		t.Errorf("the check has failed again: %v", out.differences)
 	}
 	c.includeFailed()
-	if c.checkHistory(out); out.problem != finding.CheckFailed {
+	if c.checkHistory(out); out.verdict != finding.CheckFailed {
 		t.Error("the check is left out after includeFailed")
 	}
 }
@@ -72,7 +72,7 @@ func TestChecksThatFailInReferences(t *testing.T) {
 func TestChecksAtRest(t *testing.T) {
 	t.Parallel()
 	state := twoPages().history.State()
-	c := newChecks([]Check{{Name: "rest", Moment: AtRest, Run: fewPages}, {Name: "end", Moment: AtEnd, Run: fewPages}})
+	c := newChecks([]Check{{Name: "rest", Moment: AtRest, Verify: fewPages}, {Name: "end", Moment: AtEnd, Verify: fewPages}})
 	if failed := c.checkRest(0, false, state); len(failed) != 1 || failed[0].Check != "rest" {
 		t.Errorf("after a step these checks fail: %v", failed)
 	}

@@ -5,6 +5,6 @@
 // answers. Differences between references are masked. The requests of the references are the points
 // at which faults can happen. Then each planned run makes the same steps with one fault, or with
 // other values of the declared state. At the rest after each step, and over the whole history of the
-// run, the objects are compared with the references. A run with a difference is repeated with more
-// patience, before the difference is a finding.
+// run, the objects are compared with the references. A run with a difference is repeated, and waits for longer
+// than before, until the difference is a finding.
 package engine

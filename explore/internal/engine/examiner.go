@@ -31,10 +31,10 @@ type examiner struct {
 	run        runFunc
 	references *references
 	checks     *checks
-	fresh      *freshStates
+	oneValue   *oneValueStates
 	options    history.Options
 	results    *results
-	wait       patience
+	limits     waitLimits
 }
 
 // examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened.
@@ -43,13 +43,13 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	wait := e.wait
+	limits := e.limits
 	if faults.StopsComponents(j.schedule.Faults) {
-		wait = wait.confirming() // the controllers of the control plane back off after an outage
+		limits = limits.forConfirmation() // the controllers of the control plane back off after an outage
 	}
-	var out *outcome
+	var out *runResult
 	for try := 0; try < maxTries; try++ {
-		out, err = e.run(ctx, j.schedule, wait, compare)
+		out, err = e.run(ctx, j.schedule, limits, compare)
 		if fewer, ok := j.withoutRefused(err); ok {
 			e.results.update(func(c *finding.Coverage) { c.Refused++ })
 			if j, try = fewer, try-1; len(j.schedule.Steps) == 1 {
@@ -64,12 +64,12 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 			return err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.problem != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.verdict != "" {
 			break
 		}
 	}
 	e.judgeHistory(j, out)
-	if out.problem != "" && !e.results.isKnown(out.problem, out.differences) {
+	if out.verdict != "" && !e.results.isKnown(out.verdict, out.differences) {
 		if err := e.confirm(ctx, j, compare, out); err != nil {
 			return err
 		}
@@ -78,10 +78,10 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 	return nil
 }
 
-// confirm repeats a run with more patience, and adds a finding if the verdict is the same.
-func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *outcome) error {
+// confirm repeats a run with longer waits, and adds a finding if the verdict is the same.
+func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *runResult) error {
 	f := finding.Finding{
-		Verdict: first.problem, Schedule: j.schedule, Differences: first.differences,
+		Verdict: first.verdict, Schedule: j.schedule, Differences: first.differences,
 		Seen: 1, Tries: 1, Trace: first.trace,
 	}
 	for range confirmations {
@@ -90,7 +90,7 @@ func (e *examiner) confirm(ctx context.Context, j job, compare compareState, fir
 			return err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs, c.Repeats = c.Runs+1, c.Repeats+1 })
-		if out.problem == finding.Late && f.Verdict != finding.Late { // the state was wrong with less patience
+		if out.verdict == finding.Late && f.Verdict != finding.Late { // the state was wrong after a shorter wait
 			f.Verdict, f.Seen = finding.Late, f.Seen+1
 		}
 	}
@@ -109,15 +109,15 @@ func (e *examiner) confirm(ctx context.Context, j job, compare compareState, fir
 	return nil
 }
 
-// repeat makes the run of a finding once more, with more patience, and counts whether the run has the same verdict.
-func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *finding.Finding) (*outcome, error) {
-	out, err := e.run(ctx, j.schedule, e.wait.confirming(), compare)
+// repeat makes the run of a finding once more, with longer waits. It counts the run if the run has the same verdict.
+func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *finding.Finding) (*runResult, error) {
+	out, err := e.run(ctx, j.schedule, e.limits.forConfirmation(), compare)
 	if err != nil {
 		return nil, err
 	}
 	e.judgeHistory(j, out)
 	f.Tries++
-	if out.problem == f.Verdict {
+	if out.verdict == f.Verdict {
 		f.Seen++
 		f.Differences, f.Trace = out.differences, out.trace
 	}
@@ -158,11 +158,11 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 			}
 			fewer := slices.Delete(slices.Clone(steps), from, from+size)
 			s := finding.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
-			compare, err := e.fresh.comparison(ctx, fewer)
+			compare, err := e.oneValue.comparison(ctx, fewer)
 			if err != nil {
 				return err
 			}
-			out, err := e.run(ctx, s, e.wait, compare)
+			out, err := e.run(ctx, s, e.limits, compare)
 			if _, refused := j.withoutRefused(err); refused {
 				from += size
 				continue
@@ -172,11 +172,11 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 			}
 			e.results.update(func(c *finding.Coverage) { c.Runs++ })
 			e.judgeHistory(j, out)
-			if out.problem != f.Verdict {
+			if out.verdict != f.Verdict {
 				from += size
 				continue
 			}
-			steps = fewer[:out.problemStep+1]
+			steps = fewer[:out.verdictStep+1]
 			f.Schedule, f.Differences, f.Trace = finding.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
 		}
 	}
@@ -186,7 +186,7 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 // comparison returns the comparison of the states of a run.
 func (e *examiner) comparison(ctx context.Context, planned job) (compareState, error) {
 	if planned.field != "" {
-		return e.fresh.comparison(ctx, planned.schedule.Steps)
+		return e.oneValue.comparison(ctx, planned.schedule.Steps)
 	}
 	return e.references.comparison(planned.schedule.Faults), nil
 }
@@ -194,11 +194,11 @@ func (e *examiner) comparison(ctx context.Context, planned job) (compareState, e
 // judgeHistory judges the history of a run, whatever its end. It makes no checks of the user if the recorder has
 // missed versions. After an outage of the server it looks for destroyed objects in the remaining versions, because
 // a destruction that these versions show has happened.
-func (e *examiner) judgeHistory(planned job, out *outcome) {
+func (e *examiner) judgeHistory(planned job, out *runResult) {
 	if e.judgeTerms(planned, out) {
 		return
 	}
-	if faults.IsRestored(planned.schedule.Faults) { // objects come again with other uids, and versions go back
+	if faults.HasRestoration(planned.schedule.Faults) { // objects come again with other uids, and versions go back
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
@@ -211,21 +211,21 @@ func (e *examiner) judgeHistory(planned job, out *outcome) {
 }
 
 // judgeDestruction looks for objects that were deleted, created twice or changed in a run, and in no reference.
-func (e *examiner) judgeDestruction(planned job, out *outcome) {
+func (e *examiner) judgeDestruction(planned job, out *runResult) {
 	destroyed := history.Destroyed(e.references.histories(), out.history, e.options, planned.schedule.Faults...)
 	if len(destroyed) == 0 {
 		return
 	}
-	out.problem, out.differences = finding.Destroyed, nil
+	out.verdict, out.differences = finding.Destroyed, nil
 	for _, d := range destroyed {
-		out.problemStep = d.Step
+		out.verdictStep = d.Step
 		out.differences = append(out.differences, finding.Difference{Object: d.Object.String(), Path: d.Path, Reason: d.Text})
 	}
 }
 
 // judgeTerms looks for writes of former leaders in a run whose faults take the lease from a leader, and
 // reports whether there are any. In other runs the exploration itself releases leases.
-func (e *examiner) judgeTerms(planned job, out *outcome) bool {
+func (e *examiner) judgeTerms(planned job, out *runResult) bool {
 	election := e.references.election
 	if election == nil || !faults.NeedsStandby(planned.schedule.Faults) {
 		return false
@@ -234,6 +234,6 @@ func (e *examiner) judgeTerms(planned job, out *outcome) bool {
 	if len(late) == 0 {
 		return false
 	}
-	out.problem, out.problemStep, out.differences = finding.TwoLeaders, step, late
+	out.verdict, out.verdictStep, out.differences = finding.TwoLeaders, step, late
 	return true
 }

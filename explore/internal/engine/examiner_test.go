@@ -12,9 +12,9 @@ import (
 // examine examines a run with a crash whose runs have these verdicts in turn, and returns what was recorded.
 func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 	t.Helper()
-	makeRun := func(context.Context, finding.Schedule, patience, compareState) (*outcome, error) {
-		out := &outcome{problem: verdicts[0]}
-		if out.problem != "" {
+	makeRun := func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
+		out := &runResult{verdict: verdicts[0]}
+		if out.verdict != "" {
 			out.differences = finding.Differences{{Object: "configmaps/a"}}
 		}
 		verdicts = verdicts[1:]
@@ -43,7 +43,7 @@ func TestFindingsAreConfirmed(t *testing.T) {
 		"seen once":                 {[]finding.Verdict{finding.Wrong, "", ""}, nil},
 		"seen twice":                {[]finding.Verdict{finding.Wrong, "", finding.Wrong}, []finding.Verdict{finding.Wrong}},
 		"destroyed once":            {[]finding.Verdict{finding.Destroyed, "", ""}, []finding.Verdict{finding.Destroyed}},
-		"late with more patience":   {[]finding.Verdict{finding.Wrong, finding.Late, finding.Late}, []finding.Verdict{finding.Late}},
+		"late after longer waits":   {[]finding.Verdict{finding.Wrong, finding.Late, finding.Late}, []finding.Verdict{finding.Late}},
 		"another verdict each time": {[]finding.Verdict{finding.Wrong, finding.Busy, finding.Exited}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ type Settings struct {
 	Steps []finding.Step
 	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
 	Only []faults.Kind
-	// Beyond are kinds that happen in addition to the default ones.
-	Beyond []faults.Kind
+	// OptIn are kinds that happen in addition to the default ones.
+	OptIn []faults.Kind
 	// Budget is the time during which new runs begin. Default: no limit.
 	Budget time.Duration
 	// Seed chooses among what is planned, and its order.
@@ -38,9 +38,9 @@ type Settings struct {
 	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
 	// all fields below it, keep the values of the sample.
 	Values map[string][]any
-	// Plane is the control plane of Config, for the faults that stop its components. Default: no faults
+	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no faults
 	// of the control plane.
-	Plane faults.Plane
+	Components faults.Components
 	// Accepted are the differences that are intended.
 	Accepted []finding.Acceptance
 	// Checks are the checks of the user's own.

@@ -21,9 +21,9 @@ type explorer struct {
 	*runner
 	settings Settings
 
-	// references and wait are set by makeReferences.
+	// references and limits are set by makeReferences.
 	references *references
-	wait       patience
+	limits     waitLimits
 }
 
 func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error) {
@@ -66,7 +66,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	return &explorer{settings: s, runner: &runner{
 		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s.Seed, s.Progress),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, plane: s.Plane, steps: s.Steps,
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps,
 	}}, nil
 }
 
@@ -78,16 +78,16 @@ func (e *explorer) close() error {
 
 // makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.
 func (e *explorer) makeReferences(ctx context.Context) error {
-	wait := patience{window: referenceWindow, rest: time.Minute}
-	outcomes, errs := make([]*outcome, referenceCount), make([]error, referenceCount)
+	limits := waitLimits{window: referenceWindow, rest: time.Minute}
+	runs, errs := make([]*runResult, referenceCount), make([]error, referenceCount)
 	var running sync.WaitGroup
 	for i := range referenceCount {
-		wait := wait
+		limits := limits
 		if i == referenceCount-1 {
-			wait.delay = slowDelay
+			limits.delay = slowDelay
 		}
 		running.Go(func() {
-			outcomes[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, wait, expectNothing)
+			runs[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, limits, expectNothing)
 		})
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
@@ -97,22 +97,22 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	r, err := newReferences(outcomes, e.settings.Steps, e.options)
+	r, err := newReferences(runs, e.settings.Steps, e.options)
 	if err != nil {
 		return err
 	}
 	e.results.update(func(c *finding.Coverage) {
-		c.Runs, c.References = c.Runs+len(outcomes), c.References+len(outcomes)
+		c.Runs, c.References = c.Runs+len(runs), c.References+len(runs)
 		c.Masked, c.Warnings = r.masked(), append(c.Warnings, r.warnings()...)
 	})
-	if f := e.checks.checkReferences(outcomes); f.Seen > 0 {
+	if f := e.checks.checkReferences(runs); f.Seen > 0 {
 		f.Schedule = finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
 		e.results.addFinding(f)
 	}
 	if e.mustRunAlone() {
 		e.settings.Parallel = 1
 	}
-	e.references, e.wait, e.election = r, r.patience(), r.election
+	e.references, e.limits, e.election = r, r.waitLimits(), r.election
 	return nil
 }
 
@@ -130,10 +130,10 @@ func (e *explorer) newPlanner() *planner {
 // newExaminer returns the examiner of the runs after the references.
 func (e *explorer) newExaminer() *examiner {
 	return &examiner{
-		run: e.run, references: e.references, checks: e.checks, options: e.options, results: e.results, wait: e.wait,
-		fresh: &freshStates{
-			run: e.run, cluster: e.cluster, results: e.results, options: e.options, wait: e.wait.confirming(),
-			states: make(map[string]func() (freshState, error)),
+		run: e.run, references: e.references, checks: e.checks, options: e.options, results: e.results, limits: e.limits,
+		oneValue: &oneValueStates{
+			run: e.run, cluster: e.cluster, results: e.results, options: e.options, limits: e.limits.forConfirmation(),
+			states: make(map[string]func() (oneValueState, error)),
 		},
 	}
 }

@@ -21,7 +21,7 @@ type election struct {
 
 // electionOf returns the election of a program that made these requests. It reports whether the program
 // elects a leader.
-func electionOf(requests []proxy.Request) (e election, isElecting bool) {
+func electionOf(requests []proxy.RequestRecord) (e election, isElecting bool) {
 	for _, r := range requests {
 		if r.Point.Resource != proxy.Leases || r.Holder == "" {
 			continue
@@ -51,19 +51,19 @@ type term struct {
 }
 
 // claims returns the requests that have written the Lease, in the order of the server.
-func (e *election) claims(requests []proxy.Request) []proxy.Request {
-	var claims []proxy.Request
+func (e *election) claims(requests []proxy.RequestRecord) []proxy.RequestRecord {
+	var claims []proxy.RequestRecord
 	for _, r := range requests {
 		if r.Point.Resource == proxy.Leases && r.Point.Name == e.lease && r.Version != "" {
 			claims = append(claims, r)
 		}
 	}
-	slices.SortStableFunc(claims, func(a, b proxy.Request) int { return ident.Compare(a.Version, b.Version) })
+	slices.SortStableFunc(claims, func(a, b proxy.RequestRecord) int { return ident.Compare(a.Version, b.Version) })
 	return claims
 }
 
 // terms returns the terms of the leaders, in their order.
-func (e *election) terms(requests []proxy.Request) (all []term) {
+func (e *election) terms(requests []proxy.RequestRecord) (all []term) {
 	for _, c := range e.claims(requests) {
 		session := c.Session
 		if c.Holder == "" {
@@ -78,7 +78,7 @@ func (e *election) terms(requests []proxy.Request) (all []term) {
 
 // leader returns the session of the replica that has taken the lease last. The session is empty if no replica has
 // taken the lease, or if the lease was released.
-func (e *election) leader(requests []proxy.Request) string {
+func (e *election) leader(requests []proxy.RequestRecord) string {
 	terms := e.terms(requests)
 	if len(terms) == 0 {
 		return ""
@@ -88,9 +88,9 @@ func (e *election) leader(requests []proxy.Request) string {
 
 // hasLost reports whether a session has led, and either another session has the lease now, or the last renewal is
 // so long ago that the program may have given the lease up.
-func (e *election) hasLost(session string, requests []proxy.Request) bool {
+func (e *election) hasLost(session string, requests []proxy.RequestRecord) bool {
 	claims := e.claims(requests)
-	own := func(c proxy.Request) bool { return c.Session == session && c.Holder != "" }
+	own := func(c proxy.RequestRecord) bool { return c.Session == session && c.Holder != "" }
 	if !slices.ContainsFunc(claims, own) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (e *election) hasLost(session string, requests []proxy.Request) bool {
 
 // lateWrites returns the writes that the server carried out for a former leader after another replica had
 // taken the lease.
-func (e *election) lateWrites(requests []proxy.Request) (late []finding.Difference, step int) {
+func (e *election) lateWrites(requests []proxy.RequestRecord) (late []finding.Difference, step int) {
 	terms := e.terms(requests)
 	for _, r := range requests {
 		if !isCarriedOut(r) {
@@ -134,7 +134,7 @@ func (e *election) lateWrites(requests []proxy.Request) (late []finding.Differen
 
 // isCarriedOut reports whether a request is a write carried out by the server, of an object that a leader alone
 // writes.
-func isCarriedOut(r proxy.Request) bool {
+func isCarriedOut(r proxy.RequestRecord) bool {
 	if r.Point.Resource == "" || proxy.IsBackground(r.Point.Resource) {
 		return false
 	}
@@ -146,6 +146,6 @@ func isCarriedOut(r proxy.Request) bool {
 }
 
 // isAfterClaim reports whether the server has carried out a write after a claim of the lease.
-func isAfterClaim(r proxy.Request, t term) bool {
+func isAfterClaim(r proxy.RequestRecord, t term) bool {
 	return ident.IsNewer(r.Version, t.version) || !t.answered.IsZero() && r.Sent.After(t.answered)
 }

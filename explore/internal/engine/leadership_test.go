@@ -11,16 +11,16 @@ import (
 func at(second int) time.Time { return time.Unix(1000+int64(second), 0) }
 
 // claim returns a write of the Lease, which is answered a second after it is sent.
-func claim(session, holder, version string, second int) proxy.Request {
-	return proxy.Request{
+func claim(session, holder, version string, second int) proxy.RequestRecord {
+	return proxy.RequestRecord{
 		Point: proxy.Point{Verb: "update", Resource: proxy.Leases, Name: "operator"}, Session: session,
 		Code: 200, Sent: at(second), Ended: at(second + 1), Version: version, Holder: holder, LeaseDuration: 15 * time.Second,
 	}
 }
 
 // write returns a write of an object.
-func write(session, verb, resource, version string, second int) proxy.Request {
-	return proxy.Request{
+func write(session, verb, resource, version string, second int) proxy.RequestRecord {
+	return proxy.RequestRecord{
 		Point: proxy.Point{Verb: verb, Resource: resource, Name: "web", Step: 1}, Session: session,
 		Code: 200, Sent: at(second), Ended: at(second), Version: version,
 	}
@@ -30,30 +30,30 @@ func write(session, verb, resource, version string, second int) proxy.Request {
 func TestLateWrites(t *testing.T) {
 	t.Parallel()
 	e := election{lease: "operator", duration: 15 * time.Second}
-	claims := []proxy.Request{
+	claims := []proxy.RequestRecord{
 		claim("process-1", "a", "10", 0), claim("process-1", "a", "12", 2), claim("process-2", "b", "20", 20),
 	}
 	refused := write("process-1", "delete", "configmaps", "", 30)
 	refused.Code = 409
 	for name, test := range map[string]struct {
-		requests []proxy.Request
+		requests []proxy.RequestRecord
 		isLate   bool
 	}{
-		"in its term":                   {[]proxy.Request{write("process-1", "patch", "configmaps", "19", 19)}, false},
-		"answered late":                 {[]proxy.Request{write("process-1", "patch", "configmaps", "19", 20)}, false},
-		"after the claim":               {[]proxy.Request{write("process-1", "patch", "configmaps", "21", 20)}, true},
-		"without a change":              {[]proxy.Request{write("process-1", "patch", "configmaps", "11", 30)}, true},
-		"a deletion after the claim":    {[]proxy.Request{write("process-1", "delete", "configmaps", "", 30)}, true},
-		"a deletion during the claim":   {[]proxy.Request{write("process-1", "delete", "configmaps", "", 20)}, false},
-		"refused":                       {[]proxy.Request{refused}, false},
-		"an Event":                      {[]proxy.Request{write("process-1", "create", "events", "30", 30)}, false},
-		"of the present leader":         {[]proxy.Request{write("process-2", "patch", "configmaps", "30", 30)}, false},
-		"of a standby":                  {[]proxy.Request{write("process-3", "patch", "configmaps", "30", 30)}, false},
-		"of a standby that leads later": {[]proxy.Request{write("process-2", "patch", "configmaps", "15", 15)}, false},
-		"after the lease was released": {[]proxy.Request{
+		"in its term":                   {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "19", 19)}, false},
+		"answered late":                 {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "19", 20)}, false},
+		"after the claim":               {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "21", 20)}, true},
+		"without a change":              {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "11", 30)}, true},
+		"a deletion after the claim":    {[]proxy.RequestRecord{write("process-1", "delete", "configmaps", "", 30)}, true},
+		"a deletion during the claim":   {[]proxy.RequestRecord{write("process-1", "delete", "configmaps", "", 20)}, false},
+		"refused":                       {[]proxy.RequestRecord{refused}, false},
+		"an Event":                      {[]proxy.RequestRecord{write("process-1", "create", "events", "30", 30)}, false},
+		"of the present leader":         {[]proxy.RequestRecord{write("process-2", "patch", "configmaps", "30", 30)}, false},
+		"of a standby":                  {[]proxy.RequestRecord{write("process-3", "patch", "configmaps", "30", 30)}, false},
+		"of a standby that leads later": {[]proxy.RequestRecord{write("process-2", "patch", "configmaps", "15", 15)}, false},
+		"after the lease was released": {[]proxy.RequestRecord{
 			claim("process-2", "", "25", 25), write("process-2", "patch", "configmaps", "26", 26),
 		}, false},
-		"after it leads again": {[]proxy.Request{
+		"after it leads again": {[]proxy.RequestRecord{
 			claim("process-1", "a", "40", 40), write("process-1", "patch", "configmaps", "41", 41), write("process-2", "patch", "configmaps", "42", 42),
 		}, true},
 	} {
@@ -72,13 +72,13 @@ func TestElectionOf(t *testing.T) {
 	t.Parallel()
 	other := claim("process-1", "a", "3", 3)
 	other.Point.Name, other.LeaseDuration = "other", time.Minute
-	e, isElecting := electionOf([]proxy.Request{
+	e, isElecting := electionOf([]proxy.RequestRecord{
 		write("process-1", "patch", "configmaps", "1", 1), claim("process-1", "a", "2", 2), other,
 	})
 	if !isElecting || e.lease != "operator" || e.duration != 15*time.Second {
 		t.Errorf("the election is %+v, %t", e, isElecting)
 	}
-	if _, isElecting := electionOf([]proxy.Request{write("process-1", "patch", "configmaps", "1", 1)}); isElecting {
+	if _, isElecting := electionOf([]proxy.RequestRecord{write("process-1", "patch", "configmaps", "1", 1)}); isElecting {
 		t.Error("a program without a Lease elects")
 	}
 }
@@ -95,13 +95,13 @@ func TestHasLost(t *testing.T) {
 	next.Began = time.Now()
 	for name, test := range map[string]struct {
 		session  string
-		requests []proxy.Request
+		requests []proxy.RequestRecord
 		want     bool
 	}{
-		"that has never led":            {"process-2", []proxy.Request{fresh}, false},
-		"that leads":                    {"process-1", []proxy.Request{fresh}, false},
-		"that cannot renew":             {"process-1", []proxy.Request{stale}, true},
-		"that another one has replaced": {"process-1", []proxy.Request{fresh, next}, true},
+		"that has never led":            {"process-2", []proxy.RequestRecord{fresh}, false},
+		"that leads":                    {"process-1", []proxy.RequestRecord{fresh}, false},
+		"that cannot renew":             {"process-1", []proxy.RequestRecord{stale}, true},
+		"that another one has replaced": {"process-1", []proxy.RequestRecord{fresh, next}, true},
 	} {
 		if got := e.hasLost(test.session, test.requests); got != test.want {
 			t.Errorf("a replica %s has lost the lease: %t", name, got)

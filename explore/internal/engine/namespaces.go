@@ -49,22 +49,22 @@ func (n *namespaces) acquire() (name string, isNew bool) {
 	return "explore-" + strings.ToLower(rand.Text()[:8]), true
 }
 
-// create makes a namespace with its guard.
+// create makes a namespace with its ResourceQuota.
 func (n *namespaces) create(ctx context.Context, name string) error {
 	_, err := kube.Everywhere[corev1.Namespace](n.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		return err
 	}
 	_, err = kube.Namespaced[corev1.ResourceQuota](n.client, name).Create(ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: history.Guard},
-		Spec:       corev1.ResourceQuotaSpec{Hard: guardLimits()},
+		ObjectMeta: metav1.ObjectMeta{Name: history.QuotaName},
+		Spec:       corev1.ResourceQuotaSpec{Hard: quotaLimits()},
 	})
 	return err
 }
 
-// guardLimits returns how many objects a run may have at a time. The limits keep a program that makes
+// quotaLimits returns how many objects a run may have at a time. The limits keep a program that makes
 // objects without end from filling the control plane.
-func guardLimits() corev1.ResourceList {
+func quotaLimits() corev1.ResourceList {
 	few, many := resource.MustParse("100"), resource.MustParse("500")
 	return corev1.ResourceList{
 		corev1.ResourcePods: few, corev1.ResourcePersistentVolumeClaims: few, corev1.ResourceServices: few,

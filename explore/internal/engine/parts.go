@@ -60,12 +60,12 @@ type runningParts struct {
 const (
 	// idleTime is how much time passes for parts at rest.
 	idleTime = 10 * time.Minute
-	// idlePatience is how long parts may take to come to rest at a time.
-	idlePatience = time.Minute
+	// maxIdleWait is how long parts may take to come to rest at a time.
+	maxIdleWait = time.Minute
 )
 
 func (p *runningParts) advance(ctx context.Context) (bool, error) {
-	return true, p.clock.Advance(ctx, idleTime, idlePatience)
+	return true, p.clock.Advance(ctx, idleTime, maxIdleWait)
 }
 
 func (p *runningParts) stop() {}

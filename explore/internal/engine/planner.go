@@ -29,15 +29,15 @@ type planner struct {
 // plan returns the runs of the exploration, in the order in which they begin. With a budget the seed chooses the
 // order, so that runs of each kind are made. The runs that need the control plane for themselves come last.
 func (p *planner) plan(ctx context.Context) ([]job, error) {
-	references, err := p.opportunities()
+	input, err := p.planInput()
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := p.planFamilies(ctx, references, false)
+	jobs, err := p.planFamilies(ctx, input, false)
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(references.Kinds, faults.Transition) {
+	if slices.Contains(input.Kinds, faults.Transition) {
 		transitions, err := p.planTransitions(ctx)
 		if err != nil {
 			return nil, err
@@ -52,22 +52,23 @@ func (p *planner) plan(ctx context.Context) ([]job, error) {
 		// The longest runs come first. At the end the exploration would wait for them.
 		slices.SortStableFunc(jobs, func(a, b job) int { return len(b.schedule.Steps) - len(a.schedule.Steps) })
 	}
-	alone, err := p.planFamilies(ctx, references, true)
-	p.results.update(func(c *finding.Coverage) { maps.Copy(c.NotApplicable, references.NotApplicable) })
+	alone, err := p.planFamilies(ctx, input, true)
 	return append(jobs, alone...), err
 }
 
-// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others.
-func (p *planner) planFamilies(ctx context.Context, r *faults.References, areAlone bool) (jobs []job, err error) {
+// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others. It
+// records why kinds of faults cannot happen.
+func (p *planner) planFamilies(ctx context.Context, input *faults.PlanInput, areAlone bool) (jobs []job, err error) {
 	for _, family := range faults.Families() {
-		if family.Describe().IsAlone != areAlone {
+		if family.Describe().NeedsOwnControlPlane != areAlone {
 			continue
 		}
-		runs, err := family.Plan(ctx, r)
+		plan, err := family.Plan(ctx, input)
 		if err != nil {
 			return nil, err
 		}
-		for _, all := range runs {
+		p.results.update(func(c *finding.Coverage) { maps.Copy(c.NotApplicable, plan.NotApplicable) })
+		for _, all := range plan.Runs {
 			jobs = append(jobs, p.newJob(all[0].Kind, "", all...))
 		}
 	}
@@ -79,8 +80,8 @@ func (p *planner) newJob(kind faults.Kind, field string, all ...faults.Fault) jo
 	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
 }
 
-// opportunities returns what the references have shown.
-func (p *planner) opportunities() (*faults.References, error) {
+// planInput returns what the families of faults plan from.
+func (p *planner) planInput() (*faults.PlanInput, error) {
 	kinds := p.settings.Only
 	if len(kinds) == 0 {
 		kinds = faults.DefaultKinds()
@@ -94,16 +95,16 @@ func (p *planner) opportunities() (*faults.References, error) {
 		c.Points.Total += countWrites(points)
 		c.Unrepeated = append(c.Unrepeated, unrepeated...)
 	})
-	r := &faults.References{
-		Kinds: slices.Concat(kinds, p.settings.Beyond), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
-		HasPlane: p.settings.Plane != nil, IsLimited: p.settings.Budget > 0, Random: p.random, Cluster: p.cluster,
-		NotApplicable: make(map[faults.Kind]string), Sample: firstSample(p.settings.Steps),
+	input := &faults.PlanInput{
+		Kinds: slices.Concat(kinds, p.settings.OptIn), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
+		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, Random: p.random, Cluster: p.cluster,
+		Sample: firstSample(p.settings.Steps),
 	}
 	for i := range p.settings.Steps {
-		r.Steps = append(r.Steps, faults.Step{Streams: p.references.streams(i), CanRestartLater: later[i]})
+		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), CanRestartLater: later[i]})
 	}
-	r.Objects, err = p.writtenObjects(r.Points)
-	return r, err
+	input.Objects, err = p.writtenObjects(points)
+	return input, err
 }
 
 // firstSample returns the first object that the user applies in the first step, or nil.

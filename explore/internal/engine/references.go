@@ -22,26 +22,27 @@ const (
 	referenceCount = 3
 )
 
-// references are the runs without faults. The last one is slow.
+// references are the runs without faults.
 type references struct {
-	outcomes []*outcome
+	// runs are the results of the runs. The last run is slow.
+	runs []*runResult
 	// masks are what the comparison after each step ignores.
 	masks []*history.Masks
 	// election is the election of the program, or nil if the program elects no leader.
 	election *election
 }
 
-// newReferences returns the references of these outcomes. Error: [ErrNoReference].
-func newReferences(outcomes []*outcome, steps []finding.Step, o history.Options) (*references, error) {
-	r := &references{outcomes: outcomes}
-	for i, out := range outcomes {
-		if out.problem != "" {
-			return nil, fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.problem, out.differences)
+// newReferences returns the references of these runs. Error: [ErrNoReference].
+func newReferences(runs []*runResult, steps []finding.Step, o history.Options) (*references, error) {
+	r := &references{runs: runs}
+	for i, out := range runs {
+		if out.verdict != "" {
+			return nil, fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.verdict, out.differences)
 		}
 	}
 	for i, step := range steps {
 		var states []history.State
-		for _, out := range outcomes {
+		for _, out := range runs {
 			states = append(states, out.states[i])
 		}
 		masks, err := history.Mask(states, o)
@@ -50,7 +51,7 @@ func newReferences(outcomes []*outcome, steps []finding.Step, o history.Options)
 		}
 		r.masks = append(r.masks, masks)
 	}
-	if election, isElecting := electionOf(outcomes[0].requests); isElecting {
+	if election, isElecting := electionOf(runs[0].requests); isElecting {
 		r.election = &election
 	}
 	return r, nil
@@ -68,16 +69,16 @@ func (r *references) masked() (paths []string) {
 	return paths
 }
 
-// patience returns how long other runs wait. It follows from the longest pause in a reference that is not slow.
-func (r *references) patience() patience {
+// waitLimits returns the limits of all other runs. They follow from the longest pause in a reference that is not slow.
+func (r *references) waitLimits() waitLimits {
 	var pause time.Duration
-	for _, out := range r.outcomes[:len(r.outcomes)-1] {
+	for _, out := range r.runs[:len(r.runs)-1] {
 		pause = max(pause, out.longestPause())
 	}
-	p := patience{
-		window: min(max(pause+pause/2, minWindow), referenceWindow),
-		rest:   20 * time.Second,
-		heal:   12 * time.Second,
+	p := waitLimits{
+		window:   min(max(pause+pause/2, minWindow), referenceWindow),
+		rest:     20 * time.Second,
+		converge: 12 * time.Second,
 	}
 	if r.election != nil {
 		p.rest += r.election.takeOverTime()
@@ -87,7 +88,7 @@ func (r *references) patience() patience {
 
 // histories returns the histories of the references.
 func (r *references) histories() (all []history.History) {
-	for _, out := range r.outcomes {
+	for _, out := range r.runs {
 		all = append(all, out.history)
 	}
 	return all
@@ -100,7 +101,7 @@ func (r *references) comparison(all []faults.Fault) compareState {
 		kinds = append(kinds, f.Kind)
 	}
 	return func(step int, state history.State) []finding.Difference {
-		return r.masks[step].Compare(r.outcomes[0].states[step], state, kinds...)
+		return r.masks[step].Compare(r.runs[0].states[step], state, kinds...)
 	}
 }
 
@@ -108,10 +109,10 @@ func (r *references) comparison(all []faults.Fault) compareState {
 // that they do not have in common are unrepeated.
 func (r *references) points() (points []proxy.Point, unrepeated []string) {
 	second := make(map[proxy.Point]bool)
-	for _, request := range r.outcomes[1].requests {
+	for _, request := range r.runs[1].requests {
 		second[request.Point] = true
 	}
-	for _, request := range r.outcomes[0].requests {
+	for _, request := range r.runs[0].requests {
 		switch {
 		case !isPoint(request) || slices.Contains(points, request.Point):
 		case second[request.Point]:
@@ -126,7 +127,7 @@ func (r *references) points() (points []proxy.Point, unrepeated []string) {
 // codes returns the HTTP statuses of the answers to the requests of the first reference.
 func (r *references) codes() map[proxy.Point]int {
 	codes := make(map[proxy.Point]int)
-	for _, request := range r.outcomes[0].requests {
+	for _, request := range r.runs[0].requests {
 		codes[request.Point] = request.Code
 	}
 	return codes
@@ -135,13 +136,13 @@ func (r *references) codes() map[proxy.Point]int {
 // streams returns the resources of which the program received changes on a watch during a step, in each of
 // the first two references. Without a change no fault of a watch can happen.
 func (r *references) streams(step int) (resources []string) {
-	has := func(reference *outcome, resource string) bool {
+	has := func(reference *runResult, resource string) bool {
 		return slices.ContainsFunc(reference.deliveries, func(d proxy.Delivery) bool {
 			return d.Resource == resource && d.Step == step && d.Type != ""
 		})
 	}
-	for _, d := range r.outcomes[0].deliveries {
-		if !slices.Contains(resources, d.Resource) && has(r.outcomes[0], d.Resource) && has(r.outcomes[1], d.Resource) {
+	for _, d := range r.runs[0].deliveries {
+		if !slices.Contains(resources, d.Resource) && has(r.runs[0], d.Resource) && has(r.runs[1], d.Resource) {
 			resources = append(resources, d.Resource)
 		}
 	}
@@ -150,7 +151,7 @@ func (r *references) streams(step int) (resources []string) {
 
 // contentOf returns an object as the first reference shows it after the first step, or nil.
 func (r *references) contentOf(o faults.Object) map[string]any {
-	first := r.outcomes[0]
+	first := r.runs[0]
 	names := history.NewNames(first.history.Namespaces...)
 	for _, v := range first.states[0].Objects() {
 		if v.Resource == o.Resource && names.Normalize(v.Name) == o.Name {
@@ -165,7 +166,7 @@ func (r *references) contentOf(o faults.Object) map[string]any {
 func (r *references) warnings() (warnings []string) {
 	writes, failures, lastFailure := 0, 0, ""
 	errorLine, linesCount := "", 0
-	for _, reference := range r.outcomes {
+	for _, reference := range r.runs {
 		for _, request := range reference.requests {
 			if !isPoint(request) || !request.Point.IsWrite() {
 				continue
@@ -190,7 +191,7 @@ func (r *references) warnings() (warnings []string) {
 	case writes == failures:
 		warnings = append(warnings, fmt.Sprintf("Each of the %d writes of the reference runs failed: the last one, %s. Their end states are those of a program that does nothing.", writes, lastFailure))
 	}
-	if linesCount == len(r.outcomes) {
+	if linesCount == len(r.runs) {
 		warnings = append(warnings, "The program logged an error in each reference run. What fails without faults is not compared with anything right. The last error: "+errorLine)
 	}
 	return warnings
@@ -198,7 +199,7 @@ func (r *references) warnings() (warnings []string) {
 
 // isPoint reports whether faults happen at a request: discovery, leases, Events, reviews and what the program
 // asks before the first step are left out, and watches have kinds of their own.
-func isPoint(r proxy.Request) bool {
+func isPoint(r proxy.RequestRecord) bool {
 	isOfObjects := r.Point.Resource != "" && !proxy.IsBackground(r.Point.Resource) && !proxy.IsReview(r.Point.Resource)
 	return isOfObjects && r.Point.Step >= 0 && r.Point.Verb != "watch"
 }

@@ -37,8 +37,8 @@ type replicas struct {
 	processCount int
 	// numbers are the numbers of the replicas, by the sessions of their processes.
 	numbers map[string]int
-	// restartDue is true while a program that has crashed waits for its restart.
-	restartDue bool
+	// isRestartDue is true while a program that has crashed waits for its restart.
+	isRestartDue bool
 	// isHandingOver is true while a fault takes the lease from a leader.
 	isHandingOver bool
 	// released is the session whose lease was released last, because its process had ended.
@@ -62,7 +62,7 @@ func (r *replicas) start(ctx context.Context, needsStandby bool) error {
 	if election == nil {
 		return errors.New("the schedule has a fault of a leader, and the program elects none")
 	}
-	err = r.waitForRequests(ctx, first, func(requests []proxy.Request) bool { return election.leader(requests) == first.session.Name() })
+	err = r.waitForRequests(ctx, first, func(requests []proxy.RequestRecord) bool { return election.leader(requests) == first.session.Name() })
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (r *replicas) start(ctx context.Context, needsStandby bool) error {
 	if err != nil {
 		return err
 	}
-	return r.waitForRequests(ctx, second, func(requests []proxy.Request) bool {
-		return slices.ContainsFunc(requests, func(q proxy.Request) bool {
+	return r.waitForRequests(ctx, second, func(requests []proxy.RequestRecord) bool {
+		return slices.ContainsFunc(requests, func(q proxy.RequestRecord) bool {
 			return q.Session == second.session.Name() && q.Point.Resource == proxy.Leases
 		})
 	})
@@ -88,7 +88,7 @@ func (r *replicas) addReplica() (*replica, error) {
 
 // waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
 // gives up after some time, because the rest of the run shows what is wrong.
-func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.Request) bool) error {
+func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.RequestRecord) bool) error {
 	for until := time.Now().Add(r.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
 		if holds(r.proxy.Requests()) {
 			return nil
@@ -120,7 +120,7 @@ func (r *replicas) startReplicaLocked(p *replica) error {
 
 // startLocked starts a process of each replica.
 func (r *replicas) startLocked() error {
-	r.restartDue = false
+	r.isRestartDue = false
 	for _, p := range r.all {
 		if err := r.startReplicaLocked(p); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (r *replicas) crash(why string, now bool) error {
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, Fault: true})
 	r.stopLocked()
 	if !now {
-		r.restartDue = true
+		r.isRestartDue = true
 		return nil
 	}
 	return r.startLocked()
@@ -154,7 +154,7 @@ func (r *replicas) crash(why string, now bool) error {
 func (r *replicas) restart() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.restartDue {
+	if !r.isRestartDue {
 		return nil
 	}
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: "the program starts again"})
@@ -165,7 +165,7 @@ func (r *replicas) restart() error {
 func (r *replicas) isDown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.restartDue
+	return r.isRestartDue
 }
 
 // exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
@@ -195,7 +195,7 @@ func (r *replicas) supervise(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.isHandingOver || r.restartDue || r.outages.Load() > 0 {
+	if r.isHandingOver || r.isRestartDue || r.outages.Load() > 0 {
 		return nil
 	}
 	for _, p := range r.all {
@@ -252,15 +252,15 @@ func (r *replicas) hasLeaderLocked() bool {
 	})
 }
 
-// isUnsettled reports whether the run cannot be at rest, although nothing may happen for long: a fault
+// isRestPrevented reports whether the run cannot be at rest, although nothing may happen for long: a fault
 // takes the lease from a leader, no replica leads yet, or the control plane is down.
-func (r *replicas) isUnsettled() bool {
+func (r *replicas) isRestPrevented() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isHandingOver || r.outages.Load() > 0 {
 		return true
 	}
-	return r.election != nil && !r.restartDue && !r.hasLeaderLocked()
+	return r.election != nil && !r.isRestartDue && !r.hasLeaderLocked()
 }
 
 // handOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. It kills

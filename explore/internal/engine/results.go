@@ -93,7 +93,7 @@ func (r *results) addPlan(jobs []job) {
 }
 
 // addRun adds what a planned run has covered.
-func (r *results) addRun(j job, out *outcome) {
+func (r *results) addRun(j job, out *runResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &r.coverage
@@ -115,7 +115,7 @@ func (r *results) addRun(j job, out *outcome) {
 		}
 	}
 	for _, write := range out.refused {
-		if text := j.String() + ": " + write; out.problem == "" && !slices.Contains(c.RefusedWrites, text) {
+		if text := j.String() + ": " + write; out.verdict == "" && !slices.Contains(c.RefusedWrites, text) {
 			c.RefusedWrites = append(c.RefusedWrites, text)
 		}
 	}
@@ -129,7 +129,7 @@ func (r *results) addRun(j job, out *outcome) {
 
 // addOutsideWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were
 // refused, and in no namespace.
-func (r *results) addOutsideWrites(requests []proxy.Request) {
+func (r *results) addOutsideWrites(requests []proxy.RequestRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, request := range requests {
@@ -143,7 +143,7 @@ func (r *results) addOutsideWrites(requests []proxy.Request) {
 }
 
 // describeWrite returns a write in short, such as: create configmaps a in kube-system.
-func describeWrite(r proxy.Request) string {
+func describeWrite(r proxy.RequestRecord) string {
 	what := r.Point.Resource
 	if r.Point.Subresource != "" {
 		what += "/" + r.Point.Subresource

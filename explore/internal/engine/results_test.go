@@ -11,12 +11,12 @@ import (
 // What a program writes outside of its namespace is in the coverage, once for each kind of write.
 func TestWritesOutsideAreInTheCoverage(t *testing.T) {
 	t.Parallel()
-	refused := proxy.Request{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "kube-system", OutOfBounds: true}
-	clustered := proxy.Request{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, ClusterScoped: true}
-	own := proxy.Request{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "run"}
+	refused := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "kube-system", OutOfBounds: true}
+	clustered := proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, ClusterScoped: true}
+	own := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "run"}
 	r := newResults("operator", 0, nil)
-	r.addOutsideWrites([]proxy.Request{refused, own, clustered})
-	r.addOutsideWrites([]proxy.Request{clustered, refused})
+	r.addOutsideWrites([]proxy.RequestRecord{refused, own, clustered})
+	r.addOutsideWrites([]proxy.RequestRecord{clustered, refused})
 	if got, want := r.coverage.OutOfBounds, []string{"create configmaps a in kube-system"}; !slices.Equal(got, want) {
 		t.Errorf("the writes in other namespaces are %q, want %q", got, want)
 	}

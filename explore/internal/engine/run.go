@@ -38,11 +38,11 @@ type run struct {
 	// acted is when the user or a fault did something last.
 	acted time.Time
 
-	outcome outcome
+	result runResult
 }
 
 // begin acquires the namespace of the run, and starts the recording, the proxy and the program.
-func (r *run) begin(ctx context.Context, wait patience) error {
+func (r *run) begin(ctx context.Context, limits waitLimits) error {
 	name, isNew := r.runner.namespaces.acquire()
 	r.namespace, r.names = name, history.NewNames(name)
 	r.recording = r.runner.recorder.Record(name)
@@ -57,7 +57,7 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 	var err error
 	r.proxy, err = faults.New(faults.Options{
 		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin, Namespace: r.namespace, Normalize: r.names.Normalize,
-		Delay: wait.delay,
+		Delay: limits.delay,
 	})
 	if err != nil {
 		return err
@@ -85,22 +85,22 @@ func (r *run) end() error {
 	}
 	var removal error
 	if r.proxy != nil {
-		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
-		r.runner.results.addOutsideWrites(r.outcome.requests)
+		r.result.requests, r.result.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
+		r.runner.results.addOutsideWrites(r.result.requests)
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
 		defer cancel()
 		removal = r.proxy.RemoveCreated(ctx)
 		r.proxy.Close()
 	}
-	r.outcome.history = r.recording.History()
+	r.result.history = r.recording.History()
 	if r.replicas != nil {
-		r.trace.addElections(r.replicas, r.outcome.requests)
-		r.trace.addRequests(r.replicas, r.outcome.requests)
+		r.trace.addElections(r.replicas, r.result.requests)
+		r.trace.addRequests(r.replicas, r.result.requests)
 	}
-	r.trace.addVersions(r.outcome.history.Versions, r.names)
-	r.trace.addDeliveries(r.outcome.deliveries, r.names)
-	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.trace.began, r.trace.all(), r.output.lastError()
+	r.trace.addVersions(r.result.history.Versions, r.names)
+	r.trace.addDeliveries(r.result.deliveries, r.names)
+	r.result.began, r.result.trace, r.result.errorLine = r.trace.began, r.trace.all(), r.output.lastError()
 	r.runner.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
 	return removal
 }
@@ -108,18 +108,17 @@ func (r *run) end() error {
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && r.runner.permissions.account == nil
+	return r.result.verdict == "" && !faults.StopsComponents(r.schedule.Faults) && r.runner.permissions.account == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
-func (r *run) runStep(ctx context.Context, i int, step finding.Step, wait patience, compare compareState) error {
+func (r *run) runStep(ctx context.Context, i int, step finding.Step, limits waitLimits, compare compareState) error {
 	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	over := make(chan struct{})
-	inject := newStepInjector(r.schedule.Faults, i, r.faultRun(wait, over), over)
+	inject := newStepInjector(r.schedule.Faults, i, func(over <-chan struct{}) *faults.Run { return r.faultRun(limits, over) })
 	defer inject.end()
 	if err := inject.arm(ctx); err != nil {
 		return err
@@ -134,46 +133,46 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step, wait patien
 	if err := r.replicas.restart(); err != nil { // after a crash in the step before
 		return err
 	}
-	if err := r.waitForRest(ctx, wait); err != nil {
+	if err := r.waitForRest(ctx, limits); err != nil {
 		return err
 	}
 	missed, err := inject.disarm()
 	if err := r.recordHandOver(err); err != nil {
 		return err
 	}
-	r.outcome.missed = append(r.outcome.missed, missed...)
+	r.result.missed = append(r.result.missed, missed...)
 	if inject.hasFaults() {
 		if err := inject.afterStep(ctx); err != nil {
 			return err
 		}
 		r.acted = time.Now()
-		if err := r.waitForRest(ctx, wait); err != nil {
+		if err := r.waitForRest(ctx, limits); err != nil {
 			return err
 		}
 	}
-	return r.compareStep(ctx, i, wait, compare)
+	return r.compareStep(ctx, i, limits, compare)
 }
 
 // compareStep compares the state at rest, and waits for a wrong state to become right.
-func (r *run) compareStep(ctx context.Context, i int, wait patience, compare compareState) error {
+func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare compareState) error {
 	state := r.recording.State()
-	r.outcome.states = append(r.outcome.states, state)
-	if r.outcome.problem != "" || r.replicas.isDown() {
+	r.result.states = append(r.result.states, state)
+	if r.result.verdict != "" || r.replicas.isDown() {
 		return nil
 	}
 	check := func(state history.State) []finding.Difference {
 		return append(compare(i, state), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
 	}
 	differences := check(state)
-	for until := time.Now().Add(wait.heal); len(differences) > 0 && time.Now().Before(until); {
-		if err := clock.SleepReal(ctx, wait.window); err != nil {
+	for until := time.Now().Add(limits.converge); len(differences) > 0 && time.Now().Before(until); {
+		if err := clock.SleepReal(ctx, limits.window); err != nil {
 			return err
 		}
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
-		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
-			r.recordProblem(finding.Late, i, nil)
+		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(until.Add(-limits.converge)) > lateAfter {
+			r.recordVerdict(finding.Late, i, nil)
 		}
 	}
 	if len(differences) == 0 {
@@ -181,22 +180,22 @@ func (r *run) compareStep(ctx context.Context, i int, wait patience, compare com
 	}
 	if refused := r.refusedWrites(i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
 		// Some fields cannot change. The program has reported that, and the next step shows whether it recovers.
-		r.outcome.refused = append(r.outcome.refused, refused...)
+		r.result.refused = append(r.result.refused, refused...)
 		return nil
 	}
-	if err := r.replicas.crash("the program is restarted, to see whether that heals", true); err != nil {
+	if err := r.replicas.crash("the program is restarted, to see whether the state becomes right", true); err != nil {
 		return err
 	}
-	if err := r.waitForRest(ctx, wait); err != nil {
+	if err := r.waitForRest(ctx, limits); err != nil {
 		return err
 	}
 	switch state = r.recording.State(); {
 	case len(check(state)) == 0:
-		r.recordProblem(finding.NeedsRestart, i, differences)
+		r.recordVerdict(finding.NeedsRestart, i, differences)
 	case len(compare(i, state)) == 0:
-		r.recordProblem(finding.CheckFailed, i, differences)
+		r.recordVerdict(finding.CheckFailed, i, differences)
 	default:
-		r.recordProblem(finding.Wrong, i, differences)
+		r.recordVerdict(finding.Wrong, i, differences)
 	}
 	return nil
 }
@@ -204,10 +203,10 @@ func (r *run) compareStep(ctx context.Context, i int, wait patience, compare com
 // lateAfter is a time limit: a state that becomes right after more time is late.
 const lateAfter = 30 * time.Second
 
-// recordProblem records the first problem of the run.
-func (r *run) recordProblem(v finding.Verdict, step int, differences []finding.Difference) {
-	if r.outcome.problem == "" {
-		r.outcome.problem, r.outcome.problemStep, r.outcome.differences = v, step, differences
+// recordVerdict records the first verdict of the run.
+func (r *run) recordVerdict(v finding.Verdict, step int, differences []finding.Difference) {
+	if r.result.verdict == "" {
+		r.result.verdict, r.result.verdictStep, r.result.differences = v, step, differences
 	}
 }
 
@@ -215,16 +214,16 @@ func (r *run) recordProblem(v finding.Verdict, step int, differences []finding.D
 const exitLines = 5
 
 // waitForRest returns when the run has come to rest, or records that it does not.
-func (r *run) waitForRest(ctx context.Context, wait patience) error {
-	for until := time.Now().Add(wait.rest); ; {
+func (r *run) waitForRest(ctx context.Context, limits waitLimits) error {
+	for until := time.Now().Add(limits.rest); ; {
 		if err := r.replicas.supervise(ctx); err != nil {
 			return err
 		}
 		if err := r.replicas.exit(); err != nil {
-			r.recordProblem(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
+			r.recordVerdict(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
-		if r.replicas.isUnsettled() && time.Now().Before(until) {
+		if r.replicas.isRestPrevented() && time.Now().Before(until) {
 			r.acted = time.Now()
 			if err := clock.SleepReal(ctx, pollInterval); err != nil {
 				return err
@@ -232,19 +231,19 @@ func (r *run) waitForRest(ctx context.Context, wait patience) error {
 			continue
 		}
 		quiet, busy := r.quietTime()
-		if !busy && quiet >= wait.window {
+		if !busy && quiet >= limits.window {
 			if err := r.catchUp(ctx); err != nil {
 				return err
 			}
-			if quiet, busy = r.quietTime(); !busy && quiet >= wait.window { // nothing has happened meanwhile
+			if quiet, busy = r.quietTime(); !busy && quiet >= limits.window { // nothing has happened meanwhile
 				return nil
 			}
 		}
 		if time.Now().After(until) {
-			r.recordProblem(finding.Busy, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
+			r.recordVerdict(finding.Busy, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", limits.rest, r.lastRequest())}})
 			return nil
 		}
-		if err := clock.SleepReal(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
+		if err := clock.SleepReal(ctx, min(max(limits.window-quiet, 10*time.Millisecond), limits.window)); err != nil {
 			return err
 		}
 	}
@@ -339,13 +338,13 @@ func (r *run) catchUp(ctx context.Context) error {
 	}
 }
 
-// recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.
+// recordHandOver records a [handOverError] as the verdict of the run. It returns all other errors.
 func (r *run) recordHandOver(err error) error {
-	problem, ok := errors.AsType[*handOverError](err)
+	failed, ok := errors.AsType[*handOverError](err)
 	if !ok {
 		return err
 	}
-	r.recordProblem(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: problem.text}})
+	r.recordVerdict(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: failed.text}})
 	return nil
 }
 
@@ -380,14 +379,14 @@ func (r *run) hasReported(step int) bool {
 }
 
 // faultRun returns what faults do to the run. The channel over is closed when the step is over.
-func (r *run) faultRun(wait patience, over <-chan struct{}) *faults.Run {
+func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 	waitForRest := func(ctx context.Context) error {
 		r.acted = time.Now()
-		return r.waitForRest(ctx, wait)
+		return r.waitForRest(ctx, limits)
 	}
 	return &faults.Run{
 		Cluster: r.runner.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
-		Plane: r.runner.plane, Injector: r.proxy.Injector,
+		Components: r.runner.components, Injector: r.proxy.Injector,
 		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 			return r.runner.cluster.find(ctx, o, r.namespace, r.names)
 		},
@@ -404,7 +403,7 @@ func (r *run) faultRun(wait patience, over <-chan struct{}) *faults.Run {
 				return err
 			}
 			if changes := history.Changes(r.recording.History(), before, r.runner.options); len(changes) > 0 {
-				r.recordProblem(finding.ChangesAtRest, r.trace.currentStep(), changes)
+				r.recordVerdict(finding.ChangesAtRest, r.trace.currentStep(), changes)
 			}
 			return nil
 		},
@@ -417,7 +416,7 @@ func (r *run) faultRun(wait patience, over <-chan struct{}) *faults.Run {
 			return r.waitUntilServing(ctx)
 		},
 		RecordFault:         r.trace.recordFault,
-		RecordMissed:        func(f faults.Fault) { r.outcome.missed = append(r.outcome.missed, f) },
-		RecordNotApplicable: func(f faults.Fault) { r.outcome.notApplicable = append(r.outcome.notApplicable, f) },
+		RecordMissed:        func(f faults.Fault) { r.result.missed = append(r.result.missed, f) },
+		RecordNotApplicable: func(f faults.Fault) { r.result.notApplicable = append(r.result.notApplicable, f) },
 	}
 }

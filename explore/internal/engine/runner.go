@@ -27,8 +27,8 @@ type runner struct {
 	checks      *checks
 	results     *results
 	options     history.Options
-	// plane is the control plane, or nil if its components may not be stopped.
-	plane faults.Plane
+	// components stops and starts the components of the control plane. It is nil if they may not be stopped.
+	components faults.Components
 	// steps are the steps of the exploration. A run may have other steps.
 	steps []finding.Step
 	// election is the election of the program in the references. It is nil before the references are made, and if the
@@ -37,31 +37,31 @@ type runner struct {
 }
 
 // runFunc makes one run: see [runner.run].
-type runFunc func(ctx context.Context, s finding.Schedule, wait patience, compare compareState) (*outcome, error)
+type runFunc func(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error)
 
 // run makes one run. An error means that the run could not be made. It is no verdict on the program.
-func (n *runner) run(ctx context.Context, s finding.Schedule, wait patience, compare compareState) (*outcome, error) {
+func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
 	r := &run{runner: n, schedule: s, folder: folder, output: &output{}, trace: newTrace()}
-	if err := r.begin(ctx, wait); err != nil {
+	if err := r.begin(ctx, limits); err != nil {
 		return nil, errors.Join(err, r.end())
 	}
 	for i, step := range s.Steps {
-		if err := r.runStep(ctx, i, step, wait, compare); err != nil {
+		if err := r.runStep(ctx, i, step, limits, compare); err != nil {
 			return nil, errors.Join(&stepError{i, step.Name, err}, r.end())
 		}
-		if r.outcome.problem != "" {
+		if r.result.verdict != "" {
 			break
 		}
 	}
 	if err := r.end(); err != nil {
 		return nil, err
 	}
-	return &r.outcome, nil
+	return &r.result, nil
 }
 
 // stepError is an error in a step of the user.
@@ -77,33 +77,33 @@ func (e *stepError) Error() string { return fmt.Sprintf("step %d (%s): %v", e.in
 // Unwrap returns the error itself.
 func (e *stepError) Unwrap() error { return e.err }
 
-// patience is how long a run waits.
-type patience struct {
+// waitLimits holds how long a run waits.
+type waitLimits struct {
 	// window is how long nothing may happen at rest.
 	window time.Duration
 	// rest is how long the run waits for the rest after a step.
 	rest time.Duration
-	// heal is how long a wrong state may take to become right.
-	heal time.Duration
+	// converge is how long a wrong state may take to become right.
+	converge time.Duration
 	// delay is added to each request, for the slow reference.
 	delay time.Duration
 }
 
-// confirming returns the patience of a run that confirms a finding.
-func (p patience) confirming() patience {
-	p.window, p.rest, p.heal = 2*p.window, 3*p.rest, 5*p.heal
-	return p
+// forConfirmation returns the limits of a run that confirms a finding. They are longer.
+func (l waitLimits) forConfirmation() waitLimits {
+	l.window, l.rest, l.converge = 2*l.window, 3*l.rest, 5*l.converge
+	return l
 }
 
-// outcome is the result of a run.
-type outcome struct {
+// runResult is the result of a run.
+type runResult struct {
 	// states are the objects at the rest after each step.
 	states   []history.State
 	history  history.History
-	requests []proxy.Request
-	// problem is the verdict that ended the run, or empty. differences are the differences after problemStep.
-	problem     finding.Verdict
-	problemStep int
+	requests []proxy.RequestRecord
+	// verdict is the verdict that ended the run, or empty. differences are the differences after verdictStep.
+	verdict     finding.Verdict
+	verdictStep int
 	differences finding.Differences
 	// isViolated is true if a check that must always hold has failed.
 	isViolated bool
@@ -122,7 +122,7 @@ type outcome struct {
 }
 
 // longestPause returns the longest time in which nothing happened within a step.
-func (o *outcome) longestPause() (longest time.Duration) {
+func (o *runResult) longestPause() (longest time.Duration) {
 	for step := range o.states {
 		var times []time.Time
 		for _, v := range o.history.Versions {

@@ -66,7 +66,7 @@ func (t *trace) all() []finding.Event {
 }
 
 // addRequests adds the writes of the program.
-func (t *trace) addRequests(replicas *replicas, requests []proxy.Request) {
+func (t *trace) addRequests(replicas *replicas, requests []proxy.RequestRecord) {
 	for _, request := range requests {
 		if !request.Point.IsWrite() || !isPoint(request) {
 			continue
@@ -106,7 +106,7 @@ func (t *trace) addVersions(versions []history.Version, names *history.Names) {
 }
 
 // addElections adds when replicas have taken the lease, if there are several.
-func (t *trace) addElections(replicas *replicas, requests []proxy.Request) {
+func (t *trace) addElections(replicas *replicas, requests []proxy.RequestRecord) {
 	if replicas.election == nil {
 		return
 	}

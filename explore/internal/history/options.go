@@ -34,12 +34,12 @@ func IsControlPlane(manager string) bool {
 	return false
 }
 
-// Guard is the name of the ResourceQuota that an exploration makes in the namespace of each run. It is
+// QuotaName is the name of the ResourceQuota that an exploration makes in the namespace of each run. It is
 // not recorded, because its status follows each object.
-const Guard = "exploration-guard"
+const QuotaName = "exploration-guard"
 
-// isGuard reports whether an object is the guard of its namespace.
-func isGuard(v Version) bool { return v.Resource == "resourcequotas" && v.Name == Guard }
+// isQuota reports whether an object is the ResourceQuota of the exploration.
+func isQuota(v Version) bool { return v.Resource == "resourcequotas" && v.Name == QuotaName }
 
 // isJudged reports whether an object takes part in comparisons if the operator has written it.
 func isJudged(v Version) bool {

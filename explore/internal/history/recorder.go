@@ -112,7 +112,7 @@ func (r *Recorder) Record(namespaces ...string) *Recording {
 	recording := &Recording{recorder: r, namespaces: slices.Clone(namespaces), step: -1, lastChange: time.Now()}
 	for _, s := range r.streams {
 		for _, v := range slices.SortedFunc(maps.Values(s.newest), compareVersions) {
-			if slices.Contains(namespaces, v.Namespace) && !isGuard(v) {
+			if slices.Contains(namespaces, v.Namespace) && !isQuota(v) {
 				v.At, v.Step = recording.lastChange, recording.step
 				recording.versions, s.isUsed = append(recording.versions, v), true
 			}
@@ -200,7 +200,7 @@ func (r *Recorder) addVersionLocked(s *stream, change follow.Change) {
 // recordingsLocked returns the recordings that a version belongs to.
 func (r *Recorder) recordingsLocked(v Version) (all []*Recording) {
 	for _, each := range r.recordings {
-		if slices.Contains(each.namespaces, v.Namespace) && !isGuard(v) {
+		if slices.Contains(each.namespaces, v.Namespace) && !isQuota(v) {
 			all = append(all, each)
 		}
 	}

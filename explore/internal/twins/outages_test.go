@@ -27,7 +27,7 @@ func TestOutages(t *testing.T) {
 	}
 	t.Parallel()
 	cluster := yaretest.New(t)
-	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp"}, explore.Settings{Plane: cluster, Only: []string{"plane", "restored"}})
+	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp"}, explore.Settings{OwnCluster: cluster, Only: []string{"plane", "restored"}})
 	for _, k := range []faults.Kind{faults.ServerKilled, faults.EtcdKilled, faults.EtcdPaused, faults.Restored} {
 		if count := coverage.Kinds[string(k)]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
@@ -45,11 +45,11 @@ func outliveServer(rt *controller.Runtime) (candidate, error) {
 	return leadAndPing(rt, func(error) error { return nil }), nil
 }
 
-// patience is how long the candidates of this file wait for an answer.
-const patience = 1500 * time.Millisecond
+// answerTimeout is how long the candidates of this file wait for an answer.
+const answerTimeout = 1500 * time.Millisecond
 
 // leadAndPing returns a candidate that leads at once. It returns what failed returns for a request that the server
-// does not answer within the patience. The client repeats the request until then.
+// does not answer within answerTimeout. The client repeats the request until then.
 func leadAndPing(rt *controller.Runtime, failed func(error) error) candidate {
 	client := rt.Client.Live()
 	request := wire.Request{Verb: wire.VerbGet, Resource: lease.Resource(), Namespace: rt.Client.Namespaces()[0], Name: leaseName}
@@ -62,7 +62,7 @@ func leadAndPing(rt *controller.Runtime, failed func(error) error) candidate {
 				return nil
 			}
 			r := request
-			limited, cancel := context.WithTimeout(ctx, patience)
+			limited, cancel := context.WithTimeout(ctx, answerTimeout)
 			_, err := client.Do(limited, &r)
 			cancel()
 			if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
@@ -110,7 +110,7 @@ func TestOutagesAreFound(t *testing.T) {
 		steps: []finding.Step{applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"})},
 		finds: []faults.Kind{faults.ServerKilled}, verdict: finding.Exited,
 	}
-	options := engine.Settings{Config: config, Plane: control, Steps: twin.steps, Seed: 1, Only: twin.kinds()}
+	options := engine.Settings{Config: config, Components: control, Steps: twin.steps, Seed: 1, Only: twin.kinds()}
 	requireSeenAgain(t, twin, options, requireFound(t, twin, options))
 	requireNotFound(t, engine.Parts("twin", twin.right), options)
 }

@@ -9,12 +9,13 @@ import (
 
 // Armed is a fault that happens when its trigger comes. Its methods are safe for concurrent use.
 type Armed struct {
-	fault            Fault
+	fault Fault
+	// triggered is closed when the fault has happened, and ended when the fault has ended.
 	triggered, ended chan struct{}
-	// triggering and ending close the channels.
-	triggering, ending sync.Once
-	// isSpent is true for a fault that happens once, after its trigger has come.
-	isSpent atomic.Bool
+	// triggerOnce closes triggered, and endOnce closes ended.
+	triggerOnce, endOnce sync.Once
+	// isUsed is true after the first use of a fault that happens once.
+	isUsed atomic.Bool
 	// session is the session of the request that the fault concerns. It is nil before the request.
 	session atomic.Pointer[proxy.Session]
 }
@@ -37,24 +38,24 @@ func (a *Armed) IsTriggered() bool { return isClosed(a.triggered) }
 func (a *Armed) Session() *proxy.Session { return a.session.Load() }
 
 // End ends the fault. What the fault has held, and the program has not given up, passes then.
-func (a *Armed) End() { a.ending.Do(func() { close(a.ended) }) }
+func (a *Armed) End() { a.endOnce.Do(func() { close(a.ended) }) }
 
-// trigger reports that the fault has happened.
-func (a *Armed) trigger() { a.triggering.Do(func() { close(a.triggered) }) }
+// trigger records that the fault has happened.
+func (a *Armed) recordTriggered() { a.triggerOnce.Do(func() { close(a.triggered) }) }
 
 // isActive reports whether the fault can happen in a step.
 func (a *Armed) isActive(step int) bool { return !isClosed(a.ended) && a.fault.StepIndex() == step }
 
-// spend reports true once: the fault happens now.
-func (a *Armed) spend() bool { return !a.isSpent.Swap(true) }
+// useOnce uses the fault, and reports whether this is the first use. A fault that happens once happens at its first use.
+func (a *Armed) useOnce() (isFirst bool) { return !a.isUsed.Swap(true) }
 
-// triggerAt reports whether the fault happens at the request of an exchange, and records that the fault concerns the
-// exchange.
-func (a *Armed) triggerAt(x *proxy.Exchange) bool {
-	if !x.IsAboutObjects() || x.Recorded().Point != *a.fault.At || !a.spend() {
+// claim claims an exchange for the fault if the request is the point of the fault and the fault was not used. It reports
+// whether it has claimed the exchange. If so, the fault is used, and the record of the request names the fault.
+func (a *Armed) claim(x *proxy.Exchange) (isClaimed bool) {
+	if !x.IsAboutObjects() || x.Recorded().Point != *a.fault.At || !a.useOnce() {
 		return false
 	}
-	x.Record(func(r *proxy.Request) { r.Fault = string(a.fault.Kind) })
+	x.Record(func(r *proxy.RequestRecord) { r.Fault = string(a.fault.Kind) })
 	a.session.Store(x.Session)
 	return true
 }

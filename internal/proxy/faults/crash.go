@@ -14,31 +14,31 @@ import (
 const Crash Kind = "crash"
 
 // crash is the family of [Crash].
-type crash struct{ unknown }
+type crash struct{ baseFamily }
 
 func (crash) Describe() Description {
 	return Description{Group: string(Crash), Kinds: []Kind{Crash}, IsDefault: true}
 }
 
 // Plan plans crashes at each write with all restarts, and after each step.
-func (crash) Plan(_ context.Context, r *References) ([][]Fault, error) {
-	if !r.has(Crash) {
-		return nil, nil
+func (crash) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	if !in.has(Crash) {
+		return Plan{}, nil
 	}
 	var all []Fault
-	for _, p := range r.writes() {
+	for _, p := range in.writes() {
 		all = append(all, Fault{Kind: Crash, At: &p}, Fault{Kind: Crash, At: &p, Restart: RestartAtRest})
-		if r.Steps[p.Step].CanRestartLater {
+		if in.Steps[p.Step].CanRestartLater {
 			all = append(all, Fault{Kind: Crash, At: &p, Restart: RestartNextStep})
 		}
 	}
-	for i, step := range r.Steps {
+	for i, step := range in.Steps {
 		all = append(all, Fault{Kind: Crash, Step: i})
 		if step.CanRestartLater {
 			all = append(all, Fault{Kind: Crash, Step: i, Restart: RestartNextStep})
 		}
 	}
-	return oneRunEach(all), nil
+	return newPlan(all), nil
 }
 
 func (crash) Text(f Fault) string {
@@ -50,10 +50,10 @@ func (crash) Text(f Fault) string {
 	return fmt.Sprintf("crash %s, restart %s", where, when)
 }
 
-func (crash) arm(a *Armed, _ site) (effect, error) {
+func (crash) arm(a *Armed, _ stepContext) (effect, error) {
 	return newAtPoint(a, func(x *proxy.Exchange, _ *http.Request, _ proxy.Next) (*http.Response, error) {
 		x.Session.CutOff()
-		a.trigger()
+		a.recordTriggered()
 		return nil, proxy.ErrBroken
 	})
 }

@@ -14,13 +14,13 @@ import (
 type Family interface {
 	// Describe returns the kinds, and what their runs need.
 	Describe() Description
-	// Plan returns the runs that try the kinds of r.Kinds: the faults of each run.
-	Plan(ctx context.Context, r *References) ([][]Fault, error)
+	// Plan returns the runs that try the kinds of in.Kinds.
+	Plan(ctx context.Context, in *PlanInput) (Plan, error)
 	// Text returns a fault in a line.
 	Text(f Fault) string
 	// arm returns what an armed fault does to the requests and watches of a program. Error: the fault lacks its
 	// trigger, or does nothing to requests and watches.
-	arm(a *Armed, s site) (effect, error)
+	arm(a *Armed, s stepContext) (effect, error)
 
 	// BeforeStep carries out the part of a fault that comes before the user's step.
 	BeforeStep(ctx context.Context, run *Run, f Fault) error
@@ -36,7 +36,7 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, unreadable{}, restored{}, plane{},
+		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 
@@ -46,23 +46,23 @@ type Description struct {
 	Group string
 	// Kinds are the kinds of the group.
 	Kinds []Kind
-	// Beyond are kinds that happen only if somebody names them. Some go beyond what a server does, and for others few
-	// operators are made.
-	Beyond []Kind
+	// OptIn are the kinds that happen only if somebody names them. No server does some of them, and few operators are
+	// made for the others.
+	OptIn []Kind
 	// IsDefault is true if Kinds happen unless somebody names other kinds.
 	IsDefault bool
-	// HasStandby is true if a second replica of the program stands by.
-	HasStandby bool
+	// NeedsStandby is true if a second replica of the program must stand by.
+	NeedsStandby bool
 	// StopsComponents is true if components of the control plane are stopped.
 	StopsComponents bool
-	// IsAlone is true if a fault concerns all who use the control plane, so that its run has the control plane for
-	// itself.
-	IsAlone bool
+	// NeedsOwnControlPlane is true if a fault concerns everybody who uses the control plane. Then no other run is made at
+	// the same time.
+	NeedsOwnControlPlane bool
 }
 
 // has reports whether a kind belongs to the family.
 func (d Description) has(k Kind) bool {
-	return slices.Contains(d.Kinds, k) || slices.Contains(d.Beyond, k)
+	return slices.Contains(d.Kinds, k) || slices.Contains(d.OptIn, k)
 }
 
 // FamilyOf returns the family of a kind. The family of an unknown kind refuses to be armed.
@@ -72,7 +72,7 @@ func FamilyOf(k Kind) Family {
 			return f
 		}
 	}
-	return unknown{}
+	return unknownFamily{}
 }
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.
@@ -103,7 +103,7 @@ func ParseKinds(name string) ([]Kind, error) {
 		if d.Group == name {
 			return d.Kinds, nil
 		}
-		known = slices.Concat(known, d.Kinds, d.Beyond)
+		known = slices.Concat(known, d.Kinds, d.OptIn)
 	}
 	if slices.Contains(known, Kind(name)) {
 		return []Kind{Kind(name)}, nil
@@ -111,14 +111,17 @@ func ParseKinds(name string) ([]Kind, error) {
 	return nil, fmt.Errorf("there is no kind of fault %q: use %s, or one of %v", name, strings.Join(Groups(), ", "), known)
 }
 
-// unknown is the family of kinds that no family has. All families embed it for what they do not do.
-type unknown struct{}
+// unknownFamily is the family of the kinds that no family of [Families] has.
+type unknownFamily struct{ baseFamily }
 
-func (unknown) Describe() Description { return Description{} }
+// baseFamily has the default methods of a family. All families embed baseFamily for what they do not do.
+type baseFamily struct{}
 
-func (unknown) Plan(context.Context, *References) ([][]Fault, error) { return nil, nil }
+func (baseFamily) Describe() Description { return Description{} }
 
-func (unknown) Text(f Fault) string {
+func (baseFamily) Plan(context.Context, *PlanInput) (Plan, error) { return Plan{}, nil }
+
+func (baseFamily) Text(f Fault) string {
 	switch {
 	case f.At != nil:
 		return fmt.Sprintf("%s at %s", f.Kind, f.At)
@@ -130,20 +133,20 @@ func (unknown) Text(f Fault) string {
 	return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1)
 }
 
-func (unknown) arm(a *Armed, _ site) (effect, error) {
+func (baseFamily) arm(a *Armed, _ stepContext) (effect, error) {
 	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
 }
 
-func (unknown) BeforeStep(context.Context, *Run, Fault) error { return nil }
+func (baseFamily) BeforeStep(context.Context, *Run, Fault) error { return nil }
 
-func (unknown) AtTrigger(_ context.Context, run *Run, a *Armed) error {
+func (baseFamily) AtTrigger(_ context.Context, run *Run, a *Armed) error {
 	run.RecordFault(InProgram, a.fault.String())
 	return nil
 }
 
-func (unknown) AtRest(*Run, Fault) error { return nil }
+func (baseFamily) AtRest(*Run, Fault) error { return nil }
 
-func (unknown) AfterStep(context.Context, *Run, Fault) error { return nil }
+func (baseFamily) AfterStep(context.Context, *Run, Fault) error { return nil }
 
 // effect is what an armed fault does to requests and watches.
 type effect interface {
@@ -151,8 +154,8 @@ type effect interface {
 	proxy.Gate
 }
 
-// site is what the effects of a step have in common.
-type site struct {
+// stepContext holds what the effects of a step share.
+type stepContext struct {
 	// admin sends requests of the proxy itself.
 	admin *proxy.Upstream
 	// version is the version of the server when the step began.
@@ -160,27 +163,27 @@ type site struct {
 	expired *expirations
 }
 
-// noEffect passes on all requests, and delivers all events. Effects embed it for what they do not do.
-type noEffect struct{}
+// baseEffect passes on all requests, and delivers all events. Effects embed baseEffect for what they do not do.
+type baseEffect struct{}
 
 // RoundTrip implements [proxy.Hook].
-func (noEffect) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+func (baseEffect) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 	return next(r)
 }
 
 // Decide implements [proxy.Gate].
-func (noEffect) Decide(*proxy.Exchange, proxy.Event) proxy.Verdict { return proxy.Verdict{} }
+func (baseEffect) Decide(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{} }
 
 // atPoint is the effect of a fault that happens once, at its request.
 type atPoint struct {
-	noEffect
+	baseEffect
 	armed *Armed
 	do    proxy.HookFunc
 }
 
 // RoundTrip implements [proxy.Hook].
 func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if !e.armed.triggerAt(x) {
+	if !e.armed.claim(x) {
 		return next(r)
 	}
 	return e.do(x, r, next)
@@ -194,5 +197,22 @@ func newAtPoint(a *Armed, do proxy.HookFunc) (effect, error) {
 	return atPoint{armed: a, do: do}, nil
 }
 
-// oneRunEach returns one run for each fault.
-func oneRunEach(faults []Fault) [][]Fault { return slices.Collect(slices.Chunk(faults, 1)) }
+// Plan is what a family plans for an exploration.
+type Plan struct {
+	// Runs holds the faults of each run.
+	Runs [][]Fault
+	// NotApplicable holds the reasons why kinds, or groups of kinds, cannot happen.
+	NotApplicable map[Kind]string
+}
+
+// newPlan returns a plan with one run for each fault.
+func newPlan(faults []Fault) Plan { return Plan{Runs: slices.Collect(slices.Chunk(faults, 1))} }
+
+// newNotApplicable returns a plan without runs. reason is why the kinds cannot happen.
+func newNotApplicable(reason string, kinds ...Kind) Plan {
+	p := Plan{NotApplicable: make(map[Kind]string)}
+	for _, k := range kinds {
+		p.NotApplicable[k] = reason
+	}
+	return p
+}

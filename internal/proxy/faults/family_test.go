@@ -22,7 +22,7 @@ func TestEachKindHasAFamily(t *testing.T) {
 	families := make(map[faults.Kind]int)
 	for _, f := range faults.Families() {
 		d := f.Describe()
-		for _, k := range slices.Concat(d.Kinds, d.Beyond) {
+		for _, k := range slices.Concat(d.Kinds, d.OptIn) {
 			families[k]++
 		}
 	}
@@ -133,7 +133,7 @@ func TestFaultsThatCannotHappenAreNotPlanned(t *testing.T) {
 func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
 	t.Parallel()
 	isPlanned := func(k faults.Kind, o faults.WrittenObject) bool {
-		return len(planned(t, &faults.References{Kinds: []faults.Kind{k}, Objects: []faults.WrittenObject{o}})) == 1
+		return len(planned(t, &faults.PlanInput{Kinds: []faults.Kind{k}, Objects: []faults.WrittenObject{o}})) == 1
 	}
 	bare := faults.WrittenObject{Content: map[string]any{"metadata": map[string]any{"name": "page"}}}
 	full := faults.WrittenObject{Edit: []byte("{}"), Content: map[string]any{"metadata": map[string]any{
@@ -154,17 +154,28 @@ func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
 }
 
 // planned returns the runs that all families plan.
-func planned(t *testing.T, r *faults.References) (runs [][]faults.Fault) {
+func planned(t *testing.T, in *faults.PlanInput) [][]faults.Fault {
 	t.Helper()
-	r.NotApplicable, r.Random = make(map[faults.Kind]string), rand.New(rand.NewPCG(1, 1))
+	runs, _ := planAll(t, in)
+	return runs
+}
+
+// planAll returns the runs that all families plan, and why kinds cannot happen.
+func planAll(t *testing.T, in *faults.PlanInput) (runs [][]faults.Fault, notApplicable map[faults.Kind]string) {
+	t.Helper()
+	notApplicable = make(map[faults.Kind]string)
+	in.Random = rand.New(rand.NewPCG(1, 1))
 	for _, f := range faults.Families() {
-		all, err := f.Plan(t.Context(), r)
+		plan, err := f.Plan(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs = append(runs, all...)
+		runs = append(runs, plan.Runs...)
+		for kind, reason := range plan.NotApplicable {
+			notApplicable[kind] = reason
+		}
 	}
-	return runs
+	return runs, notApplicable
 }
 
 // TestPlan checks the plan for references with a write and a read in the first of two steps.
@@ -172,8 +183,8 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	write := proxy.Point{Verb: "patch", Resource: "configmaps", Name: "page", Occurrence: 1}
 	read := proxy.Point{Verb: "get", Resource: "configmaps", Name: "page", Occurrence: 1}
-	references := func() *faults.References {
-		return &faults.References{
+	references := func() *faults.PlanInput {
+		return &faults.PlanInput{
 			Kinds: faults.DefaultKinds(), Points: []proxy.Point{write, read}, Codes: map[proxy.Point]int{write: 200, read: 200},
 			Steps: []faults.Step{{Streams: []string{"configmaps"}, CanRestartLater: true}, {}},
 		}
@@ -199,13 +210,11 @@ func TestPlan(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
-	r := references()
-	planned(t, r)
-	if r.NotApplicable["leader"] == "" || len(r.NotApplicable) != 1 {
-		t.Errorf("not applicable: %v", r.NotApplicable)
+	if _, reasons := planAll(t, references()); reasons["leader"] == "" || len(reasons) != 1 {
+		t.Errorf("not applicable: %v", reasons)
 	}
-	r = references()
-	r.Kinds, r.IsElecting, r.HasPlane = []faults.Kind{faults.LeaderCut, faults.EtcdPaused, faults.Restored}, true, true
+	r := references()
+	r.Kinds, r.IsElecting, r.CanStopComponents = []faults.Kind{faults.LeaderCut, faults.EtcdPaused, faults.Restored}, true, true
 	count := make(map[faults.Kind]int)
 	for _, run := range planned(t, r) {
 		count[run[0].Kind]++

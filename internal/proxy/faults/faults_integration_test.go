@@ -148,7 +148,7 @@ func TestProgramMissesStatesOfServer(t *testing.T) {
 	}
 	waitHeld(t, o.proxy, 2)
 	waitTriggered(t, a)
-	o.proxy.Disarm()
+	o.proxy.Injector.Disarm()
 	w.want("broken")
 	o.program.watch(o.path + "?watch=true&resourceVersion=" + first.ResourceVersion).want("ERROR 410")
 	_, version = o.list(t, "")
@@ -185,6 +185,6 @@ func TestServerShowsThePast(t *testing.T) {
 	w := o.program.watch(o.path + "?watch=true&resourceVersion=" + version)
 	waitHeld(t, o.proxy, 1)
 	w.wantNothing()
-	o.proxy.Disarm()
+	o.proxy.Injector.Disarm()
 	w.want("ADDED " + after.ResourceVersion)
 }

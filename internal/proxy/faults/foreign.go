@@ -30,21 +30,21 @@ const (
 const ForeignManager = "explorer-stranger"
 
 // foreign is the family of faults by other users.
-type foreign struct{ unknown }
+type foreign struct{ baseFamily }
 
 func (foreign) Describe() Description {
 	return Description{
 		Group: "foreign", Kinds: []Kind{ForeignEdit, ForeignDelete, StripLabels, StripOwners},
-		Beyond: []Kind{ForeignRecreate, StripFinalizers}, IsDefault: true,
+		OptIn: []Kind{ForeignRecreate, StripFinalizers}, IsDefault: true,
 	}
 }
 
 // Plan plans all kinds that change an object, for each object.
-func (f foreign) Plan(_ context.Context, r *References) ([][]Fault, error) {
+func (f foreign) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	d := f.Describe()
 	var all []Fault
-	for _, o := range r.Objects {
-		for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)...) {
+	for _, o := range in.Objects {
+		for _, k := range in.planned(slices.Concat(d.Kinds, d.OptIn)...) {
 			if isChange(k, o) {
 				fault := Fault{Kind: k, Object: &o.Object}
 				if k == ForeignEdit {
@@ -54,7 +54,7 @@ func (f foreign) Plan(_ context.Context, r *References) ([][]Fault, error) {
 			}
 		}
 	}
-	return oneRunEach(all), nil
+	return newPlan(all), nil
 }
 
 // isChange reports whether a fault of a kind changes an object.

@@ -233,7 +233,7 @@ func begin(t *testing.T, p *faults.Proxy, step int) {
 
 func arm(t *testing.T, p *faults.Proxy, f faults.Fault) *faults.Armed {
 	t.Helper()
-	a, err := p.Arm(f)
+	a, err := p.Injector.Arm(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,18 +7,18 @@ import "context"
 const Idle Kind = "idle"
 
 // idle is the family of [Idle].
-type idle struct{ unknown }
+type idle struct{ baseFamily }
 
 func (idle) Describe() Description {
 	return Description{Group: string(Idle), Kinds: []Kind{Idle}, IsDefault: true}
 }
 
 // Plan plans one run, which is idle after each step.
-func (idle) Plan(_ context.Context, r *References) ([][]Fault, error) {
-	if !r.has(Idle) {
-		return nil, nil
+func (idle) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	if !in.has(Idle) {
+		return Plan{}, nil
 	}
-	return [][]Fault{r.afterEachStep(Idle)}, nil
+	return Plan{Runs: [][]Fault{in.afterEachStep(Idle)}}, nil
 }
 
 // AfterStep lets time pass for a program at rest, or restarts the program.

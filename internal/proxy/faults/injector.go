@@ -41,7 +41,7 @@ func (i *Injector) Arm(f Fault) (*Armed, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := newArmed(f)
-	effect, err := FamilyOf(f.Kind).arm(a, site{admin: i.admin, version: i.version, expired: i.expired})
+	effect, err := FamilyOf(f.Kind).arm(a, stepContext{admin: i.admin, version: i.version, expired: i.expired})
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +96,11 @@ func (i *Injector) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next
 }
 
 // Decide implements [proxy.Gate].
-func (i *Injector) Decide(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
+func (i *Injector) Decide(x *proxy.Exchange, e proxy.Event) proxy.Decision {
 	for _, each := range i.effects() {
-		if v := each.Decide(x, e); !v.IsDelivery() {
-			return v
+		if d := each.Decide(x, e); !d.IsDelivery() {
+			return d
 		}
 	}
-	return proxy.Verdict{}
+	return proxy.Decision{}
 }

@@ -25,11 +25,11 @@ const (
 )
 
 // leader is the family of faults of leaders.
-type leader struct{ unknown }
+type leader struct{ baseFamily }
 
 func (leader) Describe() Description {
 	return Description{
-		Group: "leader", Kinds: []Kind{LeaderLost, LeaderCut, LeaderKilled, LeaderHung}, IsDefault: true, HasStandby: true,
+		Group: "leader", Kinds: []Kind{LeaderLost, LeaderCut, LeaderKilled, LeaderHung}, IsDefault: true, NeedsStandby: true,
 	}
 }
 
@@ -38,26 +38,24 @@ const leaderKindsPerPoint = 2
 
 // Plan plans two ways at each write of the references. Within a budget it plans each way once, because such a run lasts
 // longer than the lease.
-func (l leader) Plan(_ context.Context, r *References) ([][]Fault, error) {
+func (l leader) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	d := l.Describe()
-	kinds, writes := r.asked(d.Kinds...), r.writes()
+	kinds, writes := in.planned(d.Kinds...), in.writes()
 	switch {
 	case len(kinds) == 0:
-		return nil, nil
-	case !r.IsElecting:
-		r.NotApplicable[Kind(d.Group)] = "the program elects no leader; start it with --leader-elect if it has that flag"
-		return nil, nil
+		return Plan{}, nil
+	case !in.IsElecting:
+		return newNotApplicable("the program elects no leader; start it with --leader-elect if it has that flag", Kind(d.Group)), nil
 	case len(writes) == 0:
-		r.NotApplicable[Kind(d.Group)] = "the program writes nothing"
-		return nil, nil
+		return newNotApplicable("the program writes nothing", Kind(d.Group)), nil
 	}
 	var all []Fault
-	rotation := r.Random.IntN(len(kinds))
-	if r.IsLimited {
+	rotation := in.Random.IntN(len(kinds))
+	if in.IsLimited {
 		for _, k := range kinds {
-			all = append(all, Fault{Kind: k, At: &writes[r.Random.IntN(len(writes))]})
+			all = append(all, Fault{Kind: k, At: &writes[in.Random.IntN(len(writes))]})
 		}
-		return oneRunEach(all), nil
+		return newPlan(all), nil
 	}
 	for i := range writes {
 		for range min(leaderKindsPerPoint, len(kinds)) {
@@ -65,10 +63,10 @@ func (l leader) Plan(_ context.Context, r *References) ([][]Fault, error) {
 			rotation++
 		}
 	}
-	return oneRunEach(all), nil
+	return newPlan(all), nil
 }
 
-func (leader) arm(a *Armed, s site) (effect, error) {
+func (leader) arm(a *Armed, s stepContext) (effect, error) {
 	if a.fault.Kind == LeaderKilled {
 		return crash{}.arm(a, s)
 	}
@@ -96,8 +94,8 @@ func (i isolation) concerns(x *proxy.Exchange) bool {
 
 // RoundTrip begins the isolation at the request of the fault. It refuses or holds what the isolation concerns.
 func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if i.armed.triggerAt(x) {
-		i.armed.trigger()
+	if i.armed.claim(x) {
+		i.armed.recordTriggered()
 	}
 	switch {
 	case !i.concerns(x):
@@ -114,14 +112,14 @@ func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next
 }
 
 // Decide holds the watches that the isolation concerns.
-func (i isolation) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+func (i isolation) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Decision {
 	if !i.concerns(x) {
-		return proxy.Verdict{}
+		return proxy.Decision{}
 	}
-	return proxy.Verdict{Until: i.armed.ended}
+	return proxy.Decision{Until: i.armed.ended}
 }
 
-// NeedsStandby reports whether one of some faults needs a replica that stands by.
+// NeedsStandby reports whether one of these faults needs a replica that stands by.
 func NeedsStandby(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().HasStandby })
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().NeedsStandby })
 }

@@ -35,10 +35,12 @@ type Options struct {
 // logs, and requests that become a WebSocket or SPDY, pass without faults.
 type Proxy struct {
 	*proxy.Proxy
-	*proxy.Confinement
-	*proxy.Watches
-	*Injector
+	// Injector injects the faults.
+	Injector *Injector
 
+	confinement *proxy.Confinement
+	watches     *proxy.Watches
+	// admin sends requests of the proxy itself.
 	admin *proxy.Upstream
 }
 
@@ -56,12 +58,12 @@ func New(o Options) (*Proxy, error) {
 	}
 	injector := NewInjector(admin)
 	p := &Proxy{
-		Confinement: proxy.NewConfinement(o.Namespace, o.Target, admin), Watches: proxy.NewWatches(injector),
-		Injector: injector, admin: admin,
+		Injector: injector, confinement: proxy.NewConfinement(o.Namespace, o.Target, admin),
+		watches: proxy.NewWatches(injector), admin: admin,
 	}
 	p.Proxy, err = proxy.New(proxy.Options{
 		Target: o.Target, Namespace: o.Namespace, HasPoints: true, Normalize: o.Normalize,
-		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.Confinement, injector, p.Narrowing(), proxy.WriteRecorder{}, p.Watches),
+		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.confinement, injector, p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
 	})
 	return p, err
 }
@@ -75,7 +77,7 @@ func (p *Proxy) Close() {
 // Activity returns the present activity.
 func (p *Proxy) Activity() proxy.Activity {
 	a := p.Proxy.Activity()
-	p.AddActivity(&a)
+	p.watches.AddActivity(&a)
 	return a
 }
 
@@ -86,9 +88,15 @@ func (p *Proxy) BeginStep(ctx context.Context, step int) error {
 		return err
 	}
 	p.Proxy.BeginStep(step)
-	p.Watches.BeginStep(step)
+	p.watches.BeginStep(step)
 	return nil
 }
+
+// RemoveCreated removes the objects in no namespace that the program has created: see [proxy.Confinement.RemoveCreated].
+func (p *Proxy) RemoveCreated(ctx context.Context) error { return p.confinement.RemoveCreated(ctx) }
+
+// Deliveries returns the deliveries to programs on watches so far: see [proxy.Watches.Deliveries].
+func (p *Proxy) Deliveries() []proxy.Delivery { return p.watches.Deliveries() }
 
 // delay is a hook that delays each request.
 type delay time.Duration

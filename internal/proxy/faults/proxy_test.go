@@ -222,7 +222,7 @@ func TestForbiddenIsPlannedIfNamed(t *testing.T) {
 		kinds []faults.Kind
 		want  int
 	}{{faults.DefaultKinds(), 0}, {[]faults.Kind{faults.Refused403}, len(points)}} {
-		runs := planned(t, &faults.References{Kinds: test.kinds, Points: points, Steps: make([]faults.Step, 1)})
+		runs := planned(t, &faults.PlanInput{Kinds: test.kinds, Points: points, Steps: make([]faults.Step, 1)})
 		runs = slices.DeleteFunc(runs, func(run []faults.Fault) bool { return run[0].Kind != faults.Refused403 })
 		if len(runs) != test.want {
 			t.Errorf("of the kinds %v, refused-403 is planned in the runs %v, want %d", test.kinds, runs, test.want)
@@ -256,7 +256,7 @@ func TestArmRefuses(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, options(newUpstream(t)))
 	for _, f := range []faults.Fault{{Kind: faults.Crash}, {Kind: faults.WatchLag}, {Kind: faults.ForeignEdit}} {
-		if _, err := p.Arm(f); err == nil || !strings.Contains(err.Error(), string(f.Kind)) {
+		if _, err := p.Injector.Arm(f); err == nil || !strings.Contains(err.Error(), string(f.Kind)) {
 			t.Errorf("arming %+v: %v", f, err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestRunIsNarrowedToItsNamespace(t *testing.T) {
 	if n := len(u.requests()); n != len(received) {
 		t.Errorf("the server received %s", u.requests()[len(received):])
 	}
-	if slices.ContainsFunc(all[:len(all)-1], func(r proxy.Request) bool { return r.OutOfBounds }) {
+	if slices.ContainsFunc(all[:len(all)-1], func(r proxy.RequestRecord) bool { return r.OutOfBounds }) {
 		t.Errorf("a read is out of bounds: %+v", all)
 	}
 }

@@ -37,18 +37,18 @@ const (
 )
 
 // request is the family of faults of one request.
-type request struct{ unknown }
+type request struct{ baseFamily }
 
 // requestKind is a kind of the family.
 type requestKind struct {
 	kind Kind
-	// isBeyond is true for a kind that happens only if somebody names it.
-	isBeyond bool
-	// canHappen reports whether the fault can happen at a point, which a reference was answered with a code. It is
-	// nil if the fault can happen at all points.
+	// isOptIn is true for a kind that happens only if somebody names it.
+	isOptIn bool
+	// canHappen reports whether the fault can happen at a point. code is the HTTP status of the answer in a reference.
+	// canHappen is nil if the fault can happen at all points.
 	canHappen func(p proxy.Point, code int) bool
 	// handle handles the request of a fault.
-	handle func(a *Armed, s site) proxy.HookFunc
+	handle func(a *Armed, s stepContext) proxy.HookFunc
 }
 
 // requestKinds returns the kinds in the order in which points get them.
@@ -64,15 +64,15 @@ func requestKinds() []requestKind {
 		{kind: Refused504, handle: refuse(http.StatusGatewayTimeout)},
 		{kind: Committed504, canHappen: isWrite, handle: loseAnswer(http.StatusGatewayTimeout)},
 		{kind: Reset, handle: reset},
-		{kind: Refused403, isBeyond: true, handle: refuse(http.StatusForbidden)},
+		{kind: Refused403, isOptIn: true, handle: refuse(http.StatusForbidden)},
 	}
 }
 
 func (request) Describe() Description {
 	d := Description{Group: "request", IsDefault: true}
 	for _, k := range requestKinds() {
-		if k.isBeyond {
-			d.Beyond = append(d.Beyond, k.kind)
+		if k.isOptIn {
+			d.OptIn = append(d.OptIn, k.kind)
 		} else {
 			d.Kinds = append(d.Kinds, k.kind)
 		}
@@ -86,35 +86,35 @@ const requestKindsPerPoint = 3
 // Plan plans three kinds at each point. The kinds rotate, so that each kind happens at some points. Example: of kinds
 // a to d, the first point gets a, b and c, and the second one d, a and b. A kind that cannot happen at a point is
 // passed over. Kinds that somebody has to name happen at all points.
-func (request) Plan(_ context.Context, r *References) ([][]Fault, error) {
+func (request) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var all []Fault
 	add := func(k requestKind, p proxy.Point) {
-		if r.has(k.kind) {
+		if in.has(k.kind) {
 			all = append(all, Fault{Kind: k.kind, At: &p})
 		}
 	}
 	rotating, named := requestKinds(), requestKinds()
-	rotating = slices.DeleteFunc(rotating, func(k requestKind) bool { return k.isBeyond })
-	named = slices.DeleteFunc(named, func(k requestKind) bool { return !k.isBeyond })
+	rotating = slices.DeleteFunc(rotating, func(k requestKind) bool { return k.isOptIn })
+	named = slices.DeleteFunc(named, func(k requestKind) bool { return !k.isOptIn })
 	rotation := 0
-	for _, p := range r.Points {
+	for _, p := range in.Points {
 		for range requestKindsPerPoint {
 			k := rotating[rotation%len(rotating)]
-			for rotation++; !k.canHappenAt(p, r.Codes[p]); rotation++ {
+			for rotation++; !k.canHappenAt(p, in.Codes[p]); rotation++ {
 				k = rotating[rotation%len(rotating)]
 			}
 			add(k, p)
 		}
 		for _, k := range named {
-			if k.canHappenAt(p, r.Codes[p]) {
+			if k.canHappenAt(p, in.Codes[p]) {
 				add(k, p)
 			}
 		}
 	}
-	return oneRunEach(all), nil
+	return newPlan(all), nil
 }
 
-// canHappenAt reports whether the fault can happen at a point, which a reference was answered with a code.
+// canHappenAt reports whether the fault can happen at a point. code is the HTTP status of the answer in a reference.
 func (k requestKind) canHappenAt(p proxy.Point, code int) bool {
 	return k.canHappen == nil || k.canHappen(p, code)
 }
@@ -127,25 +127,25 @@ func isOfExistingObject(p proxy.Point, code int) bool {
 
 func (request) Text(f Fault) string { return fmt.Sprintf("%s of %s", f.Kind, f.At) }
 
-func (request) arm(a *Armed, s site) (effect, error) {
+func (request) arm(a *Armed, s stepContext) (effect, error) {
 	kinds := requestKinds()
 	i := slices.IndexFunc(kinds, func(k requestKind) bool { return k.kind == a.fault.Kind })
 	return newAtPoint(a, kinds[i].handle(a, s))
 }
 
 // refuse answers a request in place of the server.
-func refuse(code int) func(*Armed, site) proxy.HookFunc {
-	return func(a *Armed, _ site) proxy.HookFunc {
+func refuse(code int) func(*Armed, stepContext) proxy.HookFunc {
+	return func(a *Armed, _ stepContext) proxy.HookFunc {
 		return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
-			a.trigger()
+			a.recordTriggered()
 			return refusal(code), nil
 		}
 	}
 }
 
 // loseAnswer replaces the answer of the server. With the code 0 the connection breaks.
-func loseAnswer(code int) func(*Armed, site) proxy.HookFunc {
-	return func(a *Armed, _ site) proxy.HookFunc {
+func loseAnswer(code int) func(*Armed, stepContext) proxy.HookFunc {
+	return func(a *Armed, _ stepContext) proxy.HookFunc {
 		return func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 			response, err := next(r)
 			if err != nil {
@@ -155,7 +155,7 @@ func loseAnswer(code int) func(*Armed, site) proxy.HookFunc {
 			if _, err := io.Copy(io.Discard, response.Body); err != nil {
 				return nil, err
 			}
-			a.trigger()
+			a.recordTriggered()
 			if code == 0 {
 				return nil, proxy.ErrBroken
 			}
@@ -165,9 +165,9 @@ func loseAnswer(code int) func(*Armed, site) proxy.HookFunc {
 }
 
 // reset breaks the connection before the server receives the request.
-func reset(a *Armed, _ site) proxy.HookFunc {
+func reset(a *Armed, _ stepContext) proxy.HookFunc {
 	return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
-		a.trigger()
+		a.recordTriggered()
 		return nil, proxy.ErrBroken
 	}
 }
@@ -179,13 +179,13 @@ const conflictManager = "yare-explore"
 const ChangedAnnotation = "explore.yare.dev/changed"
 
 // changeBefore changes the object of a request as somebody else would, before the server receives the request.
-func changeBefore(a *Armed, s site) proxy.HookFunc {
+func changeBefore(a *Armed, s stepContext) proxy.HookFunc {
 	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
 		patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
 		exists, err := s.admin.Patch(r.Context(), strings.TrimSuffix(x.Path, "/"+x.Subresource), conflictManager, patch)
 		if exists && err == nil {
-			a.trigger()
+			a.recordTriggered()
 		}
 		return next(r)
 	}

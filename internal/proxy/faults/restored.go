@@ -12,22 +12,21 @@ import (
 const Restored Kind = "restored"
 
 // restored is the family of [Restored].
-type restored struct{ unknown }
+type restored struct{ baseFamily }
 
 func (restored) Describe() Description {
-	return Description{Beyond: []Kind{Restored}, StopsComponents: true, IsAlone: true}
+	return Description{OptIn: []Kind{Restored}, StopsComponents: true, NeedsOwnControlPlane: true}
 }
 
 // Plan plans one restoration for each step.
-func (restored) Plan(_ context.Context, r *References) ([][]Fault, error) {
+func (restored) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	switch {
-	case !r.has(Restored):
-		return nil, nil
-	case !r.HasPlane:
-		r.NotApplicable[Restored] = noPlane
-		return nil, nil
+	case !in.has(Restored):
+		return Plan{}, nil
+	case !in.CanStopComponents:
+		return newNotApplicable(whyNotStopped, Restored), nil
 	}
-	return oneRunEach(r.afterEachStep(Restored)), nil
+	return newPlan(in.afterEachStep(Restored)), nil
 }
 
 // BeforeStep copies the data of etcd.
@@ -60,16 +59,16 @@ func rememberingComponents() []string {
 
 // whileKilled calls work while components are down.
 func whileKilled(ctx context.Context, run *Run, components []string, work func() error) error {
-	return whileStopped(ctx, run, run.Plane.Kill, run.Plane.StartComponent, components, work)
+	return whileStopped(ctx, run, run.Components.Kill, run.Components.StartComponent, components, work)
 }
 
 // etcdFolder returns the folder of etcd's data.
-func etcdFolder(run *Run) string { return filepath.Join(run.Plane.Dir(), etcd) }
+func etcdFolder(run *Run) string { return filepath.Join(run.Components.Dir(), etcd) }
 
 // backupFolder returns the folder of the backup of a run.
 func backupFolder(run *Run) string { return filepath.Join(run.Folder, etcd) }
 
-// IsRestored reports whether one of some faults sets the server back.
-func IsRestored(faults []Fault) bool {
+// HasRestoration reports whether one of these faults sets the server back.
+func HasRestoration(faults []Fault) bool {
 	return slices.ContainsFunc(faults, func(f Fault) bool { return f.Kind == Restored })
 }

@@ -17,8 +17,8 @@ type Run struct {
 	Namespace, Folder string
 	// Sample is the first object that the user applies.
 	Sample json.RawMessage
-	// Plane is nil if components of the control plane may not be stopped.
-	Plane Plane
+	// Components is nil if components of the control plane may not be stopped.
+	Components Components
 	// Injector injects the faults of the run.
 	Injector *Injector
 
@@ -61,9 +61,9 @@ const (
 	ByUser
 )
 
-// Plane stops and starts the components of the control plane of an exploration. No other part of an
+// Components stops and starts the components of the control plane of an exploration. No other part of an
 // exploration, and no other program, uses the control plane during a run that stops a component.
-type Plane interface {
+type Components interface {
 	// Kill ends a component as a crash does. The component stays down until StartComponent, which returns
 	// when the component is ready.
 	Kill(ctx context.Context, component string) error

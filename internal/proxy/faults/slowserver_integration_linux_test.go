@@ -94,7 +94,7 @@ func TestPastIsThatOfSlowServer(t *testing.T) {
 	slowWatch.wantNothing()
 	shownWatch.wantNothing()
 	gate.release()
-	p.Disarm()
+	p.Injector.Disarm()
 	added := "ADDED " + created.ResourceVersion
 	slowWatch.want(added)
 	shownWatch.want(added)

@@ -23,18 +23,18 @@ import (
 const Stale Kind = "stale"
 
 // stale is the family of [Stale].
-type stale struct{ unknown }
+type stale struct{ baseFamily }
 
 func (stale) Describe() Description {
 	return Description{Group: string(Stale), Kinds: []Kind{Stale}, IsDefault: true}
 }
 
 // Plan plans a restart after each step.
-func (stale) Plan(_ context.Context, r *References) ([][]Fault, error) {
-	return oneRunEach(r.afterEachStep(r.asked(Stale)...)), nil
+func (stale) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	return newPlan(in.afterEachStep(in.planned(Stale)...)), nil
 }
 
-func (stale) arm(a *Armed, s site) (effect, error) {
+func (stale) arm(a *Armed, s stepContext) (effect, error) {
 	return staleReads{armed: a, version: s.version}, nil
 }
 
@@ -86,7 +86,7 @@ func (s staleReads) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Nex
 	default:
 		return next(r)
 	}
-	s.armed.trigger()
+	s.armed.recordTriggered()
 	query := r.URL.Query()
 	query.Set("resourceVersion", s.version)
 	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
@@ -135,11 +135,11 @@ func changeListToGet(response *http.Response) (*http.Response, error) {
 }
 
 // Decide holds a watch from the version.
-func (s staleReads) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+func (s staleReads) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Decision {
 	if x.IsStreamingList() || x.Query.Get("resourceVersion") != s.version {
-		return proxy.Verdict{}
+		return proxy.Decision{}
 	}
-	return proxy.Verdict{Until: s.armed.ended}
+	return proxy.Decision{Until: s.armed.ended}
 }
 
 // presentVersion returns the version that all resources of a server have now.

@@ -4,7 +4,7 @@ package faults
 const Transition Kind = "transition"
 
 // transition is the family of [Transition]. It plans no faults: explorations plan other steps of the user.
-type transition struct{ unknown }
+type transition struct{ baseFamily }
 
 func (transition) Describe() Description {
 	return Description{Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true}

@@ -30,40 +30,38 @@ const (
 )
 
 // unreadable is the family of [Unreadable].
-type unreadable struct{ unknown }
+type unreadable struct{ baseFamily }
 
 func (unreadable) Describe() Description {
-	return Description{Beyond: []Kind{Unreadable}, IsAlone: true}
+	return Description{OptIn: []Kind{Unreadable}, NeedsOwnControlPlane: true}
 }
 
 // Plan plans one run, if the schema of the first sample refuses an object that the program cannot decode.
-func (unreadable) Plan(ctx context.Context, r *References) ([][]Fault, error) {
-	if !r.has(Unreadable) {
-		return nil, nil
+func (unreadable) Plan(ctx context.Context, in *PlanInput) (Plan, error) {
+	if !in.has(Unreadable) {
+		return Plan{}, nil
 	}
-	object, err := unreadableObject(r.Sample, dryRunNamespace)
+	object, err := unreadableObject(in.Sample, dryRunNamespace)
 	if err != nil {
-		return nil, err
+		return Plan{}, err
 	}
-	api, err := r.Cluster.APIOf(object.GroupVersionKind(), dryRunNamespace)
+	api, err := in.Cluster.APIOf(object.GroupVersionKind(), dryRunNamespace)
 	if err != nil {
-		return nil, err
+		return Plan{}, err
 	}
-	if _, err := r.Cluster.Definitions().Get(ctx, api.Resource().GroupResource().String()); kube.IsNotFound(err) {
-		r.NotApplicable[Unreadable] = fmt.Sprintf("%s is no custom resource", object.GetKind())
-		return nil, nil
+	if _, err := in.Cluster.Definitions().Get(ctx, api.Resource().GroupResource().String()); kube.IsNotFound(err) {
+		return newNotApplicable(object.GetKind()+" is no custom resource", Unreadable), nil
 	} else if err != nil {
-		return nil, err
+		return Plan{}, err
 	}
-	isRefused, err := isRefusedBySchema(ctx, r.Cluster, object)
+	isRefused, err := isRefusedBySchema(ctx, in.Cluster, object)
 	if err != nil {
-		return nil, err
+		return Plan{}, err
 	}
 	if !isRefused {
-		r.NotApplicable[Unreadable] = fmt.Sprintf("the schema of %s allows values of any type", object.GetKind())
-		return nil, nil
+		return newNotApplicable(fmt.Sprintf("the schema of %s allows values of any type", object.GetKind()), Unreadable), nil
 	}
-	return [][]Fault{{{Kind: Unreadable}}}, nil
+	return newPlan([]Fault{{Kind: Unreadable}}), nil
 }
 
 func (unreadable) Text(f Fault) string {

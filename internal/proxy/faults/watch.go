@@ -30,80 +30,80 @@ const (
 )
 
 // watch is the family of faults of watches.
-type watch struct{ unknown }
+type watch struct{ baseFamily }
 
 func (watch) Describe() Description {
-	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, Beyond: []Kind{WatchTwice}, IsDefault: true}
+	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, OptIn: []Kind{WatchTwice}, IsDefault: true}
 }
 
 // Plan plans all kinds for each resource and each step in which a change of the resource came.
-func (w watch) Plan(_ context.Context, r *References) ([][]Fault, error) {
+func (w watch) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var all []Fault
 	d := w.Describe()
-	for i, step := range r.Steps {
+	for i, step := range in.Steps {
 		for _, stream := range step.Streams {
-			for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)...) {
+			for _, k := range in.planned(slices.Concat(d.Kinds, d.OptIn)...) {
 				all = append(all, Fault{Kind: k, Stream: stream, Step: i})
 			}
 		}
 	}
-	return oneRunEach(all), nil
+	return newPlan(all), nil
 }
 
-func (watch) arm(a *Armed, s site) (effect, error) {
+func (watch) arm(a *Armed, s stepContext) (effect, error) {
 	if a.fault.Stream == "" {
 		return nil, fmt.Errorf("the fault %s has no stream", a.fault.Kind)
 	}
-	verdicts := map[Kind]func(*proxy.Exchange, proxy.Event) proxy.Verdict{
-		WatchLag: func(*proxy.Exchange, proxy.Event) proxy.Verdict {
-			a.trigger()
-			return proxy.Verdict{Until: a.ended}
+	decisions := map[Kind]func(*proxy.Exchange, proxy.Event) proxy.Decision{
+		WatchLag: func(*proxy.Exchange, proxy.Event) proxy.Decision {
+			a.recordTriggered()
+			return proxy.Decision{Until: a.ended}
 		},
-		WatchMissed: func(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
-			a.trigger()
-			return proxy.Verdict{Until: a.ended, Break: func() { s.expired.add(x, a) }}
+		WatchMissed: func(x *proxy.Exchange, _ proxy.Event) proxy.Decision {
+			a.recordTriggered()
+			return proxy.Decision{Until: a.ended, Break: func() { s.expired.add(x, a) }}
 		},
-		WatchCut: func(*proxy.Exchange, proxy.Event) proxy.Verdict {
-			if !a.spend() {
-				return proxy.Verdict{}
+		WatchCut: func(*proxy.Exchange, proxy.Event) proxy.Decision {
+			if !a.useOnce() {
+				return proxy.Decision{}
 			}
-			return proxy.Verdict{Break: a.trigger}
+			return proxy.Decision{Break: a.recordTriggered}
 		},
-		WatchExpired: func(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
-			if !a.spend() {
-				return proxy.Verdict{}
+		WatchExpired: func(x *proxy.Exchange, _ proxy.Event) proxy.Decision {
+			if !a.useOnce() {
+				return proxy.Decision{}
 			}
-			return proxy.Verdict{Break: func() { s.expired.add(x, a) }}
+			return proxy.Decision{Break: func() { s.expired.add(x, a) }}
 		},
-		WatchTwice: func(_ *proxy.Exchange, e proxy.Event) proxy.Verdict {
+		WatchTwice: func(_ *proxy.Exchange, e proxy.Event) proxy.Decision {
 			if !e.IsRepeated {
-				a.trigger()
+				a.recordTriggered()
 			}
-			return proxy.Verdict{Twice: !e.IsRepeated}
+			return proxy.Decision{Twice: !e.IsRepeated}
 		},
 	}
-	return ofStream{fault: a.fault, verdict: verdicts[a.fault.Kind]}, nil
+	return streamEffect{fault: a.fault, decide: decisions[a.fault.Kind]}, nil
 }
 
-// ofStream is the effect of a fault of a stream. A bookmark before the first change has nothing that the fault holds.
-type ofStream struct {
-	noEffect
-	fault   Fault
-	verdict func(*proxy.Exchange, proxy.Event) proxy.Verdict
+// streamEffect is the effect of a fault of a stream. It lets a bookmark before the first change pass.
+type streamEffect struct {
+	baseEffect
+	fault  Fault
+	decide func(*proxy.Exchange, proxy.Event) proxy.Decision
 }
 
 // Decide implements [proxy.Gate].
-func (o ofStream) Decide(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
-	if x.Resource != o.fault.Stream || !e.IsChange || e.IsInitial || e.Before < o.fault.Events {
-		return proxy.Verdict{}
+func (o streamEffect) Decide(x *proxy.Exchange, e proxy.Event) proxy.Decision {
+	if x.Resource != o.fault.Stream || !e.IsChange || e.IsInitial || e.EarlierChanges < o.fault.Events {
+		return proxy.Decision{}
 	}
-	return o.verdict(x, e)
+	return o.decide(x, e)
 }
 
 // expirations is the effect of watches that were broken by a fault: the next watch from a version is answered with
 // 410. A list or a streaming list in between cancels that answer, because its program sees the present.
 type expirations struct {
-	noEffect
+	baseEffect
 
 	mu sync.Mutex
 	// pending holds the faults of the broken watches, by what the watches select.
@@ -137,7 +137,7 @@ func (e *expirations) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.N
 	if a == nil || x.Verb == wire.VerbList || x.IsStreamingList() || version == "" || version == "0" {
 		return next(r)
 	}
-	a.trigger()
+	a.recordTriggered()
 	event := map[string]any{"type": "ERROR", "object": proxy.NewStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}
 	return proxy.AnswerJSON(http.StatusOK, event), nil
 }

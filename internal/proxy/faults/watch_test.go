@@ -39,7 +39,7 @@ func waitHeld(t *testing.T, p *faults.Proxy, n int) {
 func TestWatchLags(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *faults.Proxy){
-		"disarmed":  func(_ *testing.T, p *faults.Proxy) { p.Disarm() },
+		"disarmed":  func(_ *testing.T, p *faults.Proxy) { p.Injector.Disarm() },
 		"next step": func(t *testing.T, p *faults.Proxy) { begin(t, p, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestBookmarkBeforeTheFirstChangeDoesNotLag(t *testing.T) {
 	waitHeld(t, p, 1)
 	waitTriggered(t, a)
 	w.wantNothing()
-	p.Disarm()
+	p.Injector.Disarm()
 	w.want("MODIFIED 3", "BOOKMARK 4")
 }
 
@@ -121,7 +121,7 @@ func TestEventsComeTwice(t *testing.T) {
 	u.send("DELETED", "5")
 	w.want("MODIFIED 3", "MODIFIED 3", "BOOKMARK 4", "DELETED 5", "DELETED 5")
 	waitTriggered(t, a)
-	p.Disarm()
+	p.Injector.Disarm()
 	u.send("ADDED", "6")
 	u.send("ADDED", "7")
 	w.want("ADDED 6", "ADDED 7")
@@ -153,7 +153,7 @@ func TestProgramMissesStates(t *testing.T) {
 	waitHeld(t, p, 2)
 	waitTriggered(t, a)
 	w.wantNothing()
-	p.Disarm()
+	p.Injector.Disarm()
 	w.want("broken")
 	program.watch(maps + "?watch=true&resourceVersion=1").want("ERROR 410")
 	w = program.watch(maps + "?watch=true&resourceVersion=4")
@@ -236,7 +236,7 @@ func TestPastIsShown(t *testing.T) {
 	u.send("ADDED", "101")
 	waitHeld(t, p, 1)
 	w.wantNothing()
-	p.Disarm()
+	p.Injector.Disarm()
 	w.want("ADDED 101")
 	program.send(http.MethodGet, maps+"?resourceVersion=0", "")
 	if want := "GET " + maps + "?resourceVersion=0"; last() != want {

@@ -18,7 +18,7 @@ func controllerMutations() []mutation {
 
 		{53, 12, "controller/internal/queue", "schedule.merge", `_o._due < _w._due`, `_o._due < _w._due && _w._due == never`},
 		{54, 12, "controller/internal/queue", "Queue.Add", `(_Echo == IsEcho || _w._low)`, `_Echo == IsEcho`},
-		{55, 12, "controller/internal/echo", "outcomeOf", `_X && !ident.IsNewer(_version, _Before), _version == _replaced`, `_version == _replaced`},
+		{55, 12, "controller/internal/echo", "newWriteResult", `_X && !ident.IsNewer(_version, _Before), _version == _replaced`, `_version == _replaced`},
 		{56, 12, "controller/internal/echo", "Tracker.classifyLocked", `_by._key != _id._key`, `false`},
 		{57, 12, "controller", "dispatcher.isAccepted", `_change._missed || _X`, `_X`},
 		{58, 12, "controller/internal/echo", "uncertainWrite.canExplain", `!_v._isDeletionStep && !_v._changesSpec`, `!_v._changesSpec`},
@@ -37,8 +37,8 @@ func controllerMutations() []mutation {
 		{68, 15, "controller", "longCalls.takeLong", `_d < _c._reportAfter`, `_d < 100*_c._reportAfter`},
 		{69, 15, "controller", "mapper.run", `_running.Go(_Replacement)`, ``},
 
-		{70, 16, "controller", "errorDetails", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
-		{71, 16, "controller", "errorDetails", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
+		{70, 16, "controller", "recordErrorAttrs", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
+		{71, 16, "controller", "recordErrorAttrs", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
 
 		{73, 17, "controller", "reconciler.reconcile", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},

@@ -38,10 +38,10 @@ type permissions struct {
 	roles     []unstructured.Unstructured
 }
 
-// printedPermissions runs `OPERATOR permissions` with the arguments that the operator is run with, and
-// reads what it prints.
-func printedPermissions(ctx context.Context, binary, shown string, args []string) (permissions, error) {
-	out, problems, err := printed(ctx, binary, append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
+// askPermissions runs `OPERATOR permissions` with the arguments of the operator, and returns the permissions that the
+// operator prints.
+func askPermissions(ctx context.Context, binary, shown string, args []string) (permissions, error) {
+	out, problems, err := runSubcommand(ctx, binary, append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
 	refused, isRefused := errors.AsType[*operatorError](err)
 	switch {
 	case context.Cause(ctx) != nil:

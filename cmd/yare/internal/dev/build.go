@@ -15,10 +15,11 @@ import (
 
 // builder builds the operator. One goroutine uses it.
 type builder struct {
-	target  target
-	files   *files
-	args    []string // of the operator
-	folder  string   // of the binaries
+	target target
+	files  *files
+	// args are the arguments of the operator, and folder is the folder of the binaries.
+	args    []string
+	folder  string
 	console *console.Console
 
 	buildCount int
@@ -52,7 +53,7 @@ func (b *builder) build(ctx context.Context) error {
 		removeBuild(binary)
 		return errUnchanged
 	}
-	definitions, err := printedCRDs(ctx, binary, b.target.shown)
+	definitions, err := askCRDs(ctx, binary, b.target.shown)
 	if refused, ok := errors.AsType[*operatorError](err); ok {
 		if packages, err := b.target.packages(ctx); err == nil {
 			refused.output = withPositions(refused.output, packages, b.target.shownName)
@@ -61,13 +62,13 @@ func (b *builder) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	granted, err := printedPermissions(ctx, binary, b.target.shown, b.args)
+	granted, err := askPermissions(ctx, binary, b.target.shown, b.args)
 	if err != nil {
 		return err
 	}
 	var added policies
 	if !granted.isUnknown { // operator.Main brings permissions and manifests
-		if added, err = printedPolicies(ctx, binary, b.target.shown, b.args); err != nil {
+		if added, err = askPolicies(ctx, binary, b.target.shown, b.args); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}

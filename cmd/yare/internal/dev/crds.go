@@ -23,9 +23,9 @@ type crds struct {
 	items []unstructured.Unstructured
 }
 
-// printedCRDs runs `OPERATOR crd` and reads what it prints.
-func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
-	out, problems, err := printed(ctx, binary, "crd")
+// askCRDs runs `OPERATOR crd`, and returns the CustomResourceDefinitions that the operator prints.
+func askCRDs(ctx context.Context, binary, shown string) (crds, error) {
+	out, problems, err := runSubcommand(ctx, binary, "crd")
 	const advice = "an operator's subcommand crd prints its CustomResourceDefinitions as YAML; operator.Main brings it"
 	switch {
 	case context.Cause(ctx) != nil:

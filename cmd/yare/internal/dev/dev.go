@@ -10,21 +10,27 @@ import (
 
 // Options are the settings of [Run].
 type Options struct {
-	Dir        string        // the operator's folder
-	Args       []string      // the operator's arguments
-	Kubeconfig string        // where to put the access to the cluster; "" for a place of its own
-	Nodes      int           // simulated nodes; 0 for the default
-	Verbose    bool          // show the control plane's log too, and the operator's in full
-	UntilReady bool          // end when the samples are ready
-	Timeout    time.Duration // how long UntilReady may take
-	Yare       string        // how to call yare from another terminal
-	Console    *console.Console
+	// Dir is the folder of the operator, and Args are its arguments.
+	Dir  string
+	Args []string
+	// Kubeconfig is the path of the file with the access to the cluster. Default: a file in a temporary folder.
+	Kubeconfig string
+	// Nodes is the number of simulated nodes. 0 is the default of the control plane.
+	Nodes int
+	// Verbose is true to show the log of the control plane too, and the log of the operator in full.
+	Verbose bool
+	// UntilReady is true to end when the samples are ready. Timeout is how long that may take.
+	UntilReady bool
+	Timeout    time.Duration
+	// Yare is the command that calls yare from another terminal.
+	Yare    string
+	Console *console.Console
 }
 
 // Run runs the loop until ctx ends, and then returns nil, or until an error occurs that no saved
 // file can repair. It leaves no process and no file.
 func Run(ctx context.Context, o Options) error {
-	p, err := inspect(ctx, o.Dir)
+	t, err := inspect(ctx, o.Dir)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}
@@ -34,7 +40,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer work.remove()
 
-	s := newSession(o, p, work.path)
+	s := newSession(o, t, work.path)
 	defer s.close()
 	if err := s.begin(ctx); err != nil {
 		return unlessEnded(ctx, err)

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// lookEvery is how often the files are compared with their last state. A program has a few dozen files:
-// polling needs less code than notifications, and works on every file system and with every
-// editor's way to save.
+// lookEvery is the time between two looks at the files. A program has a few dozen files. Polling needs less code than
+// notifications, and works with every file system and every editor.
 const lookEvery = 300 * time.Millisecond
 
 // stamp identifies the state of a file.
@@ -23,17 +22,19 @@ type stamp struct {
 // files watches the source files of a target. One goroutine uses it.
 type files struct {
 	target target
-	// Every Go file in folders counts, also a new file. Files of single count by name.
+	// folders holds the folders in which each Go file counts, also a new file. single holds the paths of single files
+	// that count.
 	folders, single map[string]bool
-	seen            map[string]stamp
+	// seen holds the states of the files at the last look.
+	seen map[string]stamp
 	// changing holds the files whose change may not be complete yet.
 	changing map[string]bool
 }
 
 // newFiles returns the files of a target. They have no change yet.
-func newFiles(p target) *files {
-	f := &files{target: p, seen: map[string]stamp{}}
-	f.folders, f.single = p.watchedFiles()
+func newFiles(t target) *files {
+	f := &files{target: t, seen: map[string]stamp{}}
+	f.folders, f.single = t.watchedFiles()
 	return f
 }
 
@@ -94,23 +95,23 @@ func (f *files) look() map[string]stamp {
 // checkout writes many.
 func (f *files) changes() []string {
 	found := f.look()
-	moved := map[string]bool{}
+	changed := map[string]bool{}
 	for name, now := range found {
 		if before, ok := f.seen[name]; !ok || !before.modified.Equal(now.modified) || before.size != now.size {
-			moved[name] = true
+			changed[name] = true
 		}
 	}
 	for name := range f.seen {
 		if _, ok := found[name]; !ok {
-			moved[name] = true
+			changed[name] = true
 		}
 	}
 	f.seen = found
-	if len(moved) > 0 {
+	if len(changed) > 0 {
 		if f.changing == nil {
 			f.changing = map[string]bool{}
 		}
-		for name := range moved {
+		for name := range changed {
 			f.changing[name] = true
 		}
 		return nil

@@ -22,10 +22,10 @@ type policies struct {
 	items []unstructured.Unstructured
 }
 
-// printedPolicies runs `OPERATOR manifests` with the arguments that the operator is run with, and returns the policies
-// that it prints.
-func printedPolicies(ctx context.Context, binary, shown string, args []string) (policies, error) {
-	out, problems, err := printed(ctx, binary, append([]string{"manifests", "--image", "dev", "--namespace", accountNamespace}, args...)...)
+// askPolicies runs `OPERATOR manifests` with the arguments of the operator, and returns the policies that the operator
+// prints.
+func askPolicies(ctx context.Context, binary, shown string, args []string) (policies, error) {
+	out, problems, err := runSubcommand(ctx, binary, append([]string{"manifests", "--image", "dev", "--namespace", accountNamespace}, args...)...)
 	switch {
 	case context.Cause(ctx) != nil:
 		return policies{}, context.Cause(ctx)

@@ -13,7 +13,7 @@ func TestPoliciesOfAnOperator(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.New(t) // the policies concern all namespaces
 	binary := yaretest.Build(t, "../../../../yaretest/testdata/policies")
-	definitions, err := printedCRDs(t.Context(), binary, "op")
+	definitions, err := askCRDs(t.Context(), binary, "op")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestPoliciesOfAnOperator(t *testing.T) {
 	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+definitions.names()[0])
 	of := func(field string) policies {
 		t.Helper()
-		p, err := printedPolicies(t.Context(), binary, "op", []string{"--field", field})
+		p, err := askPolicies(t.Context(), binary, "op", []string{"--field", field})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// notReady returns why an object is not ready yet, or "" if it is. definitions are the operator's
+// unreadyReason returns why an object is not ready yet, or "" if the object is ready. definitions are the operator's
 // own CRDs.
 //
 // The object's status decides: a rollout for Deployments and their like, the condition Ready or
 // Available, status.ready. A custom resource whose definition has status.ready or conditions is
 // not ready before it has a status. An object without any of these is ready when it exists.
-func notReady(object unstructured.Unstructured, definitions []unstructured.Unstructured) string {
+func unreadyReason(object unstructured.Unstructured, definitions []unstructured.Unstructured) string {
 	if object.GetDeletionTimestamp() != nil {
 		return "it is being deleted"
 	}
 	status, hasStatus, _ := unstructured.NestedMap(object.Object, "status")
 	if object.GroupVersionKind().Group == "apps" {
-		if reason, known := rollout(object, status); known {
+		if reason, hasRollout := rolloutReason(object, status); hasRollout {
 			return reason
 		}
 	}
@@ -31,9 +31,9 @@ func notReady(object unstructured.Unstructured, definitions []unstructured.Unstr
 		if phase, _, _ := unstructured.NestedString(status, "phase"); phase == "Succeeded" {
 			return ""
 		}
-		return conditionNotTrue(status, "Ready")
+		return conditionReason(status, "Ready")
 	case "Job":
-		return conditionNotTrue(status, "Complete")
+		return conditionReason(status, "Complete")
 	}
 	if ready, ok := status["ready"]; ok {
 		if ready != true {
@@ -43,7 +43,7 @@ func notReady(object unstructured.Unstructured, definitions []unstructured.Unstr
 	}
 	for _, name := range []string{"Ready", "Available"} {
 		if hasCondition(status, name) {
-			return conditionNotTrue(status, name)
+			return conditionReason(status, name)
 		}
 	}
 	if field := readinessField(object, definitions); field != "" {
@@ -57,9 +57,9 @@ func notReady(object unstructured.Unstructured, definitions []unstructured.Unstr
 	return ""
 }
 
-// rollout returns why an object of the group apps is not rolled out, or "" if it is. known is
-// false for kinds without a rollout.
-func rollout(object unstructured.Unstructured, status map[string]any) (reason string, known bool) {
+// rolloutReason returns why an object of the group apps is not rolled out, or "" if the object is rolled out. It
+// reports false for kinds without a rollout.
+func rolloutReason(object unstructured.Unstructured, status map[string]any) (reason string, hasRollout bool) {
 	number := func(field string) int64 {
 		n, _ := asInt(status[field])
 		return n
@@ -128,8 +128,8 @@ func hasCondition(status map[string]any, name string) bool {
 	return false
 }
 
-// conditionNotTrue returns why the condition of this name is not True, or "" if it is.
-func conditionNotTrue(status map[string]any, name string) string {
+// conditionReason returns why the condition of this name is not True, or "" if the condition is True.
+func conditionReason(status map[string]any, name string) string {
 	for _, c := range conditions(status) {
 		if c["type"] != name || c["status"] == "True" {
 			if c["type"] == name {
@@ -175,7 +175,7 @@ func readinessField(object unstructured.Unstructured, definitions []unstructured
 	return ""
 }
 
-// name returns the name of an object in messages.
-func name(object unstructured.Unstructured) string {
+// objectName returns the name of an object in messages.
+func objectName(object unstructured.Unstructured) string {
 	return strings.ToLower(object.GetKind()) + "/" + object.GetName()
 }

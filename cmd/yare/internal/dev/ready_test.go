@@ -47,9 +47,9 @@ spec:
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := notReady(objects[0], definitions)
+			got := unreadyReason(objects[0], definitions)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
-				t.Errorf("notReady() = %q, want %q", got, test.want)
+				t.Errorf("unreadyReason() = %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -9,26 +9,30 @@ import (
 )
 
 const (
-	firstPause = time.Second
-	longest    = 30 * time.Second
-	// wellAfter is how long an operator must have run for its pauses to begin anew.
-	wellAfter = time.Minute
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+	// minStableRun is how long an operator must have run so that the next pause is firstPause.
+	minStableRun = time.Minute
 	// stopGrace is how long an operator may take to end.
 	stopGrace = 15 * time.Second
 )
 
 // runner runs the operator, one process at a time. One goroutine uses it.
 type runner struct {
-	args       []string // of the operator
+	// args are the arguments of the operator.
+	args       []string
 	kubeconfig string
-	verbose    bool // show the operator's log in full
+	// isVerbose is true if the log of the operator is shown in full.
+	isVerbose bool
 	// front forwards the calls of webhooks. It may be nil.
-	front   *front
-	view    *logView
+	front *front
+	view  *logView
+	// binary is the binary of current, the process that runs since started. current is nil if no operator runs.
 	binary  string
 	current *process.Process
-	since   time.Time
-	pause   time.Duration // before the next start, if it ends by itself
+	started time.Time
+	// pause is the last pause before a start after the operator had ended by itself.
+	pause time.Duration
 }
 
 // start starts the binary, and stops the operator that ran before.
@@ -36,7 +40,7 @@ func (r *runner) start(binary string) error {
 	r.stop()
 	// The output of the operator is the terminal itself, so that it writes as it would without yare. Its log
 	// is shown in short.
-	view := newLogView(os.Stderr, r.verbose)
+	view := newLogView(os.Stderr, r.isVerbose)
 	r.front.resume()
 	p, err := process.Operator{
 		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: r.front.environment(), Stdout: os.Stdout, Stderr: view,
@@ -44,7 +48,7 @@ func (r *runner) start(binary string) error {
 	if err != nil {
 		return err
 	}
-	r.binary, r.current, r.since, r.view = binary, p, time.Now(), view
+	r.binary, r.current, r.started, r.view = binary, p, time.Now(), view
 	return nil
 }
 
@@ -75,10 +79,10 @@ func (r *runner) ended() <-chan struct{} {
 func (r *runner) recordEnd() (pause time.Duration, how error) {
 	how = r.current.Err()
 	r.view.flush()
-	if time.Since(r.since) >= wellAfter {
+	if time.Since(r.started) >= minStableRun {
 		r.pause = 0
 	}
 	r.current = nil
-	r.pause = min(max(2*r.pause, firstPause), longest)
+	r.pause = min(max(2*r.pause, firstPause), longestPause)
 	return r.pause, how
 }

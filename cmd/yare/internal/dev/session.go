@@ -50,17 +50,18 @@ type session struct {
 	arePoliciesChecked bool
 	// served are the permissions of the operator that was started last. They name the configurations of its webhooks.
 	served permissions
-	// restart receives a value when an operator that ended is to be started again.
+	// restart receives a value when an operator that has ended must be started again.
 	restart <-chan time.Time
-	// waiting is why the samples are not ready. ready is since when they are ready, without a break.
-	waiting string
-	ready   time.Time
+	// unreadyReason is why the operator or a sample is not ready. It is empty if all are ready.
+	unreadyReason string
+	// readySince is the time since which all are ready, without a break.
+	readySince time.Time
 }
 
 // newSession returns a session that has begun nothing yet. Its files lie in a folder.
-func newSession(o Options, p target, folder string) *session {
-	s := &session{Options: o, files: newFiles(p), account: account{path: filepath.Join(folder, "kubeconfig")}}
-	s.builder = builder{target: p, files: s.files, args: o.Args, folder: folder, console: o.Console}
+func newSession(o Options, t target, folder string) *session {
+	s := &session{Options: o, files: newFiles(t), account: account{path: filepath.Join(folder, "kubeconfig")}}
+	s.builder = builder{target: t, files: s.files, args: o.Args, folder: folder, console: o.Console}
 	var err error
 	if s.front, err = newFront(folder); err != nil {
 		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
@@ -110,7 +111,7 @@ func (s *session) begin(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	s.kubectl = kubectl{binary: s.plane.Binary(), kubeconfig: s.plane.Kubeconfig()}
-	s.runner.args, s.runner.verbose = s.Args, s.Verbose
+	s.runner.args, s.runner.isVerbose = s.Args, s.Verbose
 	return nil
 }
 
@@ -187,7 +188,7 @@ func (s *session) loop(ctx context.Context) error {
 		case <-s.plane.Done():
 			return fmt.Errorf("%w\nstart `yare dev` again", s.plane.Err())
 		case <-deadline:
-			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.waiting)
+			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.unreadyReason)
 		case <-look.C:
 			if names := s.files.changes(); len(names) > 0 {
 				err = s.handleSave(ctx, names)
@@ -279,8 +280,8 @@ func (s *session) grant(ctx context.Context) error {
 	return err
 }
 
-// deploy applies the CRDs and the admission policies of the newest build, grants its permissions, starts the build, and applies the
-// sample. It returns an error only if no save can repair the error.
+// deploy applies the CRDs and the admission policies of the newest build, grants the permissions, starts the operator,
+// and applies the sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.builder.crds.text != s.applied && len(s.builder.crds.items) > 0 { // other projects may define its kinds
 		if err := s.builder.crds.apply(ctx, s.kubectl); err != nil {
@@ -353,8 +354,8 @@ func (s *session) run() {
 func (s *session) operatorEnded() {
 	pause, how := s.runner.recordEnd()
 	if s.UntilReady {
-		s.ready = time.Time{}
-		s.waiting = fmt.Sprintf("the operator ended by itself (%s)", status(how))
+		s.readySince = time.Time{}
+		s.unreadyReason = fmt.Sprintf("the operator ended by itself (%s)", exitText(how))
 	}
 	if how == nil {
 		text := "the operator ended by itself with status 0; the next save starts it again"
@@ -362,14 +363,14 @@ func (s *session) operatorEnded() {
 		s.Console.Printf("%s", text)
 		return
 	}
-	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", exitText(how), pause)
 	s.front.recordAbsence(pause, text)
 	s.Console.Printf("%s", text)
 	s.restart = time.After(pause)
 }
 
-// status returns how a process ended, in short.
-func status(how error) string {
+// exitText returns how a process ended, in short.
+func exitText(how error) string {
 	if how == nil {
 		return "status 0"
 	}
@@ -403,28 +404,28 @@ func (s *session) applySample(ctx context.Context) error {
 	return nil
 }
 
-// checkReady reports whether operator and samples have been ready for a while. It records since
+// checkReady reports whether the operator and the samples have been ready for readyDuration. It records since
 // when they are ready, or why they are not ready.
 func (s *session) checkReady(ctx context.Context) bool {
-	why := s.unready(ctx)
+	why := s.findUnreadyReason(ctx)
 	if why != "" {
-		if why != s.waiting {
+		if why != s.unreadyReason {
 			s.Console.Printf("waiting: %s", why)
 		}
-		s.waiting, s.ready = why, time.Time{}
+		s.unreadyReason, s.readySince = why, time.Time{}
 		return false
 	}
-	if s.ready.IsZero() {
-		s.ready = time.Now()
+	if s.readySince.IsZero() {
+		s.readySince = time.Now()
 	}
-	return time.Since(s.ready) >= readyDuration
+	return time.Since(s.readySince) >= readyDuration
 }
 
-// unready returns why operator and samples are not ready, or "" if they are.
-func (s *session) unready(ctx context.Context) string {
+// findUnreadyReason returns why the operator or a sample is not ready, or "" if all are ready.
+func (s *session) findUnreadyReason(ctx context.Context) string {
 	if !s.runner.isRunning() {
-		if s.waiting != "" {
-			return s.waiting // how it ended
+		if s.unreadyReason != "" {
+			return s.unreadyReason // how it ended
 		}
 		return "the operator does not run"
 	}
@@ -444,8 +445,8 @@ func (s *session) unready(ctx context.Context) string {
 		objects = []unstructured.Unstructured{{Object: got.Object}}
 	}
 	for _, object := range objects {
-		if why := notReady(object, s.builder.crds.items); why != "" {
-			return name(object) + ": " + why
+		if why := unreadyReason(object, s.builder.crds.items); why != "" {
+			return objectName(object) + ": " + why
 		}
 	}
 	return ""

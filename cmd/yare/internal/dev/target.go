@@ -27,14 +27,15 @@ type target struct {
 
 // programName returns the name of the file that the program is built as. A program names its objects by it, such as its
 // Lease and its field manager, so each build has the same name, which is the name of the folder where that is possible.
-func (p target) programName() string {
-	if name := filepath.Base(p.dir); len(validation.IsDNS1035Label(name)) == 0 {
+func (t target) programName() string {
+	if name := filepath.Base(t.dir); len(validation.IsDNS1035Label(name)) == 0 {
 		return name
 	}
 	return "operator"
 }
 
-// inspect checks that dir holds a Go main package.
+// inspect returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as the
+// user wrote it.
 func inspect(ctx context.Context, shown string) (target, error) {
 	dir, err := filepath.Abs(shown)
 	if err != nil {
@@ -49,41 +50,41 @@ func inspect(ctx context.Context, shown string) (target, error) {
 	case !info.IsDir():
 		return target{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it", shown)
 	}
-	p := target{shown: shown, dir: dir}
-	if p.goCmd, err = exec.LookPath("go"); err != nil {
-		return p, errors.New("the go command was not found in PATH; it builds the operator: install Go (https://go.dev/dl)")
+	t := target{shown: shown, dir: dir}
+	if t.goCmd, err = exec.LookPath("go"); err != nil {
+		return t, errors.New("the go command was not found in PATH; it builds the operator: install Go (https://go.dev/dl)")
 	}
-	out, problems, err := p.run(ctx, "list", "-e", "-json=Name,Error", ".")
+	out, problems, err := t.run(ctx, "list", "-e", "-json=Name,Error", ".")
 	if err != nil {
 		if context.Cause(ctx) != nil {
-			return p, context.Cause(ctx)
+			return t, context.Cause(ctx)
 		}
 		if strings.Contains(problems, "go.mod file not found") {
-			return p, fmt.Errorf("%s is in no Go module: make one there with `go mod init NAME`", shown)
+			return t, fmt.Errorf("%s is in no Go module: make one there with `go mod init NAME`", shown)
 		}
-		return p, fmt.Errorf("%s cannot be read by the go command: %s", shown, strings.TrimSpace(problems))
+		return t, fmt.Errorf("%s cannot be read by the go command: %s", shown, strings.TrimSpace(problems))
 	}
 	var pkg struct {
 		Name  string
 		Error *struct{ Err string }
 	}
 	if err := json.Unmarshal([]byte(out), &pkg); err != nil {
-		return p, fmt.Errorf("read the output of go list about %s: %w", shown, err)
+		return t, fmt.Errorf("read the output of go list about %s: %w", shown, err)
 	}
 	switch {
 	case pkg.Name == "main":
-		return p, nil
+		return t, nil
 	case pkg.Name != "":
-		return p, fmt.Errorf("%s holds the Go package %s, which is no program: name the folder of an operator's main package", shown, pkg.Name)
+		return t, fmt.Errorf("%s holds the Go package %s, which is no program: name the folder of an operator's main package", shown, pkg.Name)
 	case pkg.Error == nil:
-		return p, nil
+		return t, nil
 	case strings.Contains(pkg.Error.Err, "no Go files"), strings.Contains(pkg.Error.Err, "no non-test Go files"),
 		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
-		return p, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
+		return t, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
 	case hasGoFile(dir):
-		return p, nil // a file does not parse: the build reports the place
+		return t, nil // a file does not parse: the build reports the place
 	}
-	return p, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
+	return t, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
 }
 
 func hasGoFile(dir string) bool {
@@ -93,11 +94,11 @@ func hasGoFile(dir string) bool {
 
 // run runs the go command in the program's folder, and returns its standard output and standard
 // error.
-func (p target) run(ctx context.Context, args ...string) (out, problems string, err error) {
+func (t target) run(ctx context.Context, args ...string) (out, problems string, err error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(p.goCmd, args...)
-	cmd.Dir = p.dir
-	cmd.Env = p.env()
+	cmd := exec.Command(t.goCmd, args...)
+	cmd.Dir = t.dir
+	cmd.Env = t.env()
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = process.Run(ctx, cmd)
 	return stdout.String(), stderr.String(), err
@@ -105,7 +106,7 @@ func (p target) run(ctx context.Context, args ...string) (out, problems string, 
 
 // env returns the user's environment with their flags, workspace and proxy. Only the platform is
 // replaced by the platform of this machine, because the operator runs here.
-func (p target) env() []string {
+func (t target) env() []string {
 	var env []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
@@ -122,8 +123,8 @@ type compileError struct{ output string }
 func (e *compileError) Error() string { return "it does not compile:\n" + e.output }
 
 // build compiles the program to the file output.
-func (p target) build(ctx context.Context, output string) error {
-	_, problems, err := p.run(ctx, "build", "-buildvcs=false", "-o", output, ".")
+func (t target) build(ctx context.Context, output string) error {
+	_, problems, err := t.run(ctx, "build", "-buildvcs=false", "-o", output, ".")
 	if err == nil {
 		return nil
 	}
@@ -133,12 +134,12 @@ func (p target) build(ctx context.Context, output string) error {
 	if strings.TrimSpace(problems) == "" {
 		return fmt.Errorf("go build: %w", err)
 	}
-	return &compileError{output: p.fromHere(problems)}
+	return &compileError{output: t.fromHere(problems)}
 }
 
 // fromHere replaces the file names in a compiler's output. They are relative to the program's folder. The new
 // names begin as the user wrote that folder.
-func (p target) fromHere(output string) string {
+func (t target) fromHere(output string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(output, "\n"), "\n") {
 		name, rest, ok := strings.Cut(line, ":")
@@ -146,7 +147,7 @@ func (p target) fromHere(output string) string {
 		case strings.HasPrefix(line, "#"):
 			continue // "# import/path": the file names show the package
 		case ok && strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "."):
-			line = filepath.Join(p.shown, name) + ":" + rest
+			line = filepath.Join(t.shown, name) + ":" + rest
 		}
 		out = append(out, line)
 	}
@@ -167,10 +168,10 @@ type sourcePackage struct {
 
 // packages returns the packages of the program that belong to the user's own module, or modules if
 // there is a workspace.
-func (p target) packages(ctx context.Context) ([]sourcePackage, error) {
-	out, problems, err := p.run(ctx, "list", "-e", "-deps", "-json=Name,Dir,GoFiles,EmbedFiles,Module", ".")
+func (t target) packages(ctx context.Context) ([]sourcePackage, error) {
+	out, problems, err := t.run(ctx, "list", "-e", "-deps", "-json=Name,Dir,GoFiles,EmbedFiles,Module", ".")
 	if err != nil {
-		return nil, fmt.Errorf("list the packages of %s: %w: %s", p.shown, err, strings.TrimSpace(problems))
+		return nil, fmt.Errorf("list the packages of %s: %w: %s", t.shown, err, strings.TrimSpace(problems))
 	}
 	var own []sourcePackage
 	decoder := json.NewDecoder(strings.NewReader(out))
@@ -181,7 +182,7 @@ func (p target) packages(ctx context.Context) ([]sourcePackage, error) {
 			return own, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the output of go list about %s: %w", p.shown, err)
+			return nil, fmt.Errorf("read the output of go list about %s: %w", t.shown, err)
 		}
 		if pkg.Module != nil && pkg.Module.Main && pkg.Dir != "" {
 			own = append(own, pkg)
@@ -190,17 +191,17 @@ func (p target) packages(ctx context.Context) ([]sourcePackage, error) {
 }
 
 // shownName returns the name of a file as the user would write it.
-func (p target) shownName(file string) string {
-	if relative, err := filepath.Rel(p.dir, file); err == nil {
-		return filepath.Join(p.shown, relative)
+func (t target) shownName(file string) string {
+	if relative, err := filepath.Rel(t.dir, file); err == nil {
+		return filepath.Join(t.shown, relative)
 	}
 	return file
 }
 
 // sample returns the path of the file of objects to try the operator with.
-func (p target) sample() string { return filepath.Join(p.dir, "sample.yaml") }
+func (t target) sample() string { return filepath.Join(t.dir, "sample.yaml") }
 
 // watchedFiles returns the folder and the single file that count whatever the go command reports.
-func (p target) watchedFiles() (folders, single map[string]bool) {
-	return map[string]bool{p.dir: true}, map[string]bool{p.sample(): true}
+func (t target) watchedFiles() (folders, single map[string]bool) {
+	return map[string]bool{t.dir: true}, map[string]bool{t.sample(): true}
 }

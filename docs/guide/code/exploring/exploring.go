@@ -21,7 +21,7 @@ func TestExplored(t *testing.T) {
 
 // TestOwners makes a check of its own at every version of every object.
 func TestOwners(t *testing.T) {
-	hasOwner := explore.Check{Name: "a Secret has an owner", Holds: func(s explore.State) error {
+	hasOwner := explore.Check{Name: "a Secret has an owner", Verify: func(s explore.State) error {
 		for _, secret := range explore.Objects[corev1.Secret](s) {
 			if len(secret.OwnerReferences) == 0 {
 				return fmt.Errorf("%s has none", secret.Name)
@@ -56,5 +56,5 @@ func TestLeader(t *testing.T) {
 
 // TestOutages explores an operator whose control plane fails.
 func TestOutages(t *testing.T) {
-	explore.Run(t, explore.Binary{Path: "."}, explore.Settings{Plane: yaretest.New(t)})
+	explore.Run(t, explore.Binary{Path: "."}, explore.Settings{OwnCluster: yaretest.New(t)})
 }

@@ -139,7 +139,7 @@ func TestFaultsOfReflector(t *testing.T) {
 			yaretest.Eventually(t, func() error { return wantName(names(), "old", false) })
 			create("last")
 			yaretest.Eventually(t, func() error { return wantName(names(), "last", true) })
-			if !slices.ContainsFunc(p.Requests(), func(r proxy.Request) bool { return r.Point.Verb == "watch" && r.Point.Step == 1 }) {
+			if !slices.ContainsFunc(p.Requests(), func(r proxy.RequestRecord) bool { return r.Point.Verb == "watch" && r.Point.Step == 1 }) {
 				t.Errorf("the reflector has not watched again: %v", p.Requests())
 			}
 		})

@@ -2,15 +2,15 @@ package queue
 
 import "container/heap"
 
-// delayed is a heap of the entries that become Due at a later time. The nearest time is first,
-// and entries of equal times are in the order in which they were added.
-type delayed struct {
+// dueHeap is a heap of the entries that become Due at a later time. The entry with the nearest time is the
+// first. Entries with equal times are in the order in which they were put into the heap.
+type dueHeap struct {
 	entries []*entry
 	seq     uint64
 }
 
 // nearest returns the time of the first entry, or never if there is none.
-func (d *delayed) nearest() instant {
+func (d *dueHeap) nearest() instant {
 	if len(d.entries) == 0 {
 		return never
 	}
@@ -18,7 +18,7 @@ func (d *delayed) nearest() instant {
 }
 
 // put adds an entry, or moves it after its time changed.
-func (d *delayed) put(e *entry) {
+func (d *dueHeap) put(e *entry) {
 	d.seq++
 	e.seq = d.seq
 	if e.index < 0 {
@@ -29,14 +29,14 @@ func (d *delayed) put(e *entry) {
 }
 
 // remove removes an entry, if the heap contains it.
-func (d *delayed) remove(e *entry) {
+func (d *dueHeap) remove(e *entry) {
 	if e.index >= 0 {
 		heap.Remove((*byDue)(d), e.index)
 	}
 }
 
-// byDue implements heap.Interface for delayed.
-type byDue delayed
+// byDue implements heap.Interface for dueHeap.
+type byDue dueHeap
 
 func (d *byDue) Len() int { return len(d.entries) }
 

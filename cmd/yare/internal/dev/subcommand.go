@@ -21,9 +21,9 @@ type operatorError struct{ output string }
 
 func (e *operatorError) Error() string { return e.output }
 
-// printed runs a subcommand of an operator, and returns its standard output and its standard error. The
-// error is an *operatorError if the operator reports a problem as operator.Main does.
-func printed(ctx context.Context, binary string, args ...string) (out []byte, problems string, err error) {
+// runSubcommand runs a subcommand of an operator, and returns its standard output and its standard error as problems.
+// The error is an *operatorError if the operator reports a problem as operator.Main does.
+func runSubcommand(ctx context.Context, binary string, args ...string) (out []byte, problems string, err error) {
 	limited, cancel := context.WithTimeout(ctx, printLimit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer

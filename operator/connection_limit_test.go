@@ -78,11 +78,11 @@ type closable struct {
 
 func (c *closable) Close() error { c.isClosed = true; return nil }
 
-// The example of the comment of connections.
+// The example of the comment of connectionLimit.
 func TestConnectionToClose(t *testing.T) {
 	t.Parallel()
 	var a, b, c, d closable
-	bound := newConnections(2)
+	bound := newConnectionLimit(2)
 	for _, conn := range []*closable{&a, &b} {
 		bound.recordState(conn, http.StateNew)
 		bound.recordState(conn, http.StateActive)
@@ -114,7 +114,7 @@ func (tlsLike) Close() error { panic("the listener waits for a client") }
 func TestSurplusTLSConnectionsCloseAtOnce(t *testing.T) {
 	t.Parallel()
 	var first, second closable
-	bound := newConnections(1)
+	bound := newConnectionLimit(1)
 	bound.recordState(tlsLike{inner: &first}, http.StateNew)
 	bound.recordState(&second, http.StateNew)
 	if !first.isClosed || second.isClosed {
@@ -127,7 +127,7 @@ func TestSurplusTLSConnectionsCloseAtOnce(t *testing.T) {
 func TestNewConnectionsOutliveIdleOnes(t *testing.T) {
 	t.Parallel()
 	var handshake, idle, next, last closable
-	bound := newConnections(2)
+	bound := newConnectionLimit(2)
 	bound.recordState(&handshake, http.StateNew)
 	bound.recordState(&idle, http.StateNew)
 	bound.recordState(&idle, http.StateActive)

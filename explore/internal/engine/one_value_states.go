@@ -11,64 +11,64 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// freshStates holds the states of programs that have seen only one value of the samples. Its methods are safe for
+// oneValueStates holds the states of programs that have seen only one value of the samples. Its methods are safe for
 // concurrent use.
-type freshStates struct {
+type oneValueStates struct {
 	run     runFunc
 	cluster *cluster
 	results *results
 	options history.Options
-	wait    patience
+	limits  waitLimits
 
 	mu sync.Mutex
 	// states return the states by the text of the samples. The first call makes the runs.
-	states map[string]func() (freshState, error)
+	states map[string]func() (oneValueState, error)
 }
 
-// freshState is the state of programs that have seen only one value of the samples.
-type freshState struct {
+// oneValueState is the state of programs that have seen only one value of the samples.
+type oneValueState struct {
 	state history.State
 	masks *history.Masks
 }
 
 // get returns the state of programs that have seen only these objects. Error: a run could not be made; [ErrNoReference].
-func (f *freshStates) get(ctx context.Context, text string, objects []json.RawMessage) (freshState, error) {
+func (f *oneValueStates) get(ctx context.Context, text string, objects []json.RawMessage) (oneValueState, error) {
 	f.mu.Lock()
 	state, has := f.states[text]
 	if !has {
-		state = sync.OnceValues(func() (freshState, error) { return f.observe(ctx, objects) })
+		state = sync.OnceValues(func() (oneValueState, error) { return f.observe(ctx, objects) })
 		f.states[text] = state
 	}
 	f.mu.Unlock()
 	return state()
 }
 
-// freshRuns is how many runs show the state of a fresh program, so that what differs is masked.
-const freshRuns = 2
+// oneValueRuns is how many runs show the state. What differs between these runs is masked.
+const oneValueRuns = 2
 
 // observe makes the runs that show the state.
-func (f *freshStates) observe(ctx context.Context, objects []json.RawMessage) (freshState, error) {
+func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage) (oneValueState, error) {
 	var states []history.State
-	for range freshRuns {
-		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.wait, expectNothing)
+	for range oneValueRuns {
+		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.limits, expectNothing)
 		if err != nil {
-			return freshState{}, err
+			return oneValueState{}, err
 		}
 		f.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
 		states = append(states, out.states[0])
 	}
 	masks, err := history.Mask(states, f.options)
 	if err != nil {
-		return freshState{}, fmt.Errorf("%w: of a program that has seen one value alone: %w", ErrNoReference, err)
+		return oneValueState{}, fmt.Errorf("%w: of a program that has seen one value alone: %w", ErrNoReference, err)
 	}
-	return freshState{states[0], masks}, nil
+	return oneValueState{states[0], masks}, nil
 }
 
 // comparison returns the comparison of a run in which the user changes the declared state: the state after a step must
-// be the state of a fresh program that has seen only the values of the step. The state after a step that applies
+// be the state of a program that has seen only the values of the step. The state after a step that applies
 // nothing is not compared.
-func (f *freshStates) comparison(ctx context.Context, steps []finding.Step) (compareState, error) {
-	fresh := make([]freshState, len(steps))
+func (f *oneValueStates) comparison(ctx context.Context, steps []finding.Step) (compareState, error) {
+	expected := make([]oneValueState, len(steps))
 	for i, step := range steps {
 		if len(step.Apply) == 0 {
 			continue
@@ -77,12 +77,12 @@ func (f *freshStates) comparison(ctx context.Context, steps []finding.Step) (com
 		if err != nil {
 			return nil, err
 		}
-		if fresh[i], err = f.get(ctx, text, objects); err != nil {
+		if expected[i], err = f.get(ctx, text, objects); err != nil {
 			return nil, err
 		}
 	}
 	return func(step int, state history.State) []finding.Difference {
-		if s := fresh[step]; s.masks != nil {
+		if s := expected[step]; s.masks != nil {
 			return s.masks.Compare(s.state, state, faults.Transition)
 		}
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// invocation returns the command that calls this program in another terminal: "yare", or
+// shownCommand returns the command that calls this program in another terminal: "yare", or
 // "go run ./cmd/yare" if it was called so.
-func invocation() string {
+func shownCommand() string {
 	if process.ParentIsGo() {
 		if command := withoutOurs(process.ParentArgs(), os.Args[1:]); command != "" {
 			return command

@@ -22,10 +22,11 @@ type stepInjector struct {
 	err error
 }
 
-// newStepInjector returns the injector of the faults that belong to a step. The caller must call end, which closes the
-// channel over.
-func newStepInjector(all []faults.Fault, step int, run *faults.Run, over chan struct{}) *stepInjector {
-	i := &stepInjector{run: run, over: over}
+// newStepInjector returns the injector of the faults that belong to a step. newRun returns the run for a channel that is
+// closed when the step is over. The caller must call end, which closes the channel.
+func newStepInjector(all []faults.Fault, step int, newRun func(over <-chan struct{}) *faults.Run) *stepInjector {
+	i := &stepInjector{over: make(chan struct{})}
+	i.run = newRun(i.over)
 	for _, f := range all {
 		if f.StepIndex() == step {
 			i.faults = append(i.faults, f)

@@ -42,7 +42,7 @@ func (WriteRecorder) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.R
 			return nil, fmt.Errorf("read the Lease in the answer to %s: %w", x.Recorded(), err)
 		}
 	}
-	x.Record(func(r *Request) {
+	x.Record(func(r *RequestRecord) {
 		r.Version, r.Holder = stored.Metadata.ResourceVersion, lease.HolderIdentity
 		r.LeaseDuration = time.Duration(lease.LeaseDurationSeconds) * time.Second
 	})

@@ -64,7 +64,7 @@ func TestManyDelayedTriggersOfOneKey(t *testing.T) {
 		for i := range 1000 {
 			q.Add(in(time.Duration(i+1)*time.Minute, high(a)))
 		}
-		if n := len((*q.table.find(&a)).later); n > maxLater {
+		if n := len((*q.table.find(&a)).delayedTriggers); n > maxDelayedTriggers {
 			t.Errorf("%d delayed triggers are kept", n)
 		}
 		start, n := time.Now(), 0
@@ -73,7 +73,7 @@ func TestManyDelayedTriggersOfOneKey(t *testing.T) {
 			q.Done(item.Key, Outcome{})
 			n++
 		}
-		if d := time.Since(start); n > maxLater+1 || d != 1000*time.Minute {
+		if d := time.Since(start); n > maxDelayedTriggers+1 || d != 1000*time.Minute {
 			t.Errorf("%d reconciles, the last after %s", n, d)
 		}
 	})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Request is the record of a request of a program.
-type Request struct {
+// RequestRecord is the record of a request of a program.
+type RequestRecord struct {
 	// Point names the request. Its resource is empty if the path does not name a resource.
 	Point   Point
 	Session string
@@ -38,7 +38,7 @@ type Request struct {
 }
 
 // String returns the request in short, such as: patch deployments.apps/status default/web.
-func (r Request) String() string {
+func (r RequestRecord) String() string {
 	what := r.Point.Resource
 	if what == "" {
 		what = r.Path

@@ -12,8 +12,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// References are what the runs without faults have shown: the opportunities for faults.
-type References struct {
+// PlanInput is what families plan from: the kinds to plan, and the opportunities for faults that the runs without faults
+// have shown. These runs are the references.
+type PlanInput struct {
 	// Kinds are the kinds to plan.
 	Kinds []Kind
 	// Points are the requests that all references have in common.
@@ -29,15 +30,13 @@ type References struct {
 	Sample json.RawMessage
 	// IsElecting is true if the program elects a leader.
 	IsElecting bool
-	// HasPlane is true if components of the control plane may be stopped.
-	HasPlane bool
+	// CanStopComponents is true if components of the control plane may be stopped.
+	CanStopComponents bool
 	// IsLimited is true if the exploration has a budget.
 	IsLimited bool
 	// Random chooses among what is not planned completely.
 	Random  *rand.Rand
 	Cluster Cluster
-	// NotApplicable receives why kinds, or groups of kinds, cannot happen.
-	NotApplicable map[Kind]string
 }
 
 // Step is a step of the user in the references.
@@ -68,21 +67,21 @@ type Cluster interface {
 }
 
 // has reports whether a kind is planned.
-func (r *References) has(k Kind) bool { return slices.Contains(r.Kinds, k) }
+func (in *PlanInput) has(k Kind) bool { return slices.Contains(in.Kinds, k) }
 
-// asked returns the kinds of some that are planned.
-func (r *References) asked(kinds ...Kind) []Kind {
-	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return !r.has(k) })
+// planned returns those of kinds that are planned.
+func (in *PlanInput) planned(kinds ...Kind) []Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return !in.has(k) })
 }
 
 // writes returns the points of writes.
-func (r *References) writes() []proxy.Point {
-	return slices.DeleteFunc(slices.Clone(r.Points), func(p proxy.Point) bool { return !p.IsWrite() })
+func (in *PlanInput) writes() []proxy.Point {
+	return slices.DeleteFunc(slices.Clone(in.Points), func(p proxy.Point) bool { return !p.IsWrite() })
 }
 
 // afterEachStep returns a fault of each kind after each step.
-func (r *References) afterEachStep(kinds ...Kind) (all []Fault) {
-	for step := range r.Steps {
+func (in *PlanInput) afterEachStep(kinds ...Kind) (all []Fault) {
+	for step := range in.Steps {
 		for _, k := range kinds {
 			all = append(all, Fault{Kind: k, Step: step})
 		}

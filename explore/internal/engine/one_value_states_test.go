@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/history"
 )
 
-// Regression: runs without faults that differ are no stable reference, also those that show the state of a fresh program
+// Regression: runs without faults that differ are no stable reference, also those that show the state of a program that has seen one value only
 // with another value. The command ended with the status of a finding.
 func TestFreshRunsThatDifferAreNoReference(t *testing.T) {
 	t.Parallel()
@@ -21,14 +21,14 @@ func TestFreshRunsThatDifferAreNoReference(t *testing.T) {
 		"data": map[string]any{"text": "hello"},
 	}}
 	histories := []history.History{{Versions: []history.Version{page}}, {}}
-	f := &freshStates{
-		run: func(context.Context, finding.Schedule, patience, compareState) (*outcome, error) {
+	f := &oneValueStates{
+		run: func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
 			state := histories[0].State()
 			histories = histories[1:]
-			return &outcome{states: []history.State{state}}, nil
+			return &runResult{states: []history.State{state}}, nil
 		},
 		results: newResults("webapp", 1, nil),
-		states:  make(map[string]func() (freshState, error)),
+		states:  make(map[string]func() (oneValueState, error)),
 	}
 	_, err := f.get(t.Context(), "size: 2", nil)
 	if !errors.Is(err, ErrNoReference) || !strings.Contains(err.Error(), "is in 1 of 2 reference runs") {

@@ -9,14 +9,14 @@ import (
 // maxConnections bounds the connections to the pages of a program. Prometheus and the kubelet need a few.
 const maxConnections = 64
 
-// connections bounds the open connections of a server. If one connection too many is opened, the connection closes
-// that has been idle longest since its last answer. If none is idle, the connection closes that has been open longest
-// without a request. If each has a request, the connection closes whose request began first. So nobody can
-// keep the pages from others, or the memory of the program, by holding connections open.
+// connectionLimit bounds the open connections of a server. If one connection too many is opened, it closes the connection
+// that has been idle longest since its last answer. If none is idle, it closes the connection that has been open longest
+// without a request. If each connection has a request, it closes the one whose request began first. So nobody can
+// keep the pages from others, or use up the memory of the program, by holding connections open.
 //
 // An example with a bound of 2. The connections a and b are idle, and b had the last request. Then c is opened: a closes.
 // A request arrives on b, and d is opened: c closes, because c has no request and b has one.
-type connections struct {
+type connectionLimit struct {
 	bound int
 
 	mu sync.Mutex
@@ -32,11 +32,11 @@ type connection struct {
 	state http.ConnState
 }
 
-// newConnections returns a bound of n connections.
-func newConnections(n int) *connections { return &connections{bound: n} }
+// newConnectionLimit returns a bound of n connections.
+func newConnectionLimit(n int) *connectionLimit { return &connectionLimit{bound: n} }
 
 // recordState records a new state of a connection. It is the ConnState of an [http.Server].
-func (c *connections) recordState(conn net.Conn, state http.ConnState) {
+func (c *connectionLimit) recordState(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	c.removeLocked(conn)
 	var surplus net.Conn
@@ -60,7 +60,7 @@ func (c *connections) recordState(conn net.Conn, state http.ConnState) {
 
 // surplusLocked returns the connection to close: the first one that is idle, or else the first one without a request, or
 // else the first one. The last connection has just changed its state, and stays.
-func (c *connections) surplusLocked() net.Conn {
+func (c *connectionLimit) surplusLocked() net.Conn {
 	for _, state := range []http.ConnState{http.StateIdle, http.StateNew} {
 		for _, each := range c.open[:len(c.open)-1] {
 			if each.state == state {
@@ -71,7 +71,7 @@ func (c *connections) surplusLocked() net.Conn {
 	return c.open[0].conn
 }
 
-func (c *connections) removeLocked(conn net.Conn) {
+func (c *connectionLimit) removeLocked(conn net.Conn) {
 	for i, each := range c.open {
 		if each.conn == conn {
 			c.open = append(c.open[:i], c.open[i+1:]...)

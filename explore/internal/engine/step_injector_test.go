@@ -19,7 +19,7 @@ func TestStepInjector(t *testing.T) {
 	all := []faults.Fault{{Kind: faults.Crash, Step: 1}}
 	for step, want := range []int{0, 1} {
 		crashes = 0
-		i := newStepInjector(all, step, run, make(chan struct{}))
+		i := newStepInjector(all, step, func(<-chan struct{}) *faults.Run { return run })
 		for _, inject := range []func(context.Context) error{i.arm, i.beforeStep, i.afterStep} {
 			if err := inject(t.Context()); err != nil {
 				t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// outcome is what a write did.
-type outcome struct {
+// writeResult is what a write did.
+type writeResult struct {
 	// version is the version that the write made. It is empty if the write made none, or if
 	// that is not known.
 	version Version
@@ -28,7 +28,7 @@ type outcome struct {
 	deleted map[types.UID]bool
 }
 
-// outcomeOf returns what a write did, by its answer. before is the newest version of the object
+// newWriteResult returns what a write did, by its answer. before is the newest version of the object
 // that a stream had shown when the write began.
 //
 // The answer to a write without effect has the version from before. Somebody else made that version.
@@ -37,13 +37,13 @@ type outcome struct {
 //
 // isOwnStatus is true if the writes of the status of the reconciled object are to be found. The write is such a
 // write if it named the replaced version and the stored status is the one in the request.
-func outcomeOf(r *wire.Request, response *wire.Response, err error, before Version, isOwnStatus bool) outcome {
+func newWriteResult(r *wire.Request, response *wire.Response, err error, before Version, isOwnStatus bool) writeResult {
 	switch {
 	case err != nil:
 		e, ok := kube.AsError(err)
-		return outcome{isUncertain: !ok || e.Unknown}
+		return writeResult{isUncertain: !ok || e.Unknown}
 	case r.Verb == wire.VerbDeleteCollection:
-		return outcome{isUncertain: true, deleted: deletedBy(response.Body)}
+		return writeResult{isUncertain: true, deleted: deletedBy(response.Body)}
 	}
 	var answer struct {
 		Kind     string `json:"kind"`
@@ -57,25 +57,25 @@ func outcomeOf(r *wire.Request, response *wire.Response, err error, before Versi
 		} `json:"details"`
 	}
 	if kube.Unmarshal(response.Body, &answer) != nil {
-		return outcome{isUncertain: true}
+		return writeResult{isUncertain: true}
 	}
 	uid, version := answer.Metadata.UID, answer.Metadata.ResourceVersion
 	replaced := r.Preconditions.ResourceVersion
 	switch {
 	case answer.Kind == "Status" && answer.Details.UID != "":
-		return outcome{version: Version{UID: answer.Details.UID}, echo: queue.IsEcho}
+		return writeResult{version: Version{UID: answer.Details.UID}, echo: queue.IsEcho}
 	case r.Verb == wire.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
-		return outcome{version: Version{UID: uid}, echo: queue.IsEcho}
+		return writeResult{version: Version{UID: uid}, echo: queue.IsEcho}
 	case uid == "" || version == "":
-		return outcome{isUncertain: true} // the answer of a subresource, or no object
+		return writeResult{isUncertain: true} // the answer of a subresource, or no object
 	case uid == before.UID && !ident.IsNewer(version, before.ResourceVersion), version == replaced:
-		return outcome{} // nothing has changed
+		return writeResult{} // nothing has changed
 	case isOwnStatus && replaced != "" && isStatusStored(r, response.Body):
-		return outcome{version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
+		return writeResult{version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
 	case r.Verb == wire.VerbCreate, r.Verb == wire.VerbDelete, replaced != "":
-		return outcome{version: Version{uid, version}, echo: queue.IsEcho}
+		return writeResult{version: Version{uid, version}, echo: queue.IsEcho}
 	default:
-		return outcome{version: Version{uid, version}, echo: queue.PossibleEcho}
+		return writeResult{version: Version{uid, version}, echo: queue.PossibleEcho}
 	}
 }
 
@@ -115,10 +115,9 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 		sent.Status != nil && reflect.DeepEqual(sent.Status, stored.Status)
 }
 
-// uncertainWrite is a write of unknown outcome. If a stream shows a change of the target after the
-// write, and the write can explain the change, then the write may have made the change. The write
-// explains one change at most. The deletion of a collection explains one change of each object that its answer has. If
-// the answer is lost, the deletion may be the origin of each deletion in the collection.
+// uncertainWrite is a write of unknown result. A write of one object explains at most one change of its target, which a
+// stream shows after the write. Then the write may have made the change. The deletion of a collection explains one
+// change of each object in its answer. If the answer is lost, the deletion explains each deletion in the collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time
@@ -128,10 +127,10 @@ type uncertainWrite struct {
 	isDelete, isOfStatus bool
 }
 
-// newUncertainWrite returns the write r to t, which has just ended with the outcome o.
-func newUncertainWrite(t Target, r *wire.Request, o outcome) uncertainWrite {
+// newUncertainWrite returns the write r to t, which has just ended with result.
+func newUncertainWrite(t Target, r *wire.Request, result writeResult) uncertainWrite {
 	return uncertainWrite{
-		Target: t, ended: time.Now(), deleted: o.deleted, isOfStatus: r.Subresource == "status",
+		Target: t, ended: time.Now(), deleted: result.deleted, isOfStatus: r.Subresource == "status",
 		isDelete: r.Verb == wire.VerbDelete || r.Verb == wire.VerbDeleteCollection,
 	}
 }

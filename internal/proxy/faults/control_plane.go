@@ -35,61 +35,57 @@ const (
 	pause = 4 * time.Second
 )
 
-// noPlane is why faults of the control plane cannot happen.
-const noPlane = "the exploration may not stop components of this control plane; use --plane, or explore.Settings.Plane"
+// whyNotStopped is why faults that stop components cannot happen.
+const whyNotStopped = "the exploration may not stop components of this control plane; use --plane, or explore.Settings.OwnCluster"
 
-// plane is the family of faults that stop components.
-type plane struct{ unknown }
+// controlPlane is the family of faults that stop components.
+type controlPlane struct{ baseFamily }
 
-func (plane) Describe() Description {
-	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, StopsComponents: true, IsAlone: true}
+func (controlPlane) Describe() Description {
+	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, StopsComponents: true, NeedsOwnControlPlane: true}
 }
 
-// planePoints is the number of writes at which each kind happens.
-const planePoints = 2
+// controlPlanePoints is the number of writes at which each kind happens.
+const controlPlanePoints = 2
 
 // Plan plans all kinds at some writes of the references, and after each step, if components may be stopped. The kinds
 // can be limited by naming some of them.
-func (p plane) Plan(_ context.Context, r *References) ([][]Fault, error) {
+func (p controlPlane) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	kinds := p.Describe().Kinds
-	if named := r.asked(kinds...); len(named) > 0 {
-		kinds = named
-		if !r.HasPlane {
-			for _, k := range named {
-				r.NotApplicable[k] = noPlane
-			}
-		}
+	named := in.planned(kinds...)
+	if !in.CanStopComponents {
+		return newNotApplicable(whyNotStopped, named...), nil
 	}
-	if !r.HasPlane {
-		return nil, nil
+	if len(named) > 0 {
+		kinds = named
 	}
 	var all []Fault
-	writes := r.writes()
-	r.Random.Shuffle(len(writes), func(i, j int) { writes[i], writes[j] = writes[j], writes[i] })
-	for i := range min(planePoints, len(writes)) {
+	writes := in.writes()
+	in.Random.Shuffle(len(writes), func(i, j int) { writes[i], writes[j] = writes[j], writes[i] })
+	for i := range min(controlPlanePoints, len(writes)) {
 		for _, k := range kinds {
 			all = append(all, Fault{Kind: k, At: &writes[i]})
 		}
 	}
-	return oneRunEach(append(all, r.afterEachStep(kinds...)...)), nil
+	return newPlan(append(all, in.afterEachStep(kinds...)...)), nil
 }
 
-func (plane) arm(a *Armed, _ site) (effect, error) {
+func (controlPlane) arm(a *Armed, _ stepContext) (effect, error) {
 	return newAtPoint(a, func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-		a.trigger()
+		a.recordTriggered()
 		return next(r)
 	})
 }
 
-func (p plane) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
+func (p controlPlane) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
 	return p.AfterStep(ctx, run, a.fault)
 }
 
 // AfterStep stops a component, starts it again, and returns when the server serves.
-func (plane) AfterStep(ctx context.Context, run *Run, f Fault) error {
-	control := run.Plane
-	if control == nil {
-		return fmt.Errorf("the fault %s stops a component of the control plane: %s", f.Kind, noPlane)
+func (controlPlane) AfterStep(ctx context.Context, run *Run, f Fault) error {
+	components := run.Components
+	if components == nil {
+		return fmt.Errorf("the fault %s stops a component of the control plane: %s", f.Kind, whyNotStopped)
 	}
 	run.RecordFault(InServer, f.String())
 	sleep := func(d time.Duration) func() error {
@@ -97,11 +93,11 @@ func (plane) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	}
 	switch f.Kind {
 	case ServerKilled:
-		return whileStopped(ctx, run, control.Kill, control.StartComponent, []string{apiServer}, sleep(outage))
+		return whileStopped(ctx, run, components.Kill, components.StartComponent, []string{apiServer}, sleep(outage))
 	case EtcdKilled:
-		return whileStopped(ctx, run, control.Kill, control.StartComponent, []string{etcd}, sleep(outage))
+		return whileStopped(ctx, run, components.Kill, components.StartComponent, []string{etcd}, sleep(outage))
 	default:
-		return whileStopped(ctx, run, control.Pause, control.Resume, []string{etcd}, sleep(pause))
+		return whileStopped(ctx, run, components.Pause, components.Resume, []string{etcd}, sleep(pause))
 	}
 }
 
@@ -126,12 +122,12 @@ func whileStopped(ctx context.Context, run *Run, stop, start func(context.Contex
 	})
 }
 
-// StopsComponents reports whether one of some faults stops components of the control plane.
+// StopsComponents reports whether one of these faults stops components of the control plane.
 func StopsComponents(faults []Fault) bool {
 	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().StopsComponents })
 }
 
-// IsAlone reports whether one of some faults needs the control plane for itself.
-func IsAlone(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().IsAlone })
+// NeedsOwnControlPlane reports whether the run of these faults needs the control plane for itself.
+func NeedsOwnControlPlane(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().NeedsOwnControlPlane })
 }
