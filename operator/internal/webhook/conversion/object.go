@@ -2,7 +2,7 @@ package conversion
 
 import (
 	"errors"
-	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -111,13 +111,29 @@ func (*object) viewWithoutMetadata(r wire.Resource, content map[string]any) []by
 
 // appendObject returns the JSON of an object.
 func appendObject(kind schema.GroupVersionKind, metadata any, content map[string]any) []byte {
-	object := make(map[string]any, len(content)+3)
-	maps.Copy(object, content)
-	object["apiVersion"], object["kind"] = kind.GroupVersion().String(), kind.Kind
+	names := append(sortedNames(content), "apiVersion", "kind")
 	if metadata != nil {
-		object["metadata"] = metadata
+		names = append(names, "metadata")
 	}
-	return appendValue(make([]byte, 0, 4<<10), object)
+	slices.Sort(names)
+	text := append(make([]byte, 0, 4<<10), '{')
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(appendText(text, name), ':')
+		switch name {
+		case "apiVersion":
+			text = appendText(text, kind.GroupVersion().String())
+		case "kind":
+			text = appendText(text, kind.Kind)
+		case "metadata":
+			text = appendValue(text, metadata)
+		default:
+			text = appendValue(text, content[name])
+		}
+	}
+	return append(text, '}')
 }
 
 // metadataText returns a member of the metadata that is a text, such as the name. It returns an empty text for another one.

@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
 	"github.com/yare-go/yare/crd"
 )
 
@@ -17,11 +13,6 @@ import (
 //
 // For example, a container with a volume is encoded as {"name":"a","resources":{},"emptyDir":{}}. Without the zero fields
 // of the Go type it is {"name":"a","emptyDir":{}}: the pointer emptyDir is set. The result is the second one.
-
-// encodeWithoutZeros returns the JSON of an object without all zero fields.
-func encodeWithoutZeros(object any) ([]byte, error) {
-	return json.Marshal(object, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), json.OmitZeroStructFields(true))
-}
 
 // hasEmptyMember reports whether a text can have a member with the value {} or null. It can be wrong about a text in a
 // string.
