@@ -1,8 +1,11 @@
 package conversion
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 const (
@@ -87,7 +90,7 @@ func (c *converter) arrive(w way, given map[string]any) map[string]any {
 		}
 	}
 	record.setSection(w.from, left)
-	c.store(w.to, record)
+	record.write(w.to, c.object)
 	return content
 }
 
@@ -106,23 +109,18 @@ func (c *converter) depart(w way, home, back map[string]any) {
 		}
 	}
 	record.setSection(w.to, kept)
-	c.store(w.from, record)
+	record.write(w.from, c.object)
 	if own, all := c.object.annotationSizes(); own > maxKept || all > maxAnnotations-markSize {
 		c.reduce(w, record, kept)
 	}
 }
 
-// store sets the annotation of a version.
-func (c *converter) store(version string, r *record) {
-	c.object.setAnnotation(Prefix+version, r.encode())
-}
-
 // reduce removes the largest entries of kept until the annotations are within their bounds.
 func (c *converter) reduce(w way, r *record, kept []*entry) {
 	r.setSection(w.to, nil)
-	c.store(w.from, r)
+	r.write(w.from, c.object)
 	own, all := c.object.annotationSizes()
-	place := min(maxKept-own, maxAnnotations-markSize-all) - len(Prefix) - len(w.from) - len(w.to) - len(`{"":[]},`)
+	place := min(maxKept-own, maxAnnotations-markSize-all)
 	type sized struct {
 		entry *entry
 		size  int
@@ -130,7 +128,8 @@ func (c *converter) reduce(w way, r *record, kept []*entry) {
 	var entries []sized
 	total := 0
 	for _, e := range kept {
-		size := len(appendValue(nil, e.value())) + 1
+		key, value := e.annotation(w.from, w.to)
+		size := len(key) + len(value)
 		total += size
 		entries = append(entries, sized{e, size})
 	}
@@ -144,7 +143,7 @@ func (c *converter) reduce(w way, r *record, kept []*entry) {
 	}
 	slices.SortFunc(remaining, (*entry).compare)
 	r.setSection(w.to, remaining)
-	c.store(w.from, r)
+	r.write(w.from, c.object)
 	if len(remaining) == len(kept) {
 		return
 	}
@@ -161,21 +160,22 @@ func (c *converter) fail(f Failure, reason string) {
 
 // boundAnnotations removes the largest annotations until an API server accepts the others.
 func (c *converter) boundAnnotations() {
-	for {
-		_, all := c.object.annotationSizes()
-		if all <= maxAnnotations {
-			return
+	_, all := c.object.annotationSizes()
+	if all <= maxAnnotations {
+		return
+	}
+	c.fail(Failure{From: c.result.From, To: c.result.To, Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all)}, "size")
+	if len(c.object.annotations[Incomplete]) > markSize { // it is not of yare
+		c.object.setAnnotation(Incomplete, Mark{Home: c.result.From, Reason: "size"}.encode())
+	}
+	_, all = c.object.annotationSizes()
+	keys := slices.SortedFunc(maps.Keys(c.object.annotations), func(a, b string) int {
+		return cmp.Or(len(c.object.annotations[b])-len(c.object.annotations[a]), strings.Compare(a, b))
+	})
+	for _, key := range keys {
+		if all > maxAnnotations && key != Incomplete {
+			all -= len(key) + len(c.object.annotations[key])
+			c.object.setAnnotation(key, "")
 		}
-		largest := ""
-		for key, value := range c.object.annotations {
-			if old := c.object.annotations[largest]; key != Incomplete && (len(value) > len(old) || len(value) == len(old) && key > largest) {
-				largest = key
-			}
-		}
-		if largest == "" {
-			largest = Incomplete // it is not of yare, and larger than all others may be
-		}
-		c.object.setAnnotation(largest, "")
-		c.fail(Failure{From: c.result.From, To: c.result.To, Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all)}, "size")
 	}
 }
