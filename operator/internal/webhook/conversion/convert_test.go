@@ -401,6 +401,31 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
+// When an apply no longer has a field, an API server removes from the object in another version each annotation that the
+// object has only with this field. So each field has an annotation of its own.
+func TestRemovalByApply(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	merged := `"schedule":"@daily","policy":"Forbid","limits":{"a":1,"b":2},"ports":[{"name":"x","port":1,"public":true}]` + cronTemplate
+	for _, field := range []string{`,"policy":"Forbid"`, `,"b":2`, `,"ports":[{"name":"x","port":1,"public":true}]`} {
+		pruned := strings.Replace(merged, field, "", 1)
+		want := canonical(t, cronObject("v1", pruned))
+		there := convertText(t, k, cronObject("v1", merged), "v2")
+		others := convertText(t, k, cronObject("v1", pruned), "v2").Metadata.Annotations
+		o, _ := parseObjectOf(there.Object)
+		removed := 0
+		for key := range there.Metadata.Annotations {
+			if _, isThere := others[key]; !isThere {
+				o.setAnnotation(key, "")
+				removed++
+			}
+		}
+		if home := convertText(t, k, string(o.encode()), "v1"); removed == 0 || string(home.Object) != want {
+			t.Errorf("%s: home %s\nwant %s", field, home.Object, want)
+		}
+	}
+}
+
 // An annotation of a version that the kind does not have is no business of the conversion.
 func TestAnnotationsOfOtherVersions(t *testing.T) {
 	t.Parallel()
