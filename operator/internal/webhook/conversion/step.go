@@ -6,6 +6,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
@@ -115,7 +116,8 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 		}
 	}
 	if nonZero != nil {
-		removeZeros(toSchema, object, parseValue(nonZero))
+		scanner := jsonscan.New(nonZero)
+		_ = removeZeros(toSchema, object, &scanner) // the encoder has written it
 	}
 	return object, nil
 }
