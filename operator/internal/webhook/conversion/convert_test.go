@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -558,4 +559,27 @@ func FuzzAnnotation(f *testing.F) {
 			t.Fatalf("home %s\nback %s", home.Object, back.Object)
 		}
 	})
+}
+
+// The example of the package documentation is right.
+func TestExampleOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	h := cronObject("v1", `"schedule":"@hourly","policy":"Forbid"`+cronTemplate)
+	there := convertText(t, k, h, "v2")
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for key, text := range there.Metadata.Annotations {
+		if line := "//	" + key + "  " + text + "\n"; !strings.Contains(string(doc), line) {
+			t.Errorf("doc.go lacks the line %s", line)
+		}
+		kept++
+	}
+	home := convertText(t, k, strings.Replace(string(there.Object), `"minute":"0"`, `"minute":"7"`, 1), "v1")
+	if want := canonical(t, strings.Replace(h, "@hourly", "7 * * * *", 1)); kept != 2 || string(home.Object) != want {
+		t.Errorf("home %s\nwant %s", home.Object, want)
+	}
 }
