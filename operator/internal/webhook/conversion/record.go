@@ -61,8 +61,8 @@ func (r *record) setSection(version string, entries []*entry) {
 	}
 }
 
-// write writes a changed record to the annotations of an object in place of what was read.
-func (r *record) write(version string, o *object) {
+// writeAnnotations writes a changed record to the annotations of an object in place of what was read.
+func (r *record) writeAnnotations(version string, o *object) {
 	if !r.isChanged {
 		return
 	}

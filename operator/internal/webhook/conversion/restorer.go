@@ -87,7 +87,7 @@ func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, now any, depth, made 
 		result, doesFit = changed.list(), r.isWithin(len(list.items), len(changed.items), s.MinItems, s.MaxItems)
 	}
 	if !doesFit {
-		r.revert(applied)
+		r.revertEntries(applied)
 		return now
 	}
 	return result
@@ -98,7 +98,7 @@ func (r *restorer) restoreEntry(e *entry, s *crd.Schema, now any, made int) any 
 	if made > 0 && (e.absentFrom == 0 || e.absentFrom > made) {
 		return now // an edit has removed the object around the value
 	}
-	result, doesFit := r.merge(s, e.home, e.back, now)
+	result, doesFit := r.mergeValue(s, e.home, e.back, now)
 	switch {
 	case !doesFit:
 		r.unfit = append(r.unfit, e)
@@ -135,7 +135,7 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, made int) an
 		return missing{}
 	}
 	if !r.check.fits(s, result, r.isPart) {
-		r.revert(applied)
+		r.revertEntries(applied)
 		return missing{}
 	}
 	return result
@@ -151,7 +151,7 @@ func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, now map[string]any
 		name, before := segment.text, len(r.applied)
 		value := r.restoreNode(n.children[segment], r.check.member(s, name), memberOf(now, name), depth+1, made)
 		if value == any(missing{}) && !r.canRemove(s, now, name) {
-			r.revert(before)
+			r.revertEntries(before)
 			continue
 		}
 		setMember(object, name, value)
@@ -197,14 +197,14 @@ func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, ma
 		return missing{}
 	}
 	if !r.check.fits(s.Items, item, r.isPart) {
-		r.revert(applied)
+		r.revertEntries(applied)
 		return missing{}
 	}
 	return item
 }
 
-// revert makes unfit what was applied after the first n entries.
-func (r *restorer) revert(n int) {
+// revertEntries makes unfit what was applied after the first n entries.
+func (r *restorer) revertEntries(n int) {
 	for _, e := range r.applied[n:] {
 		if !e.hasOrder {
 			r.unfit = append(r.unfit, e)
@@ -229,12 +229,12 @@ func hasKey(s *crd.Schema, item map[string]any, key string) bool {
 	return isThere && has == key
 }
 
-// merge returns home if now is back. If now is another object or list with keys, merge returns now with the members or
+// mergeValue returns home if now is back. If now is another object or list with keys, mergeValue returns now with the members or
 // items in which home and back differ, and in which now is as back. It reports false if a value of home does not fit.
 //
 // For example, home is {"x":1,"y":2}, and back is missing. If now is missing too, the result is home. If now is {"x":7},
 // the result is {"x":7,"y":2}.
-func (r *restorer) merge(s *crd.Schema, home, back, now any) (any, bool) {
+func (r *restorer) mergeValue(s *crd.Schema, home, back, now any) (any, bool) {
 	switch {
 	case areEqual(home, back):
 		return now, true
@@ -274,14 +274,14 @@ func (r *restorer) merge(s *crd.Schema, home, back, now any) (any, bool) {
 	return changed.list(), r.isWithin(len(nowList.items), len(changed.items), s.MinItems, s.MaxItems)
 }
 
-// mergeObjects merges the members of objects as merge does, but for the members keys.
+// mergeObjects merges the members of objects as mergeValue does, but for the members keys.
 func (r *restorer) mergeObjects(s *crd.Schema, home, back, now map[string]any, keys []string) (any, bool) {
 	object := maps.Clone(now)
 	for _, name := range sortedNames(home, back) {
 		if slices.Contains(keys, name) {
 			continue
 		}
-		value, doesFit := r.merge(r.check.member(s, name), memberOf(home, name), memberOf(back, name), memberOf(now, name))
+		value, doesFit := r.mergeValue(r.check.member(s, name), memberOf(home, name), memberOf(back, name), memberOf(now, name))
 		if !doesFit || value == any(missing{}) && !r.canRemove(s, now, name) {
 			return now, false
 		}
