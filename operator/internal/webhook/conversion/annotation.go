@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// Prefix is the beginning of the keys of the annotations of conversions. The name of a version follows, such as in
-	// versions.yare.dev/v1. The annotation keeps values of the object in that version.
+	// Prefix is the beginning of the keys of the annotations of conversions. The name of a version and a hash follow, such
+	// as in versions.yare.dev/v1.0123456789abcdef. The annotation keeps one value of the object in that version.
 	Prefix = "versions.yare.dev/"
 	// Incomplete is the key of the annotation of an object from which something was left out. The value is JSON: see
 	// [Mark].
@@ -17,6 +17,14 @@ const (
 
 // IsOwnAnnotation reports whether the key of an annotation belongs to conversions.
 func IsOwnAnnotation(key string) bool { return strings.HasPrefix(key, Prefix) }
+
+// VersionOfAnnotation returns the version in the key of an annotation that keeps a value. It reports whether the key is
+// one.
+func VersionOfAnnotation(key string) (string, bool) {
+	name, isOwn := strings.CutPrefix(key, Prefix)
+	version, _, hasHash := strings.Cut(name, ".")
+	return version, isOwn && hasHash
+}
 
 // A Mark is the value of the annotation [Incomplete], as JSON such as {"home":"v1","reason":"panic"}.
 type Mark struct {

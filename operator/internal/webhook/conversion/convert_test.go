@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -58,22 +59,27 @@ func TestThereAndBack(t *testing.T) {
 	}{
 		"without loss": {"v1", `"schedule":"5 1 * * *","suspend":true` + cronTemplate, ""},
 		"a macro": {"v1", `"schedule":"@hourly"` + cronTemplate,
-			`{"v2":[{"back":"0 * * * *","home":"@hourly","path":["spec","schedule"]}]}`},
+			`{"back":"0 * * * *","home":"@hourly","path":["spec","schedule"],"to":"v2"}`},
 		"false is not absent": {"v1", `"schedule":"5 1 * * *","suspend":false` + cronTemplate,
-			`{"v2":[{"home":false,"path":["spec","suspend"]}]}`},
+			`{"from":2,"home":false,"path":["spec","suspend"],"to":"v2"}`},
 		"an empty list": {"v1", `"schedule":"5 1 * * *","ports":[],"notes":{}` + cronTemplate,
-			`{"v2":[{"home":{},"path":["spec","notes"]},{"home":[],"path":["spec","ports"]}]}`},
+			`{"from":2,"home":[],"path":["spec","ports"],"to":"v2"}
+{"from":2,"home":{},"path":["spec","notes"],"to":"v2"}`},
 		"an item": {"v1", `"schedule":"5 1 * * *","ports":[{"name":"b","port":2,"public":true},{"name":"a","port":1}]` + cronTemplate,
-			`{"v2":[{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"]},{"home":{"name":"b","port":2,"public":true},"path":["spec","ports",{"name":"b"}]}]}`},
+			`{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"],"to":"v2"}
+{"from":3,"home":2,"path":["spec","ports",{"name":"b"},"port"],"to":"v2"}
+{"from":3,"home":true,"path":["spec","ports",{"name":"b"},"public"],"to":"v2"}`},
 		"large numbers": {"v1", `"schedule":"5 1 * * *","limits":{"a":9223372036854775807,"b":-9007199254740993}` + cronTemplate,
-			`{"v2":[{"home":{"a":9223372036854775807,"b":-9007199254740993},"path":["spec","limits"]}]}`},
+			`{"from":2,"home":-9007199254740993,"path":["spec","limits","b"],"to":"v2"}
+{"from":2,"home":9223372036854775807,"path":["spec","limits","a"],"to":"v2"}`},
 		"what the Go type would leave out": {"v1", `"schedule":"5 1 * * *","template":{"metadata":{},"spec":{"containers":[{"name":"main","resources":{}}]}}`,
-			`{"v2":[{"home":{},"path":["spec","template","metadata"]},{"home":{},"path":["spec","template","spec","containers",{"name":"main"},"resources"]}]}`},
+			`{"from":3,"home":{},"path":["spec","template","metadata"],"to":"v2"}
+{"from":6,"home":{},"path":["spec","template","spec","containers",{"name":"main"},"resources"],"to":"v2"}`},
 		"an empty pointer": {"v1", `"schedule":"5 1 * * *","template":{"spec":{"containers":[{"name":"main"}],"volumes":[{"name":"x","emptyDir":{}}]}}`, ""},
 		"a note": {"v1", `"schedule":"5 1 * * *","notes":{"x":{"text":"t","author":"jane"}}` + cronTemplate,
-			`{"v2":[{"home":"jane","path":["spec","notes","x","author"]}]}`},
+			`{"from":4,"home":"jane","path":["spec","notes","x","author"],"to":"v2"}`},
 		"a zone": {"v2", `"schedule":{"minute":"5","hour":"1","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"zone":"Europe/Berlin"` + cronTemplate,
-			`{"v1":[{"home":"Europe/Berlin","path":["spec","zone"]}]}`},
+			`{"from":2,"home":"Europe/Berlin","path":["spec","zone"],"to":"v1"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +89,7 @@ func TestThereAndBack(t *testing.T) {
 			if there.IsIncomplete || there.APIVersion != "batch.example.com/"+target {
 				t.Fatalf("%+v", there.Conversion)
 			}
-			got := there.Metadata.Annotations[Prefix+c.version]
+			got := keptText(there, c.version)
 			if got != c.kept {
 				t.Errorf("kept %s, want %s", got, c.kept)
 			}
@@ -96,6 +102,18 @@ func TestThereAndBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keptText returns the values of the annotations that keep values of a version, sorted.
+func keptText(c converted, version string) string {
+	var texts []string
+	for key, text := range c.Metadata.Annotations {
+		if v, isKept := VersionOfAnnotation(key); isKept && v == version {
+			texts = append(texts, text)
+		}
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, "\n")
 }
 
 // An edit in v2 changes at home what the function makes of it, and nothing else.
@@ -136,7 +154,7 @@ func TestForgedAnnotations(t *testing.T) {
 	t.Parallel()
 	k := cronKind(t)
 	entryText := func(path, back, home string) string {
-		return `{"v2":[{"back":` + back + `,"home":` + home + `,"path":` + path + `}]}`
+		return `{"back":` + back + `,"home":` + home + `,"path":` + path + `,"to":"v2"}`
 	}
 	schedule := `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"ports":[{"name":"a","number":1}]` + cronTemplate
 	for name, c := range map[string]struct {
@@ -149,32 +167,32 @@ func TestForgedAnnotations(t *testing.T) {
 		"an old value":           {entryText(`["spec","schedule"]`, `"6 * * * *"`, `"@daily"`), `"schedule":"5 * * * *"`, false},
 		"a wrong type":           {entryText(`["spec","schedule"]`, `"5 * * * *"`, `7`), `"schedule":"5 * * * *"`, true},
 		"a pattern":              {entryText(`["spec","schedule"]`, `"5 * * * *"`, `"never"`), `"schedule":"5 * * * *"`, true},
-		"an enum":                {`{"v2":[{"home":"Sometimes","path":["spec","policy"]}]}`, `"schedule":"5 * * * *"`, true},
-		"a required field less":  {`{"v2":[{"back":"5 * * * *","path":["spec","schedule"]}]}`, `"schedule":"5 * * * *"`, true},
-		"an unknown field":       {`{"v2":[{"home":1,"path":["spec","unknown"]}]}`, `"schedule":"5 * * * *"`, true},
-		"an unknown root field":  {`{"v2":[{"home":1,"path":["other"]}]}`, `"schedule":"5 * * * *"`, true},
-		"a part of an item":      {`{"v2":[{"back":1,"path":["spec","ports",{"name":"a"},"port"]}]}`, `"ports":[{"name":"a","port":1}]`, true},
-		"a key of an item":       {`{"v2":[{"back":"a","home":"b","path":["spec","ports",{"name":"a"},"name"]}]}`, `"ports":[{"name":"a","port":1}]`, false},
-		"an item of another key": {`{"v2":[{"home":{"name":"z","port":1},"path":["spec","ports",{"name":"y"}]}]}`, `"ports":[{"name":"a","port":1}]`, false},
-		"an item":                {`{"v2":[{"home":{"name":"y","port":1},"path":["spec","ports",{"name":"y"}]}]}`, `"ports":[{"name":"a","port":1},{"name":"y","port":1}]`, false},
-		"an item with a text":    {`{"v2":[{"home":"y","path":["spec","ports",{"name":"y"}]}]}`, `"ports":[{"name":"a","port":1}]`, true},
+		"an enum":                {`{"home":"Sometimes","path":["spec","policy"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"a required field less":  {`{"back":"5 * * * *","path":["spec","schedule"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"an unknown field":       {`{"home":1,"path":["spec","unknown"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"an unknown root field":  {`{"home":1,"path":["other"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"a part of an item":      {`{"back":1,"path":["spec","ports",{"name":"a"},"port"],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, true},
+		"a key of an item":       {`{"back":"a","home":"b","path":["spec","ports",{"name":"a"},"name"],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, false},
+		"an item of another key": {`{"home":{"name":"z","port":1},"path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, false},
+		"an item":                {`{"home":{"name":"y","port":1},"path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1},{"name":"y","port":1}]`, false},
+		"an item with a text":    {`{"home":"y","path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, true},
 		"an int32":               {entryText(`["spec","ports",{"name":"a"},"port"]`, `1`, `4294967297`), `"port":1`, true},
 		"the metadata":           {entryText(`["metadata","name"]`, `"a"`, `"b"`), `"schedule":"5 * * * *"`, false},
 		"the kind":               {entryText(`["kind"]`, `"CronJob"`, `"b"`), `"schedule":"5 * * * *"`, false},
 		"an empty path":          {entryText(`[]`, `null`, `{}`), `"schedule":"5 * * * *"`, false},
 		"a number in a path":     {entryText(`[1]`, `null`, `{}`), `"schedule":"5 * * * *"`, false},
-		"a bad order":            {`{"v2":[{"back":7,"home":[1],"order":true,"path":["spec","ports"]}]}`, `"port":1`, false},
-		"an order of strangers":  {`{"v2":[{"back":[{"x":1}],"home":[{"name":"a"},{"name":"a"},{}],"order":true,"path":["spec","ports"]}]}`, `"port":1`, false},
+		"a bad order":            {`{"back":7,"home":[1],"order":true,"path":["spec","ports"],"to":"v2"}`, `"port":1`, false},
+		"an order of strangers":  {`{"back":[{"x":1}],"home":[{"name":"a"},{"name":"a"},{}],"order":true,"path":["spec","ports"],"to":"v2"}`, `"port":1`, false},
 		"bad JSON":               {`{"v2":[`, `"schedule":"5 * * * *"`, false},
 		"a text":                 {`v2`, `"schedule":"5 * * * *"`, false},
 		"an array":               {`[]`, `"schedule":"5 * * * *"`, false},
 		"a megabyte":             {`{"v2":"` + strings.Repeat("x", 1<<20) + `"}`, `"schedule":"5 * * * *"`, false},
-		"depth":                  {`{"v2":[{"home":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"path":["spec","policy"]}]}`, `"schedule":"5 * * * *"`, true},
+		"depth":                  {`{"home":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"path":["spec","policy"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, _ := json.Marshal(c.annotation)
-			object := strings.Replace(cronObject("v2", schedule), `"uid"`, `"annotations":{"`+Prefix+`v1":`+string(text)+`},"uid"`, 1)
+			object := strings.Replace(cronObject("v2", schedule), `"uid"`, `"annotations":{"`+Prefix+`v1.forged":`+string(text)+`},"uid"`, 1)
 			home := convertText(t, k, object, "v1")
 			o, _ := parseObjectOf(home.Object)
 			check := k.checks["v1"]
@@ -184,7 +202,7 @@ func TestForgedAnnotations(t *testing.T) {
 			if spec := string(appendValue(nil, o.content["spec"])); !strings.Contains(spec, c.wantSpec) {
 				t.Errorf("the spec is %s, want %s", spec, c.wantSpec)
 			}
-			left := home.Metadata.Annotations[Prefix+"v1"]
+			left := keptText(home, "v1")
 			if isLeft := strings.Contains(left, `"left":true`); isLeft != c.isLeft {
 				t.Errorf("left at home: %.300s", left)
 			}
@@ -336,7 +354,7 @@ func TestIncompleteObjects(t *testing.T) {
 			if size > maxKept+markSize {
 				t.Errorf("the annotations have %d bytes", size)
 			}
-			if name == "one large value" && !strings.Contains(there.Metadata.Annotations[Prefix+"v1"], "@daily") {
+			if name == "one large value" && !strings.Contains(keptText(there, "v1"), "@daily") {
 				t.Errorf("the small values are not kept")
 			}
 			home := convertText(t, k, string(there.Object), c.version)
@@ -371,8 +389,9 @@ func TestMetadata(t *testing.T) {
 	metadata := `{"annotations":{"team":"blue"%s},"creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app":"x"},"managedFields":[{"fieldsV1":{"f:spec":{}},"manager":"m"}],"name":"a","namespace":"shop","uid":"u1"}`
 	h := `{"apiVersion":"batch.example.com/v1","kind":"CronJob","metadata":` + fmt.Sprintf(metadata, "") + `,"spec":{"schedule":"@daily"` + cronTemplate + `}}`
 	there := convertText(t, k, h, "v2")
-	kept, _ := json.Marshal(there.Metadata.Annotations[Prefix+"v1"])
-	if want := fmt.Sprintf(metadata, `,"`+Prefix+`v1":`+string(kept)); !strings.Contains(string(there.Object), want) || there.Metadata.Annotations[Prefix+"v1"] == "" {
+	kept, _ := json.Marshal(keptText(there, "v1"))
+	key, _ := (&entry{path: []segment{{"spec", false}, {"schedule", false}}}).annotation("v1", "v2")
+	if want := fmt.Sprintf(metadata, `,"`+key+`":`+string(kept)); !strings.Contains(string(there.Object), want) {
 		t.Errorf("the object is %s, want the metadata %s", there.Object, want)
 	}
 	if strings.Contains(string(kept), "sees") {
@@ -380,6 +399,31 @@ func TestMetadata(t *testing.T) {
 	}
 	if back := convertText(t, k, string(there.Object), "v1"); string(back.Object) != canonical(t, h) {
 		t.Errorf("back %s", back.Object)
+	}
+}
+
+// When an apply no longer has a field, an API server removes from the object in another version each annotation that the
+// object has only with this field. So each field has an annotation of its own.
+func TestRemovalByApply(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	merged := `"schedule":"@daily","policy":"Forbid","limits":{"a":1,"b":2},"ports":[{"name":"x","port":1,"public":true}]` + cronTemplate
+	for _, field := range []string{`,"policy":"Forbid"`, `,"b":2`, `,"ports":[{"name":"x","port":1,"public":true}]`} {
+		pruned := strings.Replace(merged, field, "", 1)
+		want := canonical(t, cronObject("v1", pruned))
+		there := convertText(t, k, cronObject("v1", merged), "v2")
+		others := convertText(t, k, cronObject("v1", pruned), "v2").Metadata.Annotations
+		o, _ := parseObjectOf(there.Object)
+		removed := 0
+		for key := range there.Metadata.Annotations {
+			if _, isThere := others[key]; !isThere {
+				o.setAnnotation(key, "")
+				removed++
+			}
+		}
+		if home := convertText(t, k, string(o.encode()), "v1"); removed == 0 || string(home.Object) != want {
+			t.Errorf("%s: home %s\nwant %s", field, home.Object, want)
+		}
 	}
 }
 
@@ -457,7 +501,7 @@ func TestCheckLaws(t *testing.T) {
 		t.Errorf("%d edits, incomplete %q", r.Edits, r.Incomplete)
 	}
 	want := map[string][]string{
-		"v1 to v2": {".spec.notes[*].author", ".spec.policy", ".spec.ports[*]", ".spec.schedule"}, "v2 to v1": {".spec.zone"},
+		"v1 to v2": {".spec.notes[*].author", ".spec.policy", ".spec.ports[*].port", ".spec.ports[*].public", ".spec.schedule"}, "v2 to v1": {".spec.zone"},
 	}
 	for step, paths := range want {
 		if got := r.Kept[step]; !slices.Equal(got, paths) {
@@ -493,15 +537,15 @@ func TestCheckLaws(t *testing.T) {
 // FuzzAnnotation converts objects with any text as annotation.
 func FuzzAnnotation(f *testing.F) {
 	k := cronKind(f)
-	f.Add(`{"v2":[{"back":"5 * * * *","home":"@daily","path":["spec","schedule"]}]}`, `{"v1":[]}`)
-	f.Add(`{"v2":[{"home":{"name":"b","port":2},"path":["spec","ports",{"name":"b"}]},{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"]}]}`, ``)
-	f.Add(`{"v2":[{"home":{"a":1},"left":true,"path":["spec","limits"]},{"back":1,"path":["spec","ports",{"name":"a"},"port"]}]}`, `{}`)
+	f.Add(`{"back":"5 * * * *","home":"@daily","path":["spec","schedule"],"to":"v2"}`, `{"from":2,"home":{"name":"b"},"path":["spec","ports",{"name":"b"}],"to":"v2"}`)
+	f.Add(`{"from":3,"home":2,"path":["spec","ports",{"name":"b"},"port"],"to":"v2"}`, `{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"],"to":"v2"}`)
+	f.Add(`{"home":{"a":1},"left":true,"path":["spec","limits"],"to":"v2"}`, `{"back":1,"path":["spec","ports",{"name":"a"},"port"],"to":"v2"}`)
 	schema := k.checks["v1"]
-	f.Fuzz(func(t *testing.T, v1, v2 string) {
-		text1, _ := kube.Marshal(v1)
-		text2, _ := kube.Marshal(v2)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		text1, _ := kube.Marshal(a)
+		text2, _ := kube.Marshal(b)
 		object := strings.Replace(cronObject("v2", `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"ports":[{"name":"a","number":1}]`+cronTemplate),
-			`"uid"`, `"annotations":{"`+Prefix+`v1":`+string(text1)+`,"`+Prefix+`v2":`+string(text2)+`},"uid"`, 1)
+			`"uid"`, `"annotations":{"`+Prefix+`v1.a":`+string(text1)+`,"`+Prefix+`v1.b":`+string(text2)+`},"uid"`, 1)
 		home := convertText(t, k, object, "v1")
 		o, err := parseObjectOf(home.Object)
 		if err != nil {
@@ -515,4 +559,27 @@ func FuzzAnnotation(f *testing.F) {
 			t.Fatalf("home %s\nback %s", home.Object, back.Object)
 		}
 	})
+}
+
+// The example of the package documentation is right.
+func TestExampleOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	k := cronKind(t)
+	h := cronObject("v1", `"schedule":"@hourly","policy":"Forbid"`+cronTemplate)
+	there := convertText(t, k, h, "v2")
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for key, text := range there.Metadata.Annotations {
+		if line := "//	" + key + "  " + text + "\n"; !strings.Contains(string(doc), line) {
+			t.Errorf("doc.go lacks the line %s", line)
+		}
+		kept++
+	}
+	home := convertText(t, k, strings.Replace(string(there.Object), `"minute":"0"`, `"minute":"7"`, 1), "v1")
+	if want := canonical(t, strings.Replace(h, "@hourly", "7 * * * *", 1)); kept != 2 || string(home.Object) != want {
+		t.Errorf("home %s\nwant %s", home.Object, want)
+	}
 }

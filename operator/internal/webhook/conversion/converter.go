@@ -1,8 +1,11 @@
 package conversion
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 const (
@@ -25,7 +28,7 @@ type converter struct {
 func (c *converter) convert() Conversion {
 	o := c.object
 	for _, w := range c.kind.path(c.result.From, c.result.To) {
-		c.step(w)
+		c.convertStep(w)
 	}
 	o.kind.Version = c.result.To
 	c.result.Namespace, c.result.Name = o.metadataText("namespace"), o.metadataText("name")
@@ -34,22 +37,22 @@ func (c *converter) convert() Conversion {
 	return c.result
 }
 
-// step converts the object along a way. See the documentation of the package for an example with values.
-func (c *converter) step(w way) {
+// convertStep converts the object along a way. See the documentation of the package for an example with values.
+func (c *converter) convertStep(w way) {
 	o := c.object
 	home := o.content
 	given := c.run(w, home)
-	o.content = c.arrive(w, given)
+	o.content = c.putKeptBack(w, given)
 	// What the way back will give shows what the object loses.
 	back := c.run(w.back(), o.content)
-	c.depart(w, home, back)
+	c.keepDifference(w, home, back)
 }
 
 // run returns what the function of a way makes of content.
 func (c *converter) run(w way, content map[string]any) map[string]any {
 	result, failed := c.kind.run(w, c.object, content)
 	if failed != nil {
-		c.fail(Failure{From: w.from, To: w.to, Err: failed.err, Stack: failed.stack}, "panic")
+		c.recordFailure(Failure{From: w.from, To: w.to, Err: failed.err, Stack: failed.stack}, "panic")
 	}
 	return result
 }
@@ -59,13 +62,13 @@ func (c *converter) restorer(version string) *restorer {
 	return &restorer{check: c.kind.checks[version], isPart: c.object.isPart}
 }
 
-// arrive returns the content of the object in the version w.to, with the values that the object had there and that w.from
+// putKeptBack returns the content of the object in the version w.to, with the values that the object had there and that w.from
 // cannot express. given is what the function has made.
 //
 // What does not fit the schema is left in the annotation of w.to. A value that an edit in w.from has replaced is dropped on
 // the way to the stored version. On a way away from the stored version the whole section stays in such a case, because the
 // stored object still has it: a write that changes nothing must store the same bytes.
-func (c *converter) arrive(w way, given map[string]any) map[string]any {
+func (c *converter) putKeptBack(w way, given map[string]any) map[string]any {
 	record := c.object.record(w.to)
 	kept := record.sections[w.from]
 	if len(kept) == 0 {
@@ -87,13 +90,13 @@ func (c *converter) arrive(w way, given map[string]any) map[string]any {
 		}
 	}
 	record.setSection(w.from, left)
-	c.store(w.to, record)
+	record.writeAnnotations(w.to, c.object)
 	return content
 }
 
-// depart keeps what the version w.to cannot express of home, the content of the object in w.from. back is what the functions
+// keepDifference keeps what the version w.to cannot express of home, the content of the object in w.from. back is what the functions
 // give back.
-func (c *converter) depart(w way, home, back map[string]any) {
+func (c *converter) keepDifference(w way, home, back map[string]any) {
 	record := c.object.record(w.from)
 	check := c.kind.checks[w.from]
 	kept := difference(check.root, home, back)
@@ -106,23 +109,18 @@ func (c *converter) depart(w way, home, back map[string]any) {
 		}
 	}
 	record.setSection(w.to, kept)
-	c.store(w.from, record)
+	record.writeAnnotations(w.from, c.object)
 	if own, all := c.object.annotationSizes(); own > maxKept || all > maxAnnotations-markSize {
-		c.reduce(w, record, kept)
+		c.reduceKept(w, record, kept)
 	}
 }
 
-// store sets the annotation of a version.
-func (c *converter) store(version string, r *record) {
-	c.object.setAnnotation(Prefix+version, r.encode())
-}
-
-// reduce removes the largest entries of kept until the annotations are within their bounds.
-func (c *converter) reduce(w way, r *record, kept []*entry) {
+// reduceKept removes the largest entries of kept until the annotations are within their bounds.
+func (c *converter) reduceKept(w way, r *record, kept []*entry) {
 	r.setSection(w.to, nil)
-	c.store(w.from, r)
+	r.writeAnnotations(w.from, c.object)
 	own, all := c.object.annotationSizes()
-	place := min(maxKept-own, maxAnnotations-markSize-all) - len(Prefix) - len(w.from) - len(w.to) - len(`{"":[]},`)
+	room := min(maxKept-own, maxAnnotations-markSize-all)
 	type sized struct {
 		entry *entry
 		size  int
@@ -130,29 +128,30 @@ func (c *converter) reduce(w way, r *record, kept []*entry) {
 	var entries []sized
 	total := 0
 	for _, e := range kept {
-		size := len(appendValue(nil, e.value())) + 1
+		key, value := e.annotation(w.from, w.to)
+		size := len(key) + len(value)
 		total += size
 		entries = append(entries, sized{e, size})
 	}
 	slices.SortStableFunc(entries, func(a, b sized) int { return a.size - b.size })
 	var remaining []*entry
 	for _, each := range entries {
-		if place -= each.size; place < 0 {
+		if room -= each.size; room < 0 {
 			break
 		}
 		remaining = append(remaining, each.entry)
 	}
 	slices.SortFunc(remaining, (*entry).compare)
 	r.setSection(w.to, remaining)
-	c.store(w.from, r)
+	r.writeAnnotations(w.from, c.object)
 	if len(remaining) == len(kept) {
 		return
 	}
-	c.fail(Failure{From: w.from, To: w.to, Err: fmt.Errorf("%d bytes to keep do not fit into the annotations of an object", total)}, "size")
+	c.recordFailure(Failure{From: w.from, To: w.to, Err: fmt.Errorf("%d bytes to keep do not fit into the annotations of an object", total)}, "size")
 }
 
-// fail records a failure, and marks the object as incomplete.
-func (c *converter) fail(f Failure, reason string) {
+// recordFailure records a failure, and marks the object as incomplete.
+func (c *converter) recordFailure(f Failure, reason string) {
 	c.result.Failures = append(c.result.Failures, f)
 	if !c.object.isMarked() {
 		c.object.setAnnotation(Incomplete, Mark{Home: c.result.From, Reason: reason}.encode())
@@ -161,21 +160,22 @@ func (c *converter) fail(f Failure, reason string) {
 
 // boundAnnotations removes the largest annotations until an API server accepts the others.
 func (c *converter) boundAnnotations() {
-	for {
-		_, all := c.object.annotationSizes()
-		if all <= maxAnnotations {
-			return
+	_, all := c.object.annotationSizes()
+	if all <= maxAnnotations {
+		return
+	}
+	c.recordFailure(Failure{From: c.result.From, To: c.result.To, Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all)}, "size")
+	if len(c.object.annotations[Incomplete]) > markSize { // it is not of yare
+		c.object.setAnnotation(Incomplete, Mark{Home: c.result.From, Reason: "size"}.encode())
+	}
+	_, all = c.object.annotationSizes()
+	keys := slices.SortedFunc(maps.Keys(c.object.annotations), func(a, b string) int {
+		return cmp.Or(len(c.object.annotations[b])-len(c.object.annotations[a]), strings.Compare(a, b))
+	})
+	for _, key := range keys {
+		if all > maxAnnotations && key != Incomplete {
+			all -= len(key) + len(c.object.annotations[key])
+			c.object.setAnnotation(key, "")
 		}
-		largest := ""
-		for key, value := range c.object.annotations {
-			if old := c.object.annotations[largest]; key != Incomplete && (len(value) > len(old) || len(value) == len(old) && key > largest) {
-				largest = key
-			}
-		}
-		if largest == "" {
-			largest = Incomplete // it is not of yare, and larger than all others may be
-		}
-		c.object.setAnnotation(largest, "")
-		c.fail(Failure{From: c.result.From, To: c.result.To, Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all)}, "size")
 	}
 }

@@ -69,5 +69,6 @@ func (d *decodable) part(s *crd.Schema, v any, wrap func(any) map[string]any, de
 
 // decodes reports whether the JSON of an object decodes.
 func (d *decodable) decodes(text []byte) bool {
-	return d.codec.decode(text, d.codec.newObject()) == nil
+	_, err := d.codec.decode(text)
+	return err == nil
 }

@@ -1,7 +1,11 @@
 package conversion
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yare-go/yare/crd"
@@ -22,6 +26,9 @@ type entry struct {
 	path       []segment
 	home, back any
 	hasOrder   bool
+	// absentFrom is the number of segments of the shortest beginning of path where back has nothing. It is 0 if back has all
+	// but the last segment. For example, it is 2 for spec.limits.cpu if back has no spec.limits.
+	absentFrom int
 	// isLeft is true at home, for a value that was not put back because the value does not fit the schema.
 	isLeft bool
 }
@@ -39,12 +46,28 @@ func (e *entry) value() map[string]any {
 	if e.hasOrder {
 		v["order"] = true
 	}
+	if e.absentFrom > 0 {
+		v["from"] = number(strconv.Itoa(e.absentFrom))
+	}
 	if e.isLeft {
 		v["left"] = true
 	}
 	setMember(v, "home", e.home)
 	setMember(v, "back", e.back)
 	return v
+}
+
+// annotation returns the key and the value of the annotation of e, for the object in another version. The hash in the key
+// follows from the place alone.
+func (e *entry) annotation(version, to string) (key, value string) {
+	v := e.value()
+	v["to"] = to
+	place := appendValue([]byte(to), v["path"])
+	if e.hasOrder {
+		place = append(place, "order"...)
+	}
+	sum := sha256.Sum256(place)
+	return Prefix + version + "." + hex.EncodeToString(sum[:8]), string(appendValue(nil, v))
 }
 
 // parseEntry returns the entry of a value. It reports whether the value is an entry.
@@ -56,6 +79,9 @@ func parseEntry(v any) (*entry, bool) {
 	}
 	e := &entry{home: memberOf(object, "home"), back: memberOf(object, "back")}
 	e.hasOrder, e.isLeft = object["order"] == true, object["left"] == true
+	if from, isNumber := object["from"].(number); isNumber {
+		e.absentFrom, _ = strconv.Atoi(string(from)) // 0 for another number
+	}
 	for _, each := range path {
 		switch each := each.(type) {
 		case string:
@@ -118,6 +144,14 @@ func (e *entry) compare(other *entry) int {
 		return bySegment
 	}
 	return boolOrder(e.hasOrder) - boolOrder(other.hasOrder)
+}
+
+// compareAll orders entries by all of their fields.
+func (e *entry) compareAll(other *entry) int {
+	if order := e.compare(other); order != 0 {
+		return order
+	}
+	return bytes.Compare(appendValue(nil, e.value()), appendValue(nil, other.value()))
 }
 
 func boolOrder(b bool) int {

@@ -19,11 +19,11 @@ type failureLog struct {
 	logged map[string]bool
 }
 
-// write logs the failures of a conversion, without any content of the object.
-func (l *failureLog) write(k *Kind, c *Conversion) {
+// logFailures logs the failures of a conversion, without any content of the object.
+func (l *failureLog) logFailures(k *Kind, c *Conversion) {
 	for _, f := range c.Failures {
 		level := slog.LevelDebug
-		if l.remember(strings.Join([]string{k.Path(), c.Namespace, c.Name, f.From, f.To, f.Err.Error()}, "\n")) {
+		if l.rememberFailure(strings.Join([]string{k.Path(), c.Namespace, c.Name, f.From, f.To, f.Err.Error()}, "\n")) {
 			level = slog.LevelError
 		}
 		log := l.log
@@ -35,8 +35,8 @@ func (l *failureLog) write(k *Kind, c *Conversion) {
 	}
 }
 
-// remember adds a failure. It reports whether the failure is new.
-func (l *failureLog) remember(key string) bool {
+// rememberFailure adds a failure. It reports whether the failure is new.
+func (l *failureLog) rememberFailure(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.logged[key] {

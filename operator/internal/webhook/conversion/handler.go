@@ -203,7 +203,7 @@ func (h *Handler) convert(ctx context.Context, k *Kind, body []byte) *answer {
 			a.objects = len(review.objects)
 			return a
 		}
-		h.failures.write(k, &c)
+		h.failures.logFailures(k, &c)
 		result := ResultConverted
 		if c.IsIncomplete {
 			result = ResultIncomplete

@@ -31,6 +31,9 @@ type way struct {
 // back returns the way back.
 func (w way) back() way { return way{w.step, !w.isForward, w.to, w.from} }
 
+// maxVersion bounds the name of a version. The key of an annotation has the name, a dot and 16 digits, in 63 characters.
+const maxVersion = 46
+
 // NewKind returns the kind with versions, which steps connect as a tree. Versions that are not served belong to the tree
 // too. Each error names the culprit and the way out:
 //
@@ -57,8 +60,8 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 			problems = append(problems, fmt.Errorf("%s has the version %s twice: give each version one Go type", k.GroupKind(), name))
 			continue
 		}
-		if Prefix+name == Incomplete {
-			problems = append(problems, fmt.Errorf("%s has a version named %s, which is the name of a mark of yare: rename the version", k.GroupKind(), name))
+		if len(name) > maxVersion {
+			problems = append(problems, fmt.Errorf("%s has the version %s, whose name is too long for the keys of annotations: take at most %d characters", k.GroupKind(), name, maxVersion))
 		}
 		if v.Stored {
 			stored = append(stored, name)

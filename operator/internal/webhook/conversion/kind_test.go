@@ -124,8 +124,8 @@ func TestKindsThatAreWrong(t *testing.T) {
 	step31 := NewStep(func(*cron3, *cron1) {}, func(*cron1, *cron3) {})
 	badPattern := with(v1, true)
 	badPattern.Schema = &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"spec": {Type: "string", Pattern: "("}}}
-	incomplete := v2
-	incomplete.Resource.Version = "incomplete"
+	long := v2
+	long.Resource.Version = strings.Repeat("v", 47)
 	for name, c := range map[string]struct {
 		versions []Version
 		steps    []*Step
@@ -146,7 +146,7 @@ func TestKindsThatAreWrong(t *testing.T) {
 		"two stored versions": {[]Version{v1, with(v2, true)}, []*Step{step12}, "has 2 stored versions, v1 and v2: set Storage in one Definition only"},
 		"an unknown version":  {[]Version{v1}, []*Step{step12}, "nothing else of the program knows the version v2"},
 		"a bad pattern":       {[]Version{badPattern, v2}, []*Step{step12}, `the pattern "(" of its schema`},
-		"a name of yare":      {[]Version{v1, incomplete}, nil, "rename the version"},
+		"a long name":         {[]Version{v1, long}, nil, "is too long for the keys of annotations: take at most 46 characters"},
 		"nothing":             {nil, nil, "has no versions"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package conversion
 
 import (
 	"errors"
-	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +19,8 @@ type object struct {
 	metadata map[string]raw
 	// annotations holds all annotations, also those of conversions as they were read.
 	annotations map[string]string
+	// hasNewAnnotations is true if annotations differ from those in metadata.
+	hasNewAnnotations bool
 	// records holds the records of the versions of the kind.
 	records map[string]*record
 	// isPart is true for an object without a uid. Nobody stores it: an API server converts such parts of objects for an
@@ -111,13 +113,29 @@ func (*object) viewWithoutMetadata(r wire.Resource, content map[string]any) []by
 
 // appendObject returns the JSON of an object.
 func appendObject(kind schema.GroupVersionKind, metadata any, content map[string]any) []byte {
-	object := make(map[string]any, len(content)+3)
-	maps.Copy(object, content)
-	object["apiVersion"], object["kind"] = kind.GroupVersion().String(), kind.Kind
+	names := append(sortedNames(content), "apiVersion", "kind")
 	if metadata != nil {
-		object["metadata"] = metadata
+		names = append(names, "metadata")
 	}
-	return appendValue(make([]byte, 0, 4<<10), object)
+	slices.Sort(names)
+	text := append(make([]byte, 0, 4<<10), '{')
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(appendText(text, name), ':')
+		switch name {
+		case "apiVersion":
+			text = appendText(text, kind.GroupVersion().String())
+		case "kind":
+			text = appendText(text, kind.Kind)
+		case "metadata":
+			text = appendValue(text, metadata)
+		default:
+			text = appendValue(text, content[name])
+		}
+	}
+	return append(text, '}')
 }
 
 // metadataText returns a member of the metadata that is a text, such as the name. It returns an empty text for another one.
@@ -130,7 +148,7 @@ func (o *object) metadataText(name string) string {
 func (o *object) record(version string) *record {
 	r := o.records[version]
 	if r == nil {
-		r = parseRecord(o.annotations[Prefix+version])
+		r = parseRecord(version, o.annotations)
 		o.records[version] = r
 	}
 	return r
@@ -165,14 +183,7 @@ func (o *object) setAnnotation(key, value string) {
 	} else {
 		o.annotations[key] = value
 	}
-	annotations := make(map[string]any, len(o.annotations))
-	for key, each := range o.annotations {
-		annotations[key] = each
-	}
-	delete(o.metadata, "annotations")
-	if len(annotations) > 0 {
-		o.metadata["annotations"] = raw(appendValue(nil, annotations))
-	}
+	o.hasNewAnnotations = true
 }
 
 // annotationSizes returns the number of bytes of the annotations of conversions, and of all annotations, as API servers
@@ -192,6 +203,16 @@ func (o *object) encode() []byte {
 	metadata := make(map[string]any, len(o.metadata))
 	for name, value := range o.metadata {
 		metadata[name] = value
+	}
+	if o.hasNewAnnotations {
+		delete(metadata, "annotations")
+		if len(o.annotations) > 0 {
+			annotations := make(map[string]any, len(o.annotations))
+			for key, each := range o.annotations {
+				annotations[key] = each
+			}
+			metadata["annotations"] = annotations
+		}
 	}
 	return appendObject(o.kind, metadata, o.content)
 }

@@ -2,58 +2,55 @@ package conversion
 
 import (
 	"slices"
+	"strings"
 )
 
 // maxRead bounds the text of an annotation that is read, in bytes. No API server stores a longer one.
 const maxRead = 256 << 10
 
-// A record is the annotation of one version, its home. It has a section for each version that a step connects with home.
-// For example, v1, v2 and v3 are a chain. An object in v3 has the record of v2 with two sections:
+// A record holds what the annotations of an object keep of one version, which is its home. It has a section for each
+// version that a step connects with home. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2 has
+// two sections:
 //
 //	v3  what v3 cannot express of the object in v2. It goes back when the object is converted from v3 to v2.
 //	v1  what the object in v2 has kept from an earlier conversion from v1, and what did not go back then.
 //
-// A text that is no record, such as a forged one, is carried along until something has to be kept in its place.
+// Each entry has an annotation of its own. So an API server can prune one entry when an apply no longer has its field: it
+// prunes whole annotations. An annotation that is no entry, such as a forged one, is carried along.
 type record struct {
-	// text is the text that was read. It is empty for a new record.
-	text     string
 	sections map[string][]*entry
-	// isChanged is true if the sections differ from those of text.
+	// keys are the keys of the annotations that were read.
+	keys []string
+	// isChanged is true if the sections differ from what was read.
 	isChanged bool
 }
 
-// parseRecord returns the record of a text.
-func parseRecord(text string) *record {
-	r := &record{text: text, sections: make(map[string][]*entry)}
-	if len(text) > maxRead {
-		return r
-	}
-	object, isObject := parseObject([]byte(text))
-	if !isObject {
-		return r
-	}
-	sections := make(map[string][]*entry)
-	for version, v := range object {
-		list, isList := v.([]any)
-		if !isList {
-			return r
+// parseRecord returns the record of a version in the annotations of an object.
+func parseRecord(version string, annotations map[string]string) *record {
+	r := &record{sections: make(map[string][]*entry)}
+	for key, text := range annotations {
+		if !strings.HasPrefix(key, Prefix) || len(text) > maxRead {
+			continue
 		}
-		for _, each := range list {
-			e, isEntry := parseEntry(each)
-			if !isEntry {
-				return r
-			}
-			sections[version] = append(sections[version], e)
+		if home, isKept := VersionOfAnnotation(key); !isKept || home != version {
+			continue
+		}
+		object, isObject := parseObject([]byte(text))
+		to, hasVersion := object["to"].(string)
+		if e, isEntry := parseEntry(object); isObject && hasVersion && isEntry {
+			r.sections[to] = append(r.sections[to], e)
+			r.keys = append(r.keys, key)
 		}
 	}
-	r.sections = sections
+	for _, entries := range r.sections {
+		slices.SortFunc(entries, (*entry).compareAll)
+	}
 	return r
 }
 
 // setSection sets or removes a section.
 func (r *record) setSection(version string, entries []*entry) {
-	old := r.sections[version]
-	if slices.EqualFunc(old, entries, func(a, b *entry) bool { return a == b }) {
+	if slices.Equal(r.sections[version], entries) {
 		return
 	}
 	r.isChanged = true
@@ -64,30 +61,27 @@ func (r *record) setSection(version string, entries []*entry) {
 	}
 }
 
-// encode returns the text of the annotation. It is empty if there is nothing to keep.
-func (r *record) encode() string {
+// writeAnnotations writes a changed record to the annotations of an object in place of what was read.
+func (r *record) writeAnnotations(version string, o *object) {
 	if !r.isChanged {
-		return r.text
+		return
 	}
-	if len(r.sections) == 0 {
-		return ""
+	for _, key := range r.keys {
+		o.setAnnotation(key, "")
 	}
-	object := make(map[string]any, len(r.sections))
-	for version, entries := range r.sections {
-		list := make([]any, len(entries))
-		for i, e := range entries {
-			list[i] = e.value()
+	r.keys, r.isChanged = nil, false
+	for to, entries := range r.sections {
+		for _, e := range entries {
+			key, value := e.annotation(version, to)
+			o.setAnnotation(key, value)
+			r.keys = append(r.keys, key)
 		}
-		object[version] = list
 	}
-	return string(appendValue(nil, object))
 }
 
 // areSameEntries reports whether two lists of entries have the same text, but for what is left.
 func areSameEntries(a, b []*entry) bool {
-	return slices.EqualFunc(a, b, func(a, b *entry) bool {
-		return a.compare(b) == 0 && areEqual(a.home, b.home) && areEqual(a.back, b.back)
-	})
+	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.withLeft(false).compareAll(b.withLeft(false)) == 0 })
 }
 
 // withoutLeft returns the entries without the mark of those that are left.

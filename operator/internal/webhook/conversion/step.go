@@ -6,6 +6,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
@@ -15,23 +16,10 @@ type Step struct {
 	// First and Second are the types of the two versions. Their resources are empty if a type is not valid.
 	First, Second kube.Type
 
-	// toSecond and toFirst call the functions. first and second make, decode and encode objects of the two types.
+	// toSecond and toFirst call the functions.
 	toSecond, toFirst func(from, to any)
 	first, second     codec
 	err               error
-}
-
-// A codec decodes and encodes the objects of a Go type.
-type codec struct {
-	// newObject returns a pointer to a new object.
-	newObject func() any
-	decode    func(text []byte, object any) error
-	encode    func(object any) ([]byte, error)
-}
-
-// codecOf returns the codec of T.
-func codecOf[T any]() codec {
-	return codec{newObject: func() any { return new(T) }, decode: kube.Unmarshal, encode: kube.Marshal}
 }
 
 // NewStep returns the step between the versions A and B of a kind. toB fills b, which is new, from a. toA fills a, which is
@@ -42,7 +30,7 @@ func codecOf[T any]() codec {
 // change its first argument.
 func NewStep[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](toB func(a *A, b *B), toA func(b *B, a *A)) *Step {
 	// The compiler compiles this function for each pair. Therefore functions without type parameters do the work.
-	s := &Step{first: codecOf[A](), second: codecOf[B]()}
+	s := &Step{first: codec{func() any { return new(A) }}, second: codec{func() any { return new(B) }}}
 	s.toSecond = func(from, to any) { toB(from.(*A), to.(*B)) }
 	s.toFirst = func(from, to any) { toA(from.(*B), to.(*A)) }
 	s.init(PA(new(A)), PB(new(B)), toB == nil, toA == nil)
@@ -103,21 +91,18 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 	}
 	var result, nonZero []byte
 	failed := guarded(func() error {
-		input := from.newObject()
-		text := o.view(fromType.Resource, content)
-		if from.decode(text, input) != nil {
-			input = from.newObject()
+		input, err := from.decode(o.view(fromType.Resource, content))
+		if err != nil {
 			d := decodable{codec: from, object: o, resource: fromType.Resource}
-			if err := from.decode(d.view(fromSchema, content), input); err != nil {
+			if input, err = from.decode(d.view(fromSchema, content)); err != nil {
 				input = from.newObject()
 			}
 		}
 		output := to.newObject()
 		output.(kube.Object).GetObjectKind().SetGroupVersionKind(toType.Resource.GroupVersionKind)
 		call(input, output)
-		var err error
 		if result, err = to.encode(output); err == nil && hasEmptyMember(result) {
-			nonZero, err = encodeWithoutZeros(output)
+			nonZero, err = to.encodeWithoutZeros(output)
 		}
 		return err
 	})
@@ -131,7 +116,8 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 		}
 	}
 	if nonZero != nil {
-		removeZeros(toSchema, object, parseValue(nonZero))
+		scanner := jsonscan.New(nonZero)
+		_ = removeZeros(toSchema, object, &scanner) // the encoder has written it
 	}
 	return object, nil
 }

@@ -118,9 +118,15 @@ func appendText(dst []byte, text string) []byte {
 
 // sortedNames returns the names of the members of objects, sorted, each once.
 func sortedNames(objects ...map[string]any) []string {
-	var names []string
+	n := 0
 	for _, each := range objects {
-		names = slices.AppendSeq(slices.Grow(names, len(each)), maps.Keys(each))
+		n += len(each)
+	}
+	names := make([]string, 0, n)
+	for _, each := range objects {
+		for name := range each {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

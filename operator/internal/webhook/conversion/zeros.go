@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/jsonscan"
 )
 
 // The encoder writes {} and null for zero fields of a Go type that stand in no object that a user has written, such as
@@ -18,39 +15,53 @@ import (
 // For example, a container with a volume is encoded as {"name":"a","resources":{},"emptyDir":{}}. Without the zero fields
 // of the Go type it is {"name":"a","emptyDir":{}}: the pointer emptyDir is set. The result is the second one.
 
-// encodeWithoutZeros returns the JSON of an object without all zero fields.
-func encodeWithoutZeros(object any) ([]byte, error) {
-	return json.Marshal(object, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), json.OmitZeroStructFields(true))
-}
-
 // hasEmptyMember reports whether a text can have a member with the value {} or null. It can be wrong about a text in a
 // string.
 func hasEmptyMember(text []byte) bool {
 	return bytes.Contains(text, []byte(":{}")) || bytes.Contains(text, []byte(":null"))
 }
 
-// removeZeros removes from v, a new value, the members that are {} or null, that nonZero lacks, and that s does not require.
-func removeZeros(s *crd.Schema, v, nonZero any) {
+// removeZeros removes from v, a new value, the members that are {} or null, that the value at nonZero lacks, and that s does
+// not require. It steps over the value at nonZero.
+func removeZeros(s *crd.Schema, v any, nonZero *jsonscan.Scanner) error {
 	switch v := v.(type) {
 	case map[string]any:
-		other, _ := nonZero.(map[string]any)
-		for name, value := range v {
-			_, isThere := other[name]
-			switch inner, isObject := value.(map[string]any); {
-			case isThere:
-				removeZeros(propertyOf(s, name), value, other[name])
-			case value != nil && (!isObject || len(inner) > 0):
-			case s == nil || !slices.Contains(s.Required, name):
-				delete(v, name)
+		return removeZeroMembers(s, v, nonZero)
+	case []any:
+		if s == nil {
+			break
+		}
+		more, err := nonZero.Enter('[')
+		for i := 0; more && err == nil; i++ {
+			if more, err = nonZero.NextElement(']'); more && err == nil {
+				var element any
+				if i < len(v) {
+					element = v[i]
+				}
+				err = removeZeros(s.Items, element, nonZero)
 			}
 		}
-	case []any:
-		other, _ := nonZero.([]any)
-		if s == nil || len(other) != len(v) {
-			return
-		}
-		for i, each := range v {
-			removeZeros(s.Items, each, other[i])
+		return err
+	}
+	return nonZero.Skip()
+}
+
+func removeZeroMembers(s *crd.Schema, object map[string]any, nonZero *jsonscan.Scanner) error {
+	var zeros []string
+	for name, value := range object {
+		inner, isObject := value.(map[string]any)
+		if (value == nil || isObject && len(inner) == 0) && (s == nil || !slices.Contains(s.Required, name)) {
+			zeros = append(zeros, name)
 		}
 	}
+	err := nonZero.Members(func(name []byte) error {
+		if at := slices.Index(zeros, string(name)); at >= 0 {
+			zeros = slices.Delete(zeros, at, at+1)
+		}
+		return removeZeros(propertyOf(s, string(name)), object[string(name)], nonZero)
+	})
+	for _, name := range zeros {
+		delete(object, name)
+	}
+	return err
 }
