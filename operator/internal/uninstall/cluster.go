@@ -180,3 +180,17 @@ func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalize
 	}
 	return err
 }
+
+// patchDefinition patches a CustomResourceDefinition and prints a line about that.
+func (c *cluster) patchDefinition(ctx context.Context, definition *live.Object, line string, patch ...kube.PatchOperation) error {
+	if c.isDryRun {
+		fmt.Fprintf(c.out, "without --dry-run: %s\n", line)
+		return nil
+	}
+	patch = append([]kube.PatchOperation{kube.TestAt("/metadata/uid", definition.Metadata.UID)}, patch...)
+	if err := c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentJSONPatch}, definition, patch); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, line)
+	return nil
+}
