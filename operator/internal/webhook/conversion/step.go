@@ -117,7 +117,7 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 	}
 	if nonZero != nil {
 		scanner := jsonscan.New(nonZero)
-		_ = removeZeros(toSchema, object, &scanner) // the encoder has written it
+		_ = removeZeros(toSchema, object, content, &scanner) // the encoder has written it
 	}
 	return object, nil
 }

@@ -10,10 +10,12 @@ import (
 
 // The encoder writes {} and null for zero fields of a Go type that stand in no object that a user has written, such as
 // resources of a container. Nearly each object would need an annotation because of them. So they are left out where the
-// schema does not require the field.
+// schema does not require the field. They stay where the input has the same empty value at the same path: a Go program that
+// has written the input writes all zero fields, and most functions copy a field to the same path.
 //
 // For example, a container with a volume is encoded as {"name":"a","resources":{},"emptyDir":{}}. Without the zero fields
-// of the Go type it is {"name":"a","emptyDir":{}}: the pointer emptyDir is set. The result is the second one.
+// of the Go type it is {"name":"a","emptyDir":{}}: the pointer emptyDir is set. The result is the second one, unless the
+// container in the input has "resources":{}.
 
 // hasEmptyMember reports whether a text can have a member with the value {} or null. It can be wrong about a text in a
 // string.
@@ -21,24 +23,29 @@ func hasEmptyMember(text []byte) bool {
 	return bytes.Contains(text, []byte(":{}")) || bytes.Contains(text, []byte(":null"))
 }
 
-// removeZeros removes from v, a new value, the members that are {} or null, that the value at nonZero lacks, and that s does
-// not require. It steps over the value at nonZero.
-func removeZeros(s *crd.Schema, v any, nonZero *jsonscan.Scanner) error {
+// removeZeros removes from v, a new value, the members that are {} or null, that the value at nonZero lacks, that s does
+// not require, and that input does not have. It steps over the value at nonZero.
+func removeZeros(s *crd.Schema, v, input any, nonZero *jsonscan.Scanner) error {
 	switch v := v.(type) {
 	case map[string]any:
-		return removeZeroMembers(s, v, nonZero)
+		members, _ := input.(map[string]any)
+		return removeZeroMembers(s, v, members, nonZero)
 	case []any:
 		if s == nil {
 			break
 		}
+		inputs, _ := input.([]any)
 		more, err := nonZero.Enter('[')
 		for i := 0; more && err == nil; i++ {
 			if more, err = nonZero.NextElement(']'); more && err == nil {
-				var element any
+				var element, from any
 				if i < len(v) {
 					element = v[i]
 				}
-				err = removeZeros(s.Items, element, nonZero)
+				if i < len(inputs) {
+					from = inputs[i]
+				}
+				err = removeZeros(s.Items, element, from, nonZero)
 			}
 		}
 		return err
@@ -46,11 +53,11 @@ func removeZeros(s *crd.Schema, v any, nonZero *jsonscan.Scanner) error {
 	return nonZero.Skip()
 }
 
-func removeZeroMembers(s *crd.Schema, object map[string]any, nonZero *jsonscan.Scanner) error {
+func removeZeroMembers(s *crd.Schema, object, input map[string]any, nonZero *jsonscan.Scanner) error {
 	var zeros []string
 	for name, value := range object {
-		inner, isObject := value.(map[string]any)
-		if (value == nil || isObject && len(inner) == 0) && (s == nil || !slices.Contains(s.Required, name)) {
+		from, isInInput := input[name]
+		if isEmpty(value) && (s == nil || !slices.Contains(s.Required, name)) && !(isInInput && isEmpty(from) && (from == nil) == (value == nil)) {
 			zeros = append(zeros, name)
 		}
 	}
@@ -58,10 +65,16 @@ func removeZeroMembers(s *crd.Schema, object map[string]any, nonZero *jsonscan.S
 		if at := slices.Index(zeros, string(name)); at >= 0 {
 			zeros = slices.Delete(zeros, at, at+1)
 		}
-		return removeZeros(propertyOf(s, string(name)), object[string(name)], nonZero)
+		return removeZeros(propertyOf(s, string(name)), object[string(name)], input[string(name)], nonZero)
 	})
 	for _, name := range zeros {
 		delete(object, name)
 	}
 	return err
+}
+
+// isEmpty reports whether v is null or an object without members.
+func isEmpty(v any) bool {
+	object, isObject := v.(map[string]any)
+	return v == nil || isObject && len(object) == 0
 }
