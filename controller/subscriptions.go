@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
@@ -170,8 +173,8 @@ func (s *subscriptions) referrers(x *kube.Index, cluster, namespace, value strin
 	return keys
 }
 
-// newestShown returns the newest version of an object that the streams have shown.
-func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
+// NewestShown returns the newest version of an object that the streams have shown.
+func (s *subscriptions) NewestShown(t echo.Target) (newest echo.Version) {
 	if t.IsCollection() {
 		return echo.Version{}
 	}
@@ -185,6 +188,19 @@ func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
 		}
 	}
 	return newest
+}
+
+// ShownObjects returns the uids of the objects of a collection that the streams show, and that the selector selects.
+func (s *subscriptions) ShownObjects(collection echo.Target, selector labels.Selector) (uids []types.UID) {
+	for _, sub := range s.all {
+		if !collection.IsOf(sub.stream.Cluster, sub.stream.Resource) {
+			continue
+		}
+		for o := range sub.store().All(cache.Filter{Namespace: collection.KeyWithoutCluster().Namespace, Labels: selector}) {
+			uids = append(uids, o.UID)
+		}
+	}
+	return uids
 }
 
 // coversRead reports whether a stream shows what r reads.

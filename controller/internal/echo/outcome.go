@@ -24,7 +24,8 @@ type outcome struct {
 	replaced string
 	// isUncertain is true if it is not known what the write did.
 	isUncertain bool
-	// deleted holds the objects that a write to a collection has deleted. It is nil if they are not known.
+	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if they are not
+	// known.
 	deleted map[types.UID]bool
 }
 
@@ -117,8 +118,9 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 
 // uncertainWrite is a write of unknown outcome. If a stream shows a change of the target after the
 // write, and the write can explain the change, then the write may have made the change. The write
-// explains one change at most. The deletion of a collection explains one change of each object that its answer has. If
-// the answer is lost, the deletion may be the origin of each deletion in the collection.
+// explains one change at most. The deletion of a collection explains one change of each object that its answer has, or
+// that it may have deleted if the answer is lost. If these objects are not known, or too many, the deletion may be the
+// origin of each deletion in the collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time
