@@ -190,17 +190,19 @@ func (s *subscriptions) NewestShown(t echo.Target) (newest echo.Version) {
 	return newest
 }
 
-// ShownObjects returns the uids of the objects of a collection that the streams show, and that the selector selects.
-func (s *subscriptions) ShownObjects(collection echo.Target, selector labels.Selector) (uids []types.UID) {
+// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+// selector selects.
+func (s *subscriptions) ShownObjects(collection echo.Target, selector labels.Selector) map[types.UID]bool {
+	shown := make(map[types.UID]bool)
 	for _, sub := range s.all {
 		if !collection.IsOf(sub.stream.Cluster, sub.stream.Resource) {
 			continue
 		}
-		for o := range sub.store().All(cache.Filter{Namespace: collection.KeyWithoutCluster().Namespace, Labels: selector}) {
-			uids = append(uids, o.UID)
+		for o := range sub.store().All(cache.Filter{Namespace: collection.KeyWithoutCluster().Namespace}) {
+			shown[o.UID] = shown[o.UID] || selector.Matches(o.Labels)
 		}
 	}
-	return uids
+	return shown
 }
 
 // coversRead reports whether a stream shows what r reads.

@@ -157,8 +157,9 @@ func NewTracker() *Tracker {
 type Streams interface {
 	// NewestShown returns the newest version of an object that the streams have shown.
 	NewestShown(Target) Version
-	// ShownObjects returns the uids of the objects of a collection that the streams show, and that the selector selects.
-	ShownObjects(collection Target, selector labels.Selector) []types.UID
+	// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+	// selector selects.
+	ShownObjects(collection Target, selector labels.Selector) map[types.UID]bool
 }
 
 // Handler returns a handler that records the writes of a reconcile of key. It belongs directly above
@@ -203,17 +204,22 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 }
 
 // possiblyDeleted returns the objects of a collection that r may have deleted, although the answer is lost: those that the
-// streams show, and those that the reconciles of the key have written. An object that is neither was created later, or by
-// somebody else a moment before. Its deletion then counts as the work of somebody else, which only hastens a reconcile.
-// possiblyDeleted returns nil if there are too many objects.
+// streams show and the selector of r selects, and those that the reconciles of the key have written and no stream shows
+// yet. Another object was created later, or by somebody else a moment before. Its deletion then counts as the work of
+// somebody else, which only hastens a reconcile. possiblyDeleted returns nil if there are too many objects.
 func (h *handler) possiblyDeleted(collection Target, r *wire.Request) map[types.UID]bool {
 	selector, err := labels.Parse(r.Query.Get("labelSelector"))
 	if err != nil {
 		return nil // the server refuses it
 	}
+	shown := h.streams.ShownObjects(collection, selector)
 	deleted := h.tracker.writtenBy(h.key)
-	for _, uid := range h.streams.ShownObjects(collection, selector) {
-		deleted[uid] = true
+	for uid, isSelected := range shown {
+		if isSelected {
+			deleted[uid] = true
+		} else {
+			delete(deleted, uid)
+		}
 	}
 	if len(deleted) > maxDeleted {
 		return nil

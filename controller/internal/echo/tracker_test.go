@@ -3,6 +3,7 @@ package echo
 import (
 	"context"
 	"errors"
+	"net/url"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,7 +22,9 @@ type shownVersion Version
 
 func (v shownVersion) NewestShown(Target) Version { return Version(v) }
 
-func (v shownVersion) ShownObjects(Target, labels.Selector) []types.UID { return []types.UID{v.UID} }
+func (v shownVersion) ShownObjects(_ Target, selector labels.Selector) map[types.UID]bool {
+	return map[types.UID]bool{v.UID: true, "unselected": selector.Empty()}
+}
 
 func key(name string) kube.Key { return kube.Key{Namespace: "default", Name: name} }
 
@@ -101,8 +104,8 @@ func TestASuccessForgetsWritesWithoutAnAnswer(t *testing.T) {
 
 // Regression: the answered deletion of a collection passed for the origin of each later deletion in its namespace, so the
 // deletion of a child by somebody else did not end a back-off (promise 12). It explains one deletion of each object in its
-// answer. If the answer is lost, it explains one deletion of each object that the streams have shown, or that the same
-// reconcile has written. It explained all deletions.
+// answer. If the answer is lost, it explains one deletion of each object that it selects among those that the program knew.
+// It explained all deletions: TestProgram failed so with the seed 910027875.
 func TestDeletionOfACollectionExplainsItsObjects(t *testing.T) {
 	t.Parallel()
 	deletion := func(tr *Tracker, name string, uid types.UID) queue.Echo {
@@ -115,7 +118,10 @@ func TestDeletionOfACollectionExplainsItsObjects(t *testing.T) {
 			key("shop"), Target{}, shownVersion{"7", "11"}, func(queue.Trigger) {})
 		tr.recordVersionLocked(Version{"6", "12"}, origin{key: key("shop"), echo: queue.IsEcho})
 		tr.recordVersionLocked(Version{"5", "13"}, origin{key: key("blog"), echo: queue.IsEcho})
-		_, _ = h.Do(t.Context(), &wire.Request{Verb: wire.VerbDeleteCollection, Resource: deployments, Namespace: "default"})
+		tr.recordVersionLocked(Version{"unselected", "14"}, origin{key: key("shop"), echo: queue.IsEcho})
+		_, _ = h.Do(t.Context(), &wire.Request{
+			Verb: wire.VerbDeleteCollection, Resource: deployments, Namespace: "default", Query: url.Values{"labelSelector": {"app=shop"}},
+		})
 		return tr
 	}
 	tr := deleteAll(func() (*wire.Response, error) {
@@ -143,7 +149,8 @@ func TestDeletionOfACollectionExplainsItsObjects(t *testing.T) {
 		want queue.Echo
 	}{
 		{"an object that a stream has shown", "7", queue.PossibleEcho},
-		{"an object that the reconcile has written", "6", queue.PossibleEcho},
+		{"an object that the reconcile has written, and no stream shows", "6", queue.PossibleEcho},
+		{"an object that the reconcile has written, and the selector does not select", "unselected", queue.NotEcho},
 		{"an object that the reconcile of another key has written", "5", queue.NotEcho},
 		{"an object that was created later", "9", queue.NotEcho},
 	} {
