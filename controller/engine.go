@@ -163,7 +163,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	p := &pipeline{
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, d.formerManagers, ownerLabels(d.watched)),
 		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
-		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.Forget, p.adoption.Forget}
 	if d.newMover != nil {

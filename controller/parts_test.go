@@ -133,7 +133,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 		t.Error("the streams cover a key without a namespace, or do not cover a key with one")
 	}
 	want := echo.Version{UID: created.UID, ResourceVersion: created.ResourceVersion}
-	if got := s.newestShown(echo.NewTarget(s.own[0].stream.Resource, key("eden"))); got != want {
+	if got := s.NewestShown(echo.NewTarget(s.own[0].stream.Resource, key("eden"))); got != want {
 		t.Errorf("the newest version is %v, not %v", got, want)
 	}
 	secret := &wire.Request{Verb: wire.VerbGet, Resource: s.all[1].stream.Resource, Namespace: "default", Name: "s", Representation: wire.Full}

@@ -36,9 +36,9 @@ type pipeline struct {
 	subscriptions []*subscription
 	// reconciled is the reconciled kind, with the client of map functions.
 	reconciled relation.Kind
-	// newestShown returns the newest version of an object that the streams have shown.
-	newestShown func(echo.Target) echo.Version
-	enqueue     func(queue.Trigger)
+	// shown is what the streams of all watched kinds have shown.
+	shown   echo.Streams
+	enqueue func(queue.Trigger)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
 }
@@ -72,7 +72,7 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 	if p.skipsOwnStatus {
 		ownStatus = echo.NewTarget(p.reconciled.Resource, key)
 	}
-	next = p.echoes.Handler(next, key, ownStatus, p.newestShown, p.enqueue)
+	next = p.echoes.Handler(next, key, ownStatus, p.shown, p.enqueue)
 	next = p.adoption.Handler(next, self, p.recordPossiblyGone)
 	next = p.noopChecker.Handler(next, isTrigger)
 	if p.mover != nil {

@@ -176,6 +176,59 @@ func TestRemovedKindIsNotReadFromAnotherStream(t *testing.T) {
 	})
 }
 
+// Regression, found by TestProgram (seed 910010801): a kind was removed, and is served again, but its list fails. The
+// controller with IfServed was shown that the objects are gone. It read them all the same from the store of another
+// controller, which has not been listed since the removal.
+func TestRemovedKindIsNotReadFromAnotherStreamBeforeItsNextList(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		direct := s.client()
+		served := &crds{next: s, absent: map[string]bool{}}
+		create(t, direct, kube.OwnedBy(create(t, direct, garden("eden")), plant("rose")))
+		areListsRefused := false
+		s.before = func(r *wire.Request) error {
+			if areListsRefused && r.Resource.Plural == "plants" && (r.Verb == wire.VerbList || r.Verb == wire.VerbWatch) {
+				return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusServiceUnavailable}
+			}
+			return nil
+		}
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			_, err := kube.Namespaced[Plant](c, g.Namespace).Get(ctx, "rose")
+			calls.record(fmt.Sprint(g.Labels["round"], " ", kube.IsNotFound(err)))
+			return controller.Done(), kube.IgnoreNotFound(err)
+		}
+		toEden := func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
+			return []kube.Key{{Namespace: m.Namespace, Name: "eden"}}, nil
+		}
+		plants := kube.Everywhere[Plant](direct).Resource()
+		start(t, kube.NewClientFromHandler(served),
+			controller.New(reconcile, controller.Watches(toEden, controller.Kind(plants), controller.IfServed())),
+			controller.New(recordingNames(new(journal)), controller.Owns[Plant](), controller.Name("others")))
+		synctest.Wait()
+		served.set("plants", false, nil)
+		for f := range s.feeds {
+			if f.plural == "plants" {
+				f.end()
+			}
+		}
+		remove(t, direct, plant("rose"))
+		time.Sleep(2 * time.Minute)
+		areListsRefused = true
+		served.set("plants", true, nil)
+		time.Sleep(2 * time.Minute)
+		calls.drain()
+		setRound := func(g *Garden) error { g.Labels = map[string]string{"round": "2"}; return nil }
+		if _, err := kube.Namespaced[Garden](direct, "default").Modify(t.Context(), "eden", setRound); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "2 true" {
+			t.Errorf("the kind is served again, and its list is refused: %q, want 2 true at last", got)
+		}
+	})
+}
+
 // Regression: a kind is served, which its stream has not found out yet. The program writes an object of the kind, and a
 // second write of the object has an unknown outcome. A proxy that answers 404 for a moment made the object count as
 // absent, although the program had the answer to its first write.

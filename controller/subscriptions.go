@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
@@ -171,8 +174,8 @@ func (s *subscriptions) referrers(x *kube.Index, cluster, namespace, value strin
 	return keys
 }
 
-// newestShown returns the newest version of an object that the streams have shown.
-func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
+// NewestShown returns the newest version of an object that the streams have shown.
+func (s *subscriptions) NewestShown(t echo.Target) (newest echo.Version) {
 	if t.IsCollection() {
 		return echo.Version{}
 	}
@@ -186,6 +189,21 @@ func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
 		}
 	}
 	return newest
+}
+
+// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+// selector selects.
+func (s *subscriptions) ShownObjects(collection echo.Target, selector labels.Selector) map[types.UID]bool {
+	shown := make(map[types.UID]bool)
+	for _, sub := range s.all {
+		if !collection.IsOf(sub.stream.Cluster, sub.stream.Resource) {
+			continue
+		}
+		for o := range sub.store().All(cache.Filter{Namespace: collection.KeyWithoutCluster().Namespace}) {
+			shown[o.UID] = shown[o.UID] || selector.Matches(o.Labels)
+		}
+	}
+	return shown
 }
 
 // coversRead reports whether a stream shows what r reads.

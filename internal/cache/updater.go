@@ -186,7 +186,9 @@ func (u *updater) endList(version string, isUnserved bool) {
 	u.publishMissed(missed)
 	u.counts.lists.Add(1)
 	u.isListing = false
-	u.progress.RecordListed(version)
+	if !isUnserved { // the absence of the kind has no version: its deletions are in no other store before a list
+		u.progress.RecordListed(version)
+	}
 	u.restoration.EndList(version, result)
 	u.listResult = result
 }

@@ -65,7 +65,8 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 // the own streams of v have published there, and must not be in doubt because of a restoration. An empty
 // namespace stands for all. The changes of all objects count, because the object may have left the
 // selector of an own stream. An own stream that has published the absence of the kind, which has no version, rules out
-// all stores that have not.
+// all stores that have not. If its next list fails, it rules out all other stores in the namespaces of the objects whose
+// deletion it has published.
 func (v *View) isCurrent(s *followedStream, namespace string) bool {
 	if s.detector.IsDoubted() {
 		return false
@@ -76,7 +77,9 @@ func (v *View) isCurrent(s *followedStream, namespace string) bool {
 		if own == s || !own.store.collection().Overlaps(c) {
 			continue
 		}
-		if own.store.IsUnserved() && !s.store.IsUnserved() || !own.store.progress.HasNewest(s.store.Version(), namespace) {
+		switch {
+		case own.store.IsUnserved() && s.store.IsUnserved():
+		case own.store.IsUnserved(), !own.store.progress.HasNewest(s.store.Version(), namespace):
 			return false
 		}
 	}

@@ -27,10 +27,13 @@ type candidate struct {
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// heldUntil is the latest end of all held records of others that this process has seen, by its steady clock. If a
-	// held record has vanished, its duration counts from the moment at which this process saw that. Other machines set
-	// the times in the records. Therefore these times are never compared with a clock of this machine.
+	// heldUntil is the latest end of all held records of others that this process has seen in the Lease that exists, by its
+	// steady clock. If a held record has vanished, its duration counts from the moment at which this process saw that. Other
+	// machines set the times in the records. Therefore these times are never compared with a clock of this machine.
 	heldUntil time.Duration
+	// deletedHeldUntil is the latest end of all such records in Leases that somebody has deleted. A release does not end it:
+	// the process that has released the present Lease may not know of the former holder.
+	deletedHeldUntil time.Duration
 	// ownRecords holds the records that this process has sent within the last Timing.Duration, and when it sent each
 	// of them. A record that names this process and is not in ownRecords is the work of somebody else: an edit by
 	// hand, or a copy of this process.
@@ -45,14 +48,17 @@ type candidate struct {
 // observe records the state of the Lease. l is nil if the Lease does not exist. An unchanged record does not prove
 // that its holder is alive. The holder of a record that has vanished may have renewed it a moment before.
 func (c *candidate) observe(l *Lease, at Reading) {
-	before, after := recordOf(c.seen), recordOf(l)
+	former, before, after := c.seen, recordOf(c.seen), recordOf(l)
+	isDeleted := former != nil && (l == nil || l.Metadata.UID != former.Metadata.UID)
 	c.seen = l
-	switch {
-	case after == before:
-	case after.isHeld() && !c.isOwn(l):
-		c.hold(after, at)
-	case before.isHeld() && !after.isHeld() && !after.isReleased():
+	if before.isHeld() && (isDeleted || !after.isHeld() && !after.isReleased()) {
 		c.hold(before, at)
+	}
+	if isDeleted {
+		c.deletedHeldUntil, c.heldUntil = max(c.deletedHeldUntil, c.heldUntil), 0
+	}
+	if after != before && after.isHeld() && !c.isOwn(l) {
+		c.hold(after, at)
 	}
 }
 
@@ -64,10 +70,11 @@ func (c *candidate) hold(r record, from Reading) {
 // untilFree returns how long another candidate may still act as the leader, as far as this candidate knows. It
 // returns zero for a lease that can be taken.
 func (c *candidate) untilFree(now Reading) time.Duration {
+	heldUntil := max(c.heldUntil, c.deletedHeldUntil)
 	if recordOf(c.seen).isReleased() {
-		return 0
+		heldUntil = c.deletedHeldUntil
 	}
-	return max(0, c.heldUntil-now.steady)
+	return max(0, heldUntil-now.steady)
 }
 
 // isOwn reports whether this process has sent the record in l.

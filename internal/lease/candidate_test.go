@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -96,6 +97,50 @@ func TestLeaseIsHeldUntilTheLatestEnd(t *testing.T) {
 	c.observe(nil, at(100*time.Second))
 	if got := c.untilFree(at(100 * time.Second)); got != 0 {
 		t.Errorf("without a Lease: %s", got)
+	}
+}
+
+// A release ends the wait for the holder of that Lease alone. Somebody deletes the Lease of a leader that is cut off. A
+// process that knows nothing of the leader makes another Lease, and releases it. The leader may still act.
+func TestReleaseOfALeaseThatWasMadeAfterADeletion(t *testing.T) {
+	t.Parallel()
+	withUID := func(uid types.UID, l *Lease) *Lease {
+		l.Metadata.UID = uid
+		return l
+	}
+	taken, released := withUID("b", leaseOf("you", 15, 8)), withUID("b", leaseOf("", 1, 9))
+	for name, test := range map[string]struct {
+		// states are the states of the Lease after the record of the leader. The first one is seen at 105 s, and then one
+		// in each second.
+		states []*Lease
+		// want is the wait after the last state.
+		want time.Duration
+	}{
+		"all states are seen":           {[]*Lease{nil, taken, released}, 58 * time.Second},
+		"the deletion is not seen":      {[]*Lease{taken, released}, 59 * time.Second},
+		"the new holder is not seen":    {[]*Lease{nil, released}, 59 * time.Second},
+		"only the release is seen":      {[]*Lease{released}, 60 * time.Second},
+		"the leader itself releases it": {[]*Lease{withUID("a", leaseOf("", 1, 8))}, 0},
+	} {
+		c := newCandidate("me")
+		c.observe(withUID("a", leaseOf("other", 60, 7)), at(100*time.Second))
+		now := 105 * time.Second
+		for i, l := range test.states {
+			now = time.Duration(105+i) * time.Second
+			c.observe(l, at(now))
+		}
+		if got := c.untilFree(at(now)); got != test.want {
+			t.Errorf("%s: after the release the candidate waits for %s, want %s", name, got, test.want)
+		}
+	}
+	// Once the term of the former leader is over, a release ends the wait again.
+	c := newCandidate("me")
+	c.observe(withUID("a", leaseOf("other", 60, 7)), at(100*time.Second))
+	c.observe(released, at(105*time.Second))
+	c.observe(withUID("b", leaseOf("you", 60, 10)), at(160*time.Second))
+	c.observe(withUID("b", leaseOf("", 1, 11)), at(170*time.Second))
+	if got := c.untilFree(at(170 * time.Second)); got != 0 {
+		t.Errorf("after the end of the former leader, a release is followed by a wait of %s", got)
 	}
 }
 

@@ -54,8 +54,8 @@ type world struct {
 	all map[string]*process
 	// releases counts the terms that ended in an orderly way, and edits the changes of the Lease by hand.
 	releases, edits int
-	// deletedAt is when somebody deleted the Lease last.
-	deletedAt time.Time
+	// deletions holds the resource versions at which somebody deleted the Lease.
+	deletions []int
 	started   time.Time
 	// trace holds what happened, for the log of a run that fails: the same seed does not make the same run.
 	trace []string
@@ -128,6 +128,10 @@ type process struct {
 	fence   *Fence
 	elector *Elector
 	ended   chan struct{}
+
+	// claim is the resource version at which the server stored the claim that began the term. The mutex of the world guards
+	// it.
+	claim int
 
 	mu sync.Mutex
 	// seen holds the bytes of all Leases that reached the process.
@@ -377,6 +381,9 @@ func (p *process) record(r *wire.Request, response *wire.Response) {
 		l, err := decode(response.Body)
 		p.world.mu.Lock()
 		p.recordLocked("%s has written the Lease: %s, %+v, %v", p.name, l.Metadata.ResourceVersion, recordOf(l), err)
+		if !hasBegun(p.elector) {
+			p.claim, _ = strconv.Atoi(l.Metadata.ResourceVersion)
+		}
 		p.world.mu.Unlock()
 		return
 	}
@@ -487,14 +494,14 @@ func (w *world) editLeases(ctx context.Context) {
 		w.mu.Lock()
 		kind := w.random.IntN(5)
 		w.edits++
-		if kind == 0 {
-			w.deletedAt = time.Now()
-		}
 		w.recordLocked("edit %d by hand of a Lease of version %s, %+v", kind, l.Metadata.ResourceVersion, recordOf(l))
 		w.mu.Unlock()
 		switch kind {
 		case 0:
 			err = deleteLease(api, l)
+			w.mu.Lock()
+			w.deletions = append(w.deletions, w.server.Version())
+			w.mu.Unlock()
 		case 1:
 			err = editLease(func(r *record) { r.holder = "" })(api, l)
 		case 2:
@@ -511,10 +518,12 @@ func (w *world) editLeases(ctx context.Context) {
 	}
 }
 
-// mayOverlap reports whether the term of a later process may begin before the end of an earlier one: somebody has
-// deleted the Lease, and the later process has never seen the earlier one hold it.
-func (w *world) mayOverlap(earlier, later string) bool {
-	return w.deletedAt.After(w.all[earlier].started) && !w.all[later].hasSeenHolder(earlier)
+// mayOverlap reports whether the term of p may begin before the end of the term of the earlier process: somebody has
+// deleted the Lease between the claims of the two, and p had not seen the earlier one hold the lease before it sent its
+// own claim.
+func (w *world) mayOverlap(earlier, p *process) bool {
+	isDeleted := slices.ContainsFunc(w.deletions, func(version int) bool { return earlier.claim < version && version < p.claim })
+	return isDeleted && !p.hasSeenHolder(earlier.name)
 }
 
 // leaders returns the processes whose term is valid by their own clocks. It changes no term, as a call of a method
@@ -609,16 +618,17 @@ func runModel(t *testing.T, seed uint64) {
 	check := func(d time.Duration) {
 		for began := time.Now(); time.Since(began) < d; time.Sleep(50 * time.Millisecond) {
 			all := leaders(machines)
+			w.mu.Lock()
+			slices.SortFunc(all, func(p, q *process) int { return p.claim - q.claim })
 			for i, p := range all {
-				for _, q := range all[:i] {
-					w.mu.Lock()
-					if !w.mayOverlap(p.name, q.name) && !w.mayOverlap(q.name, p.name) {
-						t.Errorf("seed %d: %s and %s lead after %s", seed, q.name, p.name, time.Since(machines[0].started))
+				for _, earlier := range all[:i] {
+					if !w.mayOverlap(earlier, p) {
+						t.Errorf("seed %d: %s and %s lead after %s", seed, earlier.name, p.name, time.Since(machines[0].started))
 						d = 0
 					}
-					w.mu.Unlock()
 				}
 			}
+			w.mu.Unlock()
 		}
 	}
 	check(8 * time.Minute)
@@ -638,7 +648,8 @@ func runModel(t *testing.T, seed uint64) {
 	}
 }
 
-// checkWrites checks that no write of a term follows a write of a later one.
+// checkWrites checks that no write of a term follows a write of a later one. The order of the terms is that of their
+// claims: the answer to a claim can be so slow that a later term, which may overlap, writes first.
 func (w *world) checkWrites(seed uint64, before int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -647,21 +658,21 @@ func (w *world) checkWrites(seed uint64, before int) {
 		versions = append(versions, version)
 	}
 	slices.Sort(versions)
-	var terms []string
+	// terms holds the processes that have written so far.
+	var terms []*process
+	reported := make(map[[2]*process]bool)
 	for _, version := range versions {
-		term := w.writes[version]
-		if len(terms) > 0 && terms[len(terms)-1] == term {
-			continue
+		p := w.all[w.writes[version]]
+		if !slices.Contains(terms, p) {
+			terms = append(terms, p)
 		}
-		if i := slices.Index(terms, term); i >= 0 {
-			for _, later := range terms[i+1:] {
-				if !w.mayOverlap(term, later) {
-					w.t.Errorf("seed %d: a write of %s at version %d follows a write of %s", seed, term, version, later)
-				}
+		for _, later := range terms {
+			pair := [2]*process{p, later}
+			if p.claim < later.claim && !reported[pair] && !w.mayOverlap(p, later) {
+				reported[pair] = true
+				w.t.Errorf("seed %d: a write of %s at version %d follows a write of %s", seed, p.name, version, later.name)
 			}
-			continue
 		}
-		terms = append(terms, term)
 	}
 	if len(terms) < 3 || len(versions) <= before {
 		w.t.Errorf("seed %d: %d terms, and %d of %d writes after the failures", seed, len(terms), len(versions)-before, len(versions))

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/controller/internal/queue"
@@ -152,24 +153,32 @@ func NewTracker() *Tracker {
 	}
 }
 
+// Streams are the streams of a controller.
+type Streams interface {
+	// NewestShown returns the newest version of an object that the streams have shown.
+	NewestShown(Target) Version
+	// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+	// selector selects.
+	ShownObjects(collection Target, selector labels.Selector) map[types.UID]bool
+}
+
 // Handler returns a handler that records the writes of a reconcile of key. It belongs directly above
-// the handler that sends the writes, so that skipped applies are not recorded. newestShown returns
-// the newest version of an object that the controller's streams have shown. add adds a held trigger to
-// the queue.
+// the handler that sends the writes, so that skipped applies are not recorded. streams are the streams of the
+// controller. add adds a held trigger to the queue.
 //
 // ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
-func (t *Tracker) Handler(next wire.Handler, key queue.Key, ownStatus Target, newestShown func(Target) Version, add func(queue.Trigger)) wire.Handler {
-	return &handler{tracker: t, next: next, key: key, ownStatus: ownStatus, newestShown: newestShown, add: add}
+func (t *Tracker) Handler(next wire.Handler, key queue.Key, ownStatus Target, streams Streams, add func(queue.Trigger)) wire.Handler {
+	return &handler{tracker: t, next: next, key: key, ownStatus: ownStatus, streams: streams, add: add}
 }
 
 // handler records the writes of one reconcile.
 type handler struct {
-	tracker     *Tracker
-	next        wire.Handler
-	key         queue.Key
-	ownStatus   Target
-	newestShown func(Target) Version
-	add         func(queue.Trigger)
+	tracker   *Tracker
+	next      wire.Handler
+	key       queue.Key
+	ownStatus Target
+	streams   Streams
+	add       func(queue.Trigger)
 }
 
 // Do serves one request.
@@ -178,7 +187,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		return h.next.Do(ctx, r)
 	}
 	id := writeID{h.key, NewTarget(r.Resource, kube.Key{Cluster: r.Cluster, Namespace: r.Namespace, Name: r.ObjectName()})}
-	before := h.newestShown(id.target)
+	before := h.streams.NewestShown(id.target)
 	h.tracker.beginWrite(id)
 	var o writeResult
 	defer func() {
@@ -188,7 +197,47 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	}()
 	response, err := h.next.Do(ctx, r)
 	o = newWriteResult(r, response, err, before, r.Subresource == "status" && id.target == h.ownStatus)
+	if r.Verb == wire.VerbDeleteCollection && o.isUncertain && o.deleted == nil {
+		o.deleted = h.possiblyDeleted(id.target, r)
+	}
 	return response, err
+}
+
+// possiblyDeleted returns the objects of a collection that r may have deleted, although the answer is lost: those that the
+// streams show and the selector of r selects, and those that the reconciles of the key have written and no stream shows
+// yet. Another object was created later, or by somebody else a moment before. Its deletion then counts as the work of
+// somebody else, which only hastens a reconcile. possiblyDeleted returns nil if there are too many objects.
+func (h *handler) possiblyDeleted(collection Target, r *wire.Request) map[types.UID]bool {
+	selector, err := labels.Parse(r.Query.Get("labelSelector"))
+	if err != nil {
+		return nil // the server refuses it
+	}
+	shown := h.streams.ShownObjects(collection, selector)
+	deleted := h.tracker.writtenBy(h.key)
+	for uid, isSelected := range shown {
+		if isSelected {
+			deleted[uid] = true
+		} else {
+			delete(deleted, uid)
+		}
+	}
+	if len(deleted) > maxDeleted {
+		return nil
+	}
+	return deleted
+}
+
+// writtenBy returns the objects of the versions that the reconciles of a key have made.
+func (t *Tracker) writtenBy(key queue.Key) map[types.UID]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	written := make(map[types.UID]bool)
+	for v, by := range t.versions {
+		if by.key == key {
+			written[v.UID] = true
+		}
+	}
+	return written
 }
 
 // beginWrite records that a write is under way.

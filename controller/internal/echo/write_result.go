@@ -24,7 +24,8 @@ type writeResult struct {
 	replaced string
 	// isUncertain is true if it is not known what the write did.
 	isUncertain bool
-	// deleted holds the objects that a write to a collection has deleted. It is nil if they are not known.
+	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if they are not
+	// known.
 	deleted map[types.UID]bool
 }
 
@@ -117,7 +118,8 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 
 // uncertainWrite is a write of unknown result. A write of one object explains at most one change of its target, which a
 // stream shows after the write. Then the write may have made the change. The deletion of a collection explains one
-// change of each object in its answer. If the answer is lost, the deletion explains each deletion in the collection.
+// change of each object in its answer, or of each object that it may have deleted if the answer is lost. If these objects
+// are not known, or too many, the deletion explains each deletion in the collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time

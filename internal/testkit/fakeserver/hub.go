@@ -28,8 +28,10 @@ type hub struct {
 	history   []change
 	compacted int
 	streams   map[StreamID]*Stream
-	// pages holds the rest of each list that was answered in part.
-	pages                 map[string]pages
+	// pages holds the rest of each list that was answered in part, by its token.
+	pages map[string]pages
+	// tokenCount counts the tokens so far. So no two tokens are the same.
+	tokenCount            int
 	bookmarks             time.Duration
 	refusesExpiredWatches bool
 }
@@ -205,7 +207,8 @@ func (h *hub) list(r *wire.Request) (*wire.Response, error) {
 	}
 	metadata := map[string]any{"resourceVersion": strconv.Itoa(page.version)}
 	if limit, err := strconv.Atoi(r.Query.Get("limit")); err == nil && limit > 0 && limit < len(page.items) {
-		token := fmt.Sprintf("%d-%d-%d", page.version, len(h.pages), len(page.items))
+		h.tokenCount++
+		token := fmt.Sprintf("%d-%d-%d", page.version, h.tokenCount, len(page.items))
 		h.pages[token] = pages{page.version, page.items[limit:]}
 		metadata["continue"] = token
 		metadata["remainingItemCount"] = len(page.items) - limit

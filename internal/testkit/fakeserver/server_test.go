@@ -356,6 +356,55 @@ func TestCompaction(t *testing.T) {
 	})
 }
 
+// Two lists that were answered in part at the same version once had the same token: each reader got the pages of the other
+// one. TestProgram then failed in one of four runs of the seed 860002769.
+func TestPagesOfTwoListsAtATime(t *testing.T) {
+	t.Parallel()
+	s := fakeserver.New()
+	c := s.Client()
+	for _, namespace := range []string{"a", "b"} {
+		for i := range 4 {
+			o := newThing(fmt.Sprint(namespace, i), 1)
+			o.Namespace = namespace
+			apply(t, c, o)
+		}
+	}
+	type page struct {
+		Metadata metav1.ListMeta
+		Items    []thing
+	}
+	// next reads the page that follows the page before. It returns the names of the objects of that page.
+	next := func(namespace string, before page) (names []string, read page) {
+		t.Helper()
+		stream := things(t)
+		stream.Namespace = namespace
+		response, err := s.Do(t.Context(), stream.Request(wire.VerbList, "limit", "1", "continue", before.Metadata.Continue))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(response.Body, &read); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range read.Items {
+			names = append(names, o.Name)
+		}
+		return names, read
+	}
+	var a, b page
+	var namesOfA, namesOfB []string
+	// Both lists are read in turn, page by page.
+	for range 4 {
+		var more []string
+		more, a = next("a", a)
+		namesOfA = append(namesOfA, more...)
+		more, b = next("b", b)
+		namesOfB = append(namesOfB, more...)
+	}
+	if got := fmt.Sprint(namesOfA, namesOfB); got != "[a0 a1 a2 a3] [b0 b1 b2 b3]" {
+		t.Errorf("the pages of the two lists show %s", got)
+	}
+}
+
 func TestStreamsAreScriptedOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
