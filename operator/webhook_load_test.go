@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
 )
 
 // load is what users do while a test changes something.
@@ -19,13 +21,15 @@ type load struct {
 
 	mu       sync.Mutex
 	calls    int
+	last     time.Time // when the last call began
 	failures []loadFailure
 }
 
 // loadFailure is a call that has failed.
 type loadFailure struct {
-	at  time.Time
-	err error
+	// began and at are when the call began and ended.
+	began, at time.Time
+	err       error
 	// hasAnswer is false for an error of the load itself: its call has no answer of the API server.
 	hasAnswer bool
 }
@@ -43,7 +47,8 @@ func startLoad(t *testing.T, callers int, call func(ctx context.Context, caller,
 		}
 		l.running.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				l.record(call(context.WithoutCancel(ctx), caller, n))
+				began := time.Now()
+				l.record(began, call(context.WithoutCancel(ctx), caller, n))
 				select {
 				case <-time.After(pause):
 				case <-ctx.Done():
@@ -55,15 +60,33 @@ func startLoad(t *testing.T, callers int, call func(ctx context.Context, caller,
 	return l
 }
 
-// record records how a call ended.
-func (l *load) record(err error) {
+// record records how a call ended that began at a time.
+func (l *load) record(began time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls++
+	l.last = began
 	if err != nil {
 		e, isError := kube.AsError(err)
-		l.failures = append(l.failures, loadFailure{time.Now(), err, isError && e.Code != 0})
+		l.failures = append(l.failures, loadFailure{began, time.Now(), err, isError && e.Code != 0})
 	}
+}
+
+// waitForCalls waits until n calls have ended, the last of which began after a time.
+func (l *load) waitForCalls(n int, after time.Time) {
+	l.t.Helper()
+	seen := -1
+	yaretest.Eventually(l.t, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if seen < 0 && l.last.After(after) {
+			seen = l.calls
+		}
+		if seen < 0 || l.calls < seen+n {
+			return errors.New("there are no calls")
+		}
+		return nil
+	})
 }
 
 // end ends the calls, and returns those that have failed. It fails the test if there were none at all, and for errors of

@@ -37,6 +37,8 @@ type (
 	Pumps struct{}
 	// Uninstalled is the group of a test that uninstalls its program.
 	Uninstalled struct{}
+	// Everywhere is the group of a test whose program watches all namespaces.
+	Everywhere struct{}
 )
 
 // Group returns the API group.
@@ -45,8 +47,13 @@ func (Pumps) Group() string { return "pumps.example.com" }
 // Group returns the API group.
 func (Uninstalled) Group() string { return "uninstalled.example.com" }
 
+// Group returns the API group.
+func (Everywhere) Group() string { return "everywhere.example.com" }
+
 // pumpPrograms are the programs that this test binary can be: see [runPumps].
-var pumpPrograms = map[string]func(release string) Program{Pumps{}.Group(): pumpProgram[Pumps], Uninstalled{}.Group(): pumpProgram[Uninstalled]}
+var pumpPrograms = map[string]func(release string) Program{
+	Pumps{}.Group(): pumpProgram[Pumps], Uninstalled{}.Group(): pumpProgram[Uninstalled], Everywhere{}.Group(): pumpProgram[Everywhere],
+}
 
 // pumpProgram returns a release of a program with pumps:
 //
@@ -56,7 +63,9 @@ var pumpPrograms = map[string]func(release string) Program{Pumps{}.Group(): pump
 func pumpProgram[G interface{ Group() string }](release string) Program {
 	type pump = Pump[G]
 	parts := []Part{controller.New(func(context.Context, *pump, *kube.Client) (controller.Action, error) { return controller.Done(), nil }).
-		Finalizer(PumpFinalizer, func(context.Context, *pump, *kube.Client) (controller.Cleanup, error) { return controller.CleanupDone(), nil })}
+		Finalizer(PumpFinalizer, func(context.Context, *pump, *kube.Client) (controller.Cleanup, error) {
+			return controller.CleanupDone(), nil
+		})}
 	validator := func(most int) Part {
 		return Validate(func(ctx context.Context, _, after *pump, _ *kube.Client) error {
 			if err := act(ctx, after.Spec.Act); err != nil {

@@ -140,10 +140,13 @@ type site[G interface{ Group() string }] struct {
 	cluster *yaretest.Cluster
 	network *serviceNetwork
 	client  *kube.Client
-	// namespace is that of the program. users are the namespaces that it watches.
+	// namespace is that of the program. The program watches the namespaces of users alone, unless isWide.
 	namespace string
 	users     []string
-	pumps     kube.API[operator.Pump[G]]
+	isWide    bool
+	// isDeployed is true if the Deployment is applied too. Its Pods are simulated, and are no replicas.
+	isDeployed bool
+	pumps      kube.API[operator.Pump[G]]
 	// kubeconfig is that of the account of the installation. service is the address of the Service. Both are known after
 	// the first apply.
 	kubeconfig, service string
@@ -171,6 +174,9 @@ func (s *site[G]) program(release, pod, podNamespace string) []string {
 
 // watched returns the flags for the namespaces.
 func (s *site[G]) watched() (args []string) {
+	if s.isWide {
+		return nil
+	}
 	for _, each := range s.users {
 		args = append(args, "--watch-namespace", each)
 	}
@@ -194,12 +200,12 @@ func (s *site[G]) command(release string, args ...string) string {
 	return string(out)
 }
 
-// apply applies the manifests of a release without the Deployment.
+// apply applies the manifests of a release, without the Deployment unless isDeployed.
 func (s *site[G]) apply(release string) {
 	s.t.Helper()
 	var kept []string
 	for document := range strings.SplitSeq(s.command(release, append([]string{"manifests", "--image", "example.com/pumps:v1", "--namespace", s.namespace, "--leader-elect"}, s.watched()...)...), "---\n") {
-		if !strings.Contains(document, "kind: Deployment\n") {
+		if s.isDeployed || !strings.Contains(document, "kind: Deployment\n") {
 			kept = append(kept, document)
 		}
 	}
@@ -251,6 +257,19 @@ func (s *site[G]) start(release string) *pod {
 		s.later(func() { s.network.add(s.service, p.webhooks) })
 	}
 	return p
+}
+
+// waitForEndpoints waits until kube-proxy knows n Pods.
+func (s *site[G]) waitForEndpoints(n int) {
+	s.t.Helper()
+	yaretest.Eventually(s.t, func() error {
+		s.network.mu.Lock()
+		defer s.network.mu.Unlock()
+		if got := len(s.network.endpoints[s.service]); got != n {
+			return fmt.Errorf("there are %d endpoints, not %d", got, n)
+		}
+		return nil
+	})
 }
 
 // later calls f when kube-proxy has learned of a change.

@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace, Probe and Elected are required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Probe, Elected and Reachable are required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
@@ -41,7 +41,10 @@ type Config struct {
 	// without an election, which leads from the beginning.
 	Leads   func() bool
 	Elected <-chan struct{}
-	Log     *slog.Logger
+	// Reachable is closed when API servers can reach this replica by its Service. Before, the leader adds no entry. A nil
+	// Reachable is for a replica that can be reached from the beginning.
+	Reachable <-chan struct{}
+	Log       *slog.Logger
 }
 
 // Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe for
@@ -73,7 +76,7 @@ func New(c Config) (*Publisher, error) {
 	case len(c.Webhooks) == 0:
 		return nil, fmt.Errorf("the webhook configuration %s has no webhooks: set Webhooks in the Config", c.Name)
 	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
-		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected may be nil", c.Name)
+		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected and Reachable may be nil", c.Name)
 	}
 	c.Target.CABundle = nil
 	validating, mutating, err := configuration.Entries(c.Webhooks, c.Target)
