@@ -637,11 +637,11 @@ func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*publishing.Config){
-		"set Name in the Config":        func(c *publishing.Config) { c.Name = "" },
-		"set Webhooks in the Config":    func(c *publishing.Config) { c.Webhooks = nil },
-		"only Elected and Reachable may be nil":       func(c *publishing.Config) { c.Leads = nil },
-		"set the URL, or the namespace": func(c *publishing.Config) { c.Target = configuration.Target{} },
-		"is there twice":                func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
+		"set Name in the Config":                func(c *publishing.Config) { c.Name = "" },
+		"set Webhooks in the Config":            func(c *publishing.Config) { c.Webhooks = nil },
+		"only Elected and Reachable may be nil": func(c *publishing.Config) { c.Leads = nil },
+		"set the URL, or the namespace":         func(c *publishing.Config) { c.Target = configuration.Target{} },
+		"is there twice":                        func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
 	} {
 		var c publishing.Config
 		w.newReplica(w.client, "A", func(config *publishing.Config) { c = *config }, crateValidator())
