@@ -165,6 +165,11 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		}
 		registerConfigurationMetrics(rt.registry, w.publisher.Status)
 	}
+	if w.isRemoved && !w.isInTest && rt.isLeading() {
+		if err := w.checkOtherProcess(ctx); err != nil {
+			return err
+		}
+	}
 	var handler http.Handler = w.handler
 	if w.isInTest {
 		w.prober = admission.NewProber(handler)
@@ -186,6 +191,23 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	if w.isInTest {
 		w.replica = rt.replica
 		return waitForCalls(ctx, rt.replica, w.publisher, w.prober, w.namespace, w.probe())
+	}
+	return nil
+}
+
+// checkOtherProcess returns an error if another process serves the webhooks of the same configurations. A process that was
+// killed has left its entries, and its address refuses connections.
+func (w *servedWebhooks) checkOtherProcess(ctx context.Context) error {
+	hosts, err := w.publisher.OtherHosts(ctx)
+	if err != nil {
+		return fmt.Errorf("look for another process with the webhooks %s: %w", w.name, err)
+	}
+	for _, host := range hosts {
+		dialer := net.Dialer{Timeout: time.Second}
+		if conn, err := dialer.DialContext(ctx, "tcp", host); err == nil {
+			_ = conn.Close() // nothing was sent
+			return fmt.Errorf("another process of this program serves its webhooks at %s for the same namespace %s: end it, or give one of the two --webhooks \"\", or both --leader-elect", host, w.namespace)
+		}
 	}
 	return nil
 }

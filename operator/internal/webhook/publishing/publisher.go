@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/yare-go/yare/kube"
@@ -167,6 +168,25 @@ func (p *Publisher) Status() []Status {
 		all = append(all, s)
 	}
 	return all
+}
+
+// OtherHosts returns the hosts of the entries of the configurations that API servers call by a URL of another process.
+func (p *Publisher) OtherHosts(ctx context.Context) (hosts []string, err error) {
+	for _, k := range p.kinds {
+		if len(k.entries) == 0 {
+			continue
+		}
+		o, err := k.read(ctx, p.config.Replica)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range o.live.Webhooks {
+			if host := hostOf(e.fields.ClientConfig.URL); host != "" && host != hostOf(p.config.Target.URL) && !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts, nil
 }
 
 // maxDeletions is how often Remove tries to delete a configuration while others write it.
