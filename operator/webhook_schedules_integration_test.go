@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -241,8 +242,11 @@ func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *servic
 		t.Errorf("the earlier release sets the color %q", got)
 	}
 
-	for _, command := range guideCommands(t, "To go back to a release **without any webhook**") {
-		command = strings.ReplaceAll(strings.ReplaceAll(command, "cronjob-system", s.namespace), "cronjob", "pumps")
+	commands := guideCommands(t, "webhooks.md", "To go back to a release **without any webhook**", "cronjob", s.namespace)
+	if same := guideCommands(t, "administration.md", "**To a release without webhooks**", "webapp", s.namespace); !slices.Equal(commands, same) {
+		t.Errorf("two pages of the guide differ: %q and %q", commands, same)
+	}
+	for _, command := range commands {
 		cluster.Kubectl(t, "", strings.Fields(command)[1:]...)
 	}
 	s.apply("none")
@@ -282,19 +286,21 @@ func (s *site[G]) hasEntries(validating, mutating int) error {
 	return nil
 }
 
-// guideCommands returns the commands of the first block of code after a text of docs/guide/webhooks.md.
-func guideCommands(t *testing.T, after string) []string {
+// guideCommands returns the commands of the first block of code after a text of a page of the guide. The name of the
+// program there becomes pumps, and its namespace becomes another one.
+func guideCommands(t *testing.T, page, after, program, namespace string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../docs/guide/webhooks.md")
+	content, err := os.ReadFile("../docs/guide/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), after)
+	_, rest, _ := strings.Cut(string(content), after)
 	_, rest, _ = strings.Cut(rest, "```\n")
 	block, _, isFound := strings.Cut(rest, "```")
 	if !isFound {
-		t.Fatalf("the guide has no commands after %q", after)
+		t.Fatalf("%s has no commands after %q", page, after)
 	}
+	block = strings.ReplaceAll(strings.ReplaceAll(block, program+"-system", namespace), program, "pumps")
 	return strings.Split(strings.TrimSpace(block), "\n")
 }
 
