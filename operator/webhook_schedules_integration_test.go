@@ -84,6 +84,7 @@ const toleratedTime = 5 * time.Second
 // fail if it is in flight or sent to the dead replica, and none later than toleratedTime after.
 func crashAndLossOfTheLease(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
 	s := newSite[operator.Pumps](t, cluster, network, "pumps-crash")
+	s.lease = shortLease.String()
 	s.apply("first")
 	pods := []*pod{s.start("first"), s.start("first")}
 	yaretest.Eventually(t, func() error { return s.isRefused(11) })

@@ -144,6 +144,8 @@ type site[G interface{ Group() string }] struct {
 	namespace string
 	users     []string
 	isWide    bool
+	// lease is the duration of the lease. A busy machine must not make a leader lose a short one.
+	lease string
 	// isDeployed is true if the Deployment is applied too. Its Pods are simulated, and are no replicas.
 	isDeployed bool
 	pumps      kube.API[operator.Pump[G]]
@@ -155,7 +157,7 @@ type site[G interface{ Group() string }] struct {
 
 func newSite[G interface{ Group() string }](t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork, namespace string) *site[G] {
 	t.Helper()
-	s := &site[G]{t: t, cluster: cluster, network: network, client: cluster.Client(t), namespace: namespace}
+	s := &site[G]{t: t, cluster: cluster, network: network, client: cluster.Client(t), namespace: namespace, lease: "30s"}
 	s.users = []string{cluster.Namespace(t)}
 	s.pumps = kube.Namespaced[operator.Pump[G]](s.client, s.users[0])
 	return s
@@ -246,7 +248,7 @@ func (s *site[G]) start(release string) *pod {
 	s.t.Helper()
 	s.started++
 	p := &pod{name: fmt.Sprintf("pumps-%d", s.started), release: release, webhooks: freeAddress(s.t), pages: freeAddress(s.t)}
-	line := append(s.program(release, p.name, s.namespace), "run", "--listen", p.pages, "--leader-elect", "--lease-duration", "3s")
+	line := append(s.program(release, p.name, s.namespace), "run", "--listen", p.pages, "--leader-elect", "--lease-duration", s.lease)
 	if release != "none" {
 		line = append(line, "--webhooks", p.webhooks)
 	}
