@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 // PumpFinalizer is the finalizer of the programs with pumps.
 const PumpFinalizer = "pumps.example.com/cleanup"
+
+// PumpWaits is what the log has when a validator begins to wait.
+const PumpWaits = "the validator waits"
 
 type pumpSpec[G interface{ Group() string }] struct {
 	Size int `json:"size"`
@@ -106,6 +110,7 @@ func act(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	slog.InfoContext(ctx, PumpWaits)
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

@@ -112,7 +112,7 @@ func crashAndLossOfTheLease(t *testing.T, cluster *yaretest.Cluster, network *se
 			_, err := s.pumps.Create(ctx, s.newPump(fmt.Sprintf("pump-%d-%d", caller, n), 5), kube.DryRun())
 			return err
 		})
-		slow := s.startSlowCalls(20)
+		slow := s.startSlowCalls(20, pods)
 		ended := time.Now()
 		each.end(leader)
 		s.later(func() { network.remove(s.service, leader.webhooks) })
@@ -166,19 +166,32 @@ func (s *site[G]) leaderOf(pods []*pod) (leader, other *pod) {
 	return leader, other
 }
 
-// startSlowCalls begins n calls, each of which takes a second, and returns when half a second is over. The function that it
-// returns waits for the errors of the calls.
-func (s *site[G]) startSlowCalls(n int) (wait func() []error) {
+// startSlowCalls begins n calls, each of which takes two seconds, and returns when the validators of the Pods have been called.
+// The function that it returns waits for the errors of the calls.
+func (s *site[G]) startSlowCalls(n int, pods []*pod) (wait func() []error) {
+	s.t.Helper()
+	called := func() (all int) {
+		for _, p := range pods {
+			all += strings.Count(strings.Join(p.Log(), "\n"), operator.PumpWaits)
+		}
+		return all
+	}
+	before := called()
 	errs := make([]error, n)
 	var running sync.WaitGroup
 	for i := range n {
 		running.Go(func() {
 			p := s.newPump(fmt.Sprint("slow-", i), 1)
-			p.Spec.Act = "wait 1s"
+			p.Spec.Act = "wait 2s"
 			_, errs[i] = s.pumps.Create(s.t.Context(), p, kube.DryRun())
 		})
 	}
-	time.Sleep(500 * time.Millisecond) // the calls take a second
+	yaretest.Eventually(s.t, func() error {
+		if got := called() - before; got < n {
+			return fmt.Errorf("%d of %d calls have reached a validator", got, n)
+		}
+		return nil
+	})
 	return func() []error { running.Wait(); return errs }
 }
 
