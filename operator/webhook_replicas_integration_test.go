@@ -62,17 +62,6 @@ func valves() operator.Program {
 	}}
 }
 
-// freeAddress returns an address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // valveReplica is a process of valves.
 type valveReplica struct {
 	webhooks, pages string
@@ -84,7 +73,8 @@ type valveReplica struct {
 func startValves(t *testing.T, kubeconfig string) *valveReplica {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &valveReplica{webhooks: freeAddress(t), pages: freeAddress(t), stop: cancel, status: make(chan int, 1)}
+	addresses := freeAddresses(t, 2)
+	r := &valveReplica{webhooks: addresses[0], pages: addresses[1], stop: cancel, status: make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

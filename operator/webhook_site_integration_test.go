@@ -247,14 +247,27 @@ type pod struct {
 func (s *site[G]) start(release string) *pod {
 	s.t.Helper()
 	s.started++
-	p := &pod{name: fmt.Sprintf("pumps-%d", s.started), release: release, webhooks: freeAddress(s.t), pages: freeAddress(s.t)}
-	line := append(s.program(release, p.name, s.namespace), "run", "--listen", p.pages, "--leader-elect", "--lease-duration", s.lease)
-	if release != "none" {
-		line = append(line, "--webhooks", p.webhooks)
+	p := &pod{name: fmt.Sprintf("pumps-%d", s.started), release: release}
+	for isStarted := false; !isStarted; {
+		addresses := freeAddresses(s.t, 2)
+		p.webhooks, p.pages = addresses[0], addresses[1]
+		line := append(s.program(release, p.name, s.namespace), "run", "--listen", p.pages, "--leader-elect", "--lease-duration", s.lease)
+		if release != "none" {
+			line = append(line, "--webhooks", p.webhooks)
+		}
+		line = append(line, s.watched()...)
+		p.Process = yaretest.Run(s.t, s.kubeconfig, line[0], line[1:]...)
+		yaretest.Eventually(s.t, func() error {
+			// Another process can have taken an address meanwhile. Then the Pod starts again with others.
+			isTaken := slices.ContainsFunc(p.Log(), func(l string) bool { return strings.Contains(l, "address already in use") })
+			err := p.readiness()
+			isStarted = err == nil
+			if isTaken {
+				return nil
+			}
+			return err
+		})
 	}
-	line = append(line, s.watched()...)
-	p.Process = yaretest.Run(s.t, s.kubeconfig, line[0], line[1:]...)
-	yaretest.Eventually(s.t, p.readiness)
 	if release != "none" { // the target port of the Service is a name that only these Pods have
 		s.later(func() { s.network.add(s.service, p.webhooks) })
 	}
@@ -272,6 +285,20 @@ func (s *site[G]) waitForEndpoints(n int) {
 		}
 		return nil
 	})
+}
+
+// freeAddresses returns different addresses that nobody listens on.
+func freeAddresses(t *testing.T, n int) (all []string) {
+	t.Helper()
+	for range n {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close() // after all addresses are known
+		all = append(all, listener.Addr().String())
+	}
+	return all
 }
 
 // later calls f when kube-proxy has learned of a change.
