@@ -70,6 +70,7 @@ func sections() []section {
 			{"writes", "writes among them", "", 1},
 			resident, anonymous,
 		}},
+		{rowWebhook, "One call of a webhook, in %s calls, by yare alone", []figureName{{"call", "CPU of both ends, with TLS", "ms", millisecond}}},
 		{rowCurve, "%s custom resources from the replay server", syncing},
 	}
 }

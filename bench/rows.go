@@ -20,6 +20,8 @@ import (
 type row struct {
 	name    string
 	objects int
+	// isForYare is true if yare alone does the work.
+	isForYare bool
 	// round lets each of the programs do the work once, in this order.
 	round func(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error)
 }
@@ -27,17 +29,21 @@ type row struct {
 // rowCurve is the name of all rows against the replay server.
 const rowCurve = "curve"
 
+// rowWebhook is the name of the row with calls of a webhook.
+const rowWebhook = "webhook"
+
 // allRows returns all rows in the order in which they are measured.
 func allRows(o options) []row {
 	rows := []row{
-		{"one", 1, syncShops},
-		{"shops", o.shops, syncShops},
-		{"updates", o.updates, update},
-		{"pods", o.pods, syncPods},
-		{"webapps", o.webapps, applyWebApps},
+		{name: "one", objects: 1, round: syncShops},
+		{name: "shops", objects: o.shops, round: syncShops},
+		{name: "updates", objects: o.updates, round: update},
+		{name: "pods", objects: o.pods, round: syncPods},
+		{name: "webapps", objects: o.webapps, round: applyWebApps},
+		{name: rowWebhook, objects: 5000, isForYare: true, round: callWebhook},
 	}
 	for _, n := range o.curve {
-		rows = append(rows, row{rowCurve, n, syncReplay})
+		rows = append(rows, row{name: rowCurve, objects: n, round: syncReplay})
 	}
 	return rows
 }
@@ -76,7 +82,7 @@ func (b *bench) measureRow(ctx context.Context, r row) error {
 	}
 	for round := 1; round <= rounds; round++ {
 		programs := slices.DeleteFunc(slices.Clone(b.programs), func(p *program) bool {
-			return !p.hasRow(r.name) || b.results.has(r.name, p.name, round, r.objects)
+			return !p.hasRow(r.name) || r.isForYare && p.name != "yare" || b.results.has(r.name, p.name, round, r.objects)
 		})
 		if len(programs) == 0 {
 			continue

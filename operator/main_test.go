@@ -66,8 +66,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], "as:"); ok {
 			os.Args = append(os.Args[:1], os.Args[2:]...)
-			if name == "leader" {
+			switch name {
+			case "leader":
 				runLeader()
+			case "pumps":
+				runPumps()
 			}
 			Main(Watcher[gadget](programs[name]), SecureListener())
 		}

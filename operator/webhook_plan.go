@@ -28,6 +28,9 @@ type webhookPlan struct {
 const (
 	// webhookDrainTime is how long a Pod accepts calls after the signal to end. Meanwhile its parts end.
 	webhookDrainTime = 15 * time.Second
+	// webhookReachTime is how long a Pod may be unknown to API servers after its start: until the next probe of its
+	// readiness, after five seconds at most, and until kube-proxy knows that it is ready.
+	webhookReachTime = 10 * time.Second
 	// webhookCallTime is how long an API server waits for the answer to its last call.
 	webhookCallTime = 10 * time.Second
 	// minWebhookEndTime is the least time that a Pod with webhooks has to end.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
@@ -76,11 +78,13 @@ func waitForNoCalls(ctx context.Context, client *kube.Client, prober *admission.
 	}
 }
 
-// tryConfigMap makes a dry run of a new ConfigMap.
+// tryConfigMap makes a dry run of a new ConfigMap. The types of package kube for writes would enlarge each program.
 func tryConfigMap(ctx context.Context, client *kube.Client, namespace, name string) error {
-	_, err := kube.Create(ctx, client, &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-	}, kube.DryRun())
+	_, err := client.Do(ctx, &wire.Request{
+		Verb:      wire.VerbCreate,
+		Resource:  wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"},
+		Namespace: namespace, Query: url.Values{"dryRun": {"All"}},
+		Body: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`),
+	})
 	return err
 }

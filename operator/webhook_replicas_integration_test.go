@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -60,17 +62,6 @@ func valves() operator.Program {
 	}}
 }
 
-// freeAddress returns an address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // valveReplica is a process of valves.
 type valveReplica struct {
 	webhooks, pages string
@@ -82,7 +73,8 @@ type valveReplica struct {
 func startValves(t *testing.T, kubeconfig string) *valveReplica {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &valveReplica{webhooks: freeAddress(t), pages: freeAddress(t), stop: cancel, status: make(chan int, 1)}
+	addresses := freeAddresses(t, 2)
+	r := &valveReplica{webhooks: addresses[0], pages: addresses[1], stop: cancel, status: make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -239,4 +231,47 @@ func TestReplicasServeWebhooks(t *testing.T) {
 	if err := check(second); err != nil {
 		t.Error(err)
 	}
+}
+
+// Two processes of one program in one namespace, outside of a cluster, undid the configurations of each other. Now the
+// second one ends with an error. It takes over what a killed process has left.
+func TestTwoProcessesServeWebhooks(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	yaretest.Define[operator.Pump[operator.Pumps]](t, cluster)
+	namespace, client := cluster.Namespace(t), cluster.Client(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func() *yaretest.Process {
+		return yaretest.Run(t, cluster.Kubeconfig(), self, "as:pumps", operator.Pumps{}.Group(), "first", "", namespace, "run", "--watch-namespace", namespace)
+	}
+	isRefused := func() error {
+		p := &operator.Pump[operator.Pumps]{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "large"}}
+		p.Spec.Size = 11
+		if _, err := kube.Create(t.Context(), client, p, kube.DryRun()); !kube.IsInvalid(err) {
+			return fmt.Errorf("a pump that is too large: %w", cmp.Or(err, errors.New("it was accepted")))
+		}
+		return nil
+	}
+	t.Cleanup(func() { // the last process is killed
+		o := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pumps." + namespace}}
+		if err := kube.IgnoreNotFound(client.Delete(context.Background(), o)); err != nil {
+			t.Error(err)
+		}
+	})
+	first := start()
+	yaretest.Eventually(t, isRefused)
+	second := start()
+	second.WaitForLog(t, "another process of this program serves its webhooks at 127.0.0.1:")
+	if status := second.Wait(t); status != 1 {
+		t.Errorf("the second process ended with the status %d", status)
+	}
+	if err := isRefused(); err != nil {
+		t.Error(err)
+	}
+	first.Kill()
+	start()
+	yaretest.Eventually(t, isRefused)
 }

@@ -145,6 +145,9 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	if err != nil {
 		return err
 	}
+	// The certificates and the bundles are kept until the end of the last call.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w.stop = stop
 	if w.flags.address != "" && w.files == nil {
 		w.store, err = certificates.New(certificates.Config{
 			Client: rt.replica, Namespace: w.namespace, Secret: manifests.WebhookSecretName(w.target.ServiceName),
@@ -159,10 +162,15 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	if w.files != nil {
 		registerCertificateMetrics(rt.registry, w.files.Status)
 	} else {
-		if w.publisher, err = w.newPublisher(rt); err != nil {
+		if w.publisher, err = w.newPublisher(rt, w.reachable(running)); err != nil {
 			return err
 		}
 		registerConfigurationMetrics(rt.registry, w.publisher.Status)
+	}
+	if w.isRemoved && !w.isInTest && rt.isLeading() {
+		if err := w.checkOtherProcess(ctx); err != nil {
+			return err
+		}
 	}
 	var handler http.Handler = w.handler
 	if w.conversions != nil {
@@ -181,9 +189,6 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	w.server = serving.Serve(w.listener, handler, options)
 	context.AfterFunc(ctx, w.server.Drain)
 	w.log.Info("serving webhooks", "address", w.listener.Addr().String())
-	// The certificates and the bundles are kept until the end of the last call.
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	w.stop = stop
 	if w.store != nil {
 		w.running.Go(func() { w.run(running, w.store.Run, rt.fail) })
 	}
@@ -210,12 +215,40 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	return nil
 }
 
+// checkOtherProcess returns an error if another process serves the webhooks of the same configurations. A process that was
+// killed has left its entries, and its address refuses connections.
+func (w *servedWebhooks) checkOtherProcess(ctx context.Context) error {
+	hosts, err := w.publisher.OtherHosts(ctx)
+	if err != nil {
+		return fmt.Errorf("look for another process with the webhooks %s: %w", w.name, err)
+	}
+	for _, host := range hosts {
+		dialer := net.Dialer{Timeout: time.Second}
+		if conn, err := dialer.DialContext(ctx, "tcp", host); err == nil {
+			_ = conn.Close() // nothing was sent
+			return fmt.Errorf("another process of this program serves its webhooks at %s for the same namespace %s: end it, or give one of the two --webhooks \"\", or both --leader-elect", host, w.namespace)
+		}
+	}
+	return nil
+}
+
+// reachable returns a channel that is closed when API servers can reach the replica, or ctx ends. It is nil outside of a
+// Pod, where nobody has to find the replica.
+func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
+	if w.pod == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, webhookReachTime)
+	context.AfterFunc(ctx, cancel) // releases the timer at the end of ctx
+	return ctx.Done()
+}
+
 // newPublisher returns a publisher of the configurations.
-func (w *servedWebhooks) newPublisher(rt webhookRuntime) (*publishing.Publisher, error) {
+func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*publishing.Publisher, error) {
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
 	c := publishing.Config{
 		Name: w.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.target,
-		Probe: w.probe(), Leader: rt.leader, Replica: rt.replica, Leads: rt.isLeading, Elected: rt.elected, Log: w.log,
+		Probe: w.probe(), Leader: rt.leader, Replica: rt.replica, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
 		BundleFor: func([]byte) []byte { return w.bundle },
 		Changed:   func() <-chan struct{} { return nil },
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -187,13 +188,14 @@ func TestSuspendAndDeadline(t *testing.T) {
 }
 
 // TestPermissions lets Jobs start, finish and be deleted, while the operator is restarted and its
-// connection breaks. The operator has exactly the permissions that it declares.
+// connection breaks. Then a process publishes the webhooks, and makes again what somebody has deleted. The operator has
+// exactly the permissions that it declares.
 func TestPermissions(t *testing.T) {
 	operatortest.OnRequest(t)
 	begin := func(t *testing.T, run *yaretest.PermissionRun) *schedules {
 		client := run.Cluster.Client(t)
 		s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, run.Namespace), jobs: kube.Namespaced[batchv1.Job](client, run.Namespace)}
-		s.start(run.Proxy, parts()[0]) // a webhook has a test of its permissions in package operator
+		s.start(run.Proxy, parts()[0]) // startWebhooks starts the others
 		s.create(hourly(Allow, nil))
 		return s
 	}
@@ -212,12 +214,63 @@ func TestPermissions(t *testing.T) {
 			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
 		}
 		s.run.Stop()
-		s.start(proxy, parts()[0]) // a webhook has a test of its permissions in package operator
+		s.start(proxy, parts()[0])
 		s.advance()
 		s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
 		s.run.Stop()
+
+		process := startWebhooks(t, run)
+		for kind, name := range map[string]string{
+			"validatingwebhookconfiguration": "cronjob." + run.Namespace, "mutatingwebhookconfiguration": "cronjob." + run.Namespace, "secret": "cronjob-webhooks",
+		} {
+			uid := func() (string, error) {
+				out, stderr, err := run.Cluster.TryKubectl(t, "", "get", kind, name, "--namespace", run.Namespace, "-o", "jsonpath={.metadata.uid}")
+				if err != nil {
+					return "", fmt.Errorf("%w: %s", err, stderr)
+				}
+				return out, nil
+			}
+			var first string
+			yaretest.Eventually(t, func() (err error) { first, err = uid(); return err })
+			run.Cluster.Kubectl(t, "", "delete", kind, name, "--namespace", run.Namespace, "--wait=false")
+			yaretest.Eventually(t, func() error { // the process makes it again
+				second, err := uid()
+				if err == nil && second == first {
+					err = errors.New("it is not deleted yet")
+				}
+				return err
+			})
+		}
+		process.Interrupt(t)
 	}
-	operatortest.ProvePermissions(t, use, func(t *testing.T, run *yaretest.PermissionRun) { begin(t, run).advance() })
+	operatortest.ProvePermissions(t, use, func(t *testing.T, run *yaretest.PermissionRun) {
+		begin(t, run).advance()
+		startWebhooks(t, run)
+		// The process makes them again.
+		run.Cluster.Kubectl(t, "", "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "cronjob."+run.Namespace)
+	}, "--webhooks=127.0.0.1:0")
+}
+
+// startWebhooks starts a process with the webhooks. Their configurations are there already, without entries, as the command
+// manifests prints them. startWebhooks returns when they have entries, or a request was refused. From then on the API server
+// refuses CronJobs, because there is no Service.
+func startWebhooks(t *testing.T, run *yaretest.PermissionRun) *yaretest.Process {
+	t.Helper()
+	for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
+		text := fmt.Sprintf("apiVersion: admissionregistration.k8s.io/v1\nkind: %s\nmetadata: {name: cronjob.%s}\n", kind, run.Namespace)
+		run.Cluster.Kubectl(t, text, "create", "-f", "-")
+	}
+	process := yaretest.Run(t, run.Proxy.Kubeconfig(), run.Program, run.Args...)
+	yaretest.Eventually(t, func() error {
+		entries := run.Cluster.Kubectl(t, "", "get", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "-o",
+			fmt.Sprintf(`jsonpath={.items[?(@.metadata.name=="cronjob.%s")].webhooks[*].name}`, run.Namespace))
+		isRefused := slices.ContainsFunc(run.Proxy.Requests(), func(r yaretest.Request) bool { return r.Code == http.StatusForbidden })
+		if len(strings.Fields(entries)) != 2 && !isRefused {
+			return fmt.Errorf("the entries are %q", entries)
+		}
+		return nil
+	})
+	return process
 }
 
 func TestInvalid(t *testing.T) {

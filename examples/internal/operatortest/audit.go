@@ -23,11 +23,11 @@ func OnRequest(t *testing.T) {
 	}
 }
 
-// ProvePermissions proves that the program in the current folder needs each permission that it prints, also to get
-// objects: see [yaretest.PermissionProof].
-func ProvePermissions(t *testing.T, use, begin func(*testing.T, *yaretest.PermissionRun)) {
+// ProvePermissions proves that the program in the current folder, with these flags, needs each permission that it prints,
+// also to get objects: see [yaretest.PermissionProof].
+func ProvePermissions(t *testing.T, use, begin func(*testing.T, *yaretest.PermissionRun), args ...string) {
 	t.Helper()
-	yaretest.PermissionProof{Program: yaretest.Build(t, "."), Use: use, Begin: begin, EachGet: true}.Run(t)
+	yaretest.PermissionProof{Program: yaretest.Build(t, "."), Args: args, Use: use, Begin: begin, EachGet: true}.Run(t)
 }
 
 // usePermissions lets objects be created, changed, healed and deleted, while the operator is restarted and its

@@ -51,7 +51,7 @@ func CheckStartOnAServer(t *testing.T, apiServer Server) {
 	t.Parallel()
 	w := apiServer.newWorld(t, names())
 	starts := 5
-	if os.Getenv("YARE_ALL_ROTATIONS") != "" {
+	if os.Getenv("YARE_WEBHOOK_FULL") != "" {
 		starts = 100
 	}
 	for i := range starts {

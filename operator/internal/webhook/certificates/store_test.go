@@ -82,7 +82,7 @@ func TestRotationsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const step = 5 * day
 	rotations := 10
-	if os.Getenv("YARE_ALL_ROTATIONS") != "" {
+	if os.Getenv("YARE_WEBHOOK_FULL") != "" {
 		rotations = 100
 	}
 	w := newWorld(t)

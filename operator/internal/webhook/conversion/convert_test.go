@@ -73,7 +73,7 @@ func TestThereAndBack(t *testing.T) {
 			`{"from":2,"home":-9007199254740993,"path":["spec","limits","b"],"to":"v2"}
 {"from":2,"home":9223372036854775807,"path":["spec","limits","a"],"to":"v2"}`},
 		"the zero fields of a Go program": {"v1", `"schedule":"5 1 * * *","template":{"metadata":{},"spec":{"containers":[{"name":"main","resources":{}}]}}`, ""},
-		"an empty pointer": {"v1", `"schedule":"5 1 * * *","template":{"spec":{"containers":[{"name":"main"}],"volumes":[{"name":"x","emptyDir":{}}]}}`, ""},
+		"an empty pointer":                {"v1", `"schedule":"5 1 * * *","template":{"spec":{"containers":[{"name":"main"}],"volumes":[{"name":"x","emptyDir":{}}]}}`, ""},
 		"a note": {"v1", `"schedule":"5 1 * * *","notes":{"x":{"text":"t","author":"jane"}}` + cronTemplate,
 			`{"from":4,"home":"jane","path":["spec","notes","x","author"],"to":"v2"}`},
 		"a zone": {"v2", `"schedule":{"minute":"5","hour":"1","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"zone":"Europe/Berlin"` + cronTemplate,

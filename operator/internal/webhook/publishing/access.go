@@ -10,12 +10,15 @@ import (
 
 // Access returns the permissions that a [Publisher] needs for the configurations of a name and the Namespace of the
 // installation, which may be empty. All are by name. A configuration that the program does not need is followed too,
-// because an earlier release may have left entries in it, and is never created. [Publisher.Remove] also needs the verb
-// delete. Only development and tests call it.
+// because an earlier release may have left entries in it, and is never created.
+//
+// API servers with the admission plugin OwnerReferencesPermissionEnforcement let nobody set an owner of an object that he
+// may not delete. So the leader needs the verb delete to make the Namespace the owner. In development and in tests
+// [Publisher.Remove] deletes the configurations.
 func Access(name, namespace string, hasValidators, hasDefaulters bool) []kube.Access {
 	var all []kube.Access
 	for kind, isNeeded := range []bool{hasValidators, hasDefaulters} {
-		verbs := []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}
+		verbs := []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch, wire.VerbDelete}
 		if isNeeded {
 			verbs = append(verbs, wire.VerbCreate)
 		}

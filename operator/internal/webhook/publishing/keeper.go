@@ -86,7 +86,7 @@ func (k *keeper) run(ctx context.Context) {
 			})
 		})
 	}
-	elected := k.config.Elected
+	elected, reachable := k.config.Elected, k.config.Reachable
 	var due <-chan time.Time
 	for {
 		changed := k.config.Changed()
@@ -97,6 +97,8 @@ func (k *keeper) run(ctx context.Context) {
 		case <-changed:
 		case <-elected:
 			elected = nil
+		case <-reachable:
+			reachable = nil
 		case <-due:
 		case <-ctx.Done():
 			return
@@ -212,17 +214,30 @@ func (k *keeper) plan(live *object, kind *configurationKind, isLeader bool) (*pl
 	case !isLeader || !isKnown:
 		return withBundles(live, k.config.Target, k.config.BundleFor)
 	}
-	p, err := withEntries(live, kind.entries, k.config.BundleFor)
+	p, err := withEntries(live, kind.entries, k.isReachable(), k.config.BundleFor)
 	if err != nil {
 		return nil, err
 	}
 	if !live.exists() && len(p.entries) == 0 {
-		return newPlan(live), nil // the program does not need it, or has no bundle yet
+		return newPlan(live), nil // the program does not need it, or has no bundle yet, or cannot be reached
 	}
 	if n != nil {
 		p.setOwner(n.live)
 	}
 	return p, nil
+}
+
+// isReachable reports whether API servers can reach this replica.
+func (k *keeper) isReachable() bool {
+	if k.config.Reachable == nil {
+		return true
+	}
+	select {
+	case <-k.config.Reachable:
+		return true
+	default:
+		return false
+	}
 }
 
 // recordWatch records what the watch has shown.

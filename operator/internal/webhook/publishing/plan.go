@@ -59,8 +59,8 @@ func withBundles(live *object, target configuration.Target, bundleFor func([]byt
 }
 
 // withEntries returns the plan of the leader: live has the entries wanted, in their order, and no others. An entry that has
-// no bundle yet is left as it is.
-func withEntries(live *object, wanted []*configuration.Entry, bundleFor func([]byte) []byte) (*plan, error) {
+// no bundle yet is left as it is. Unless mayAdd, no entry is added.
+func withEntries(live *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte) (*plan, error) {
 	p := newPlan(live)
 	before := make(map[string]entry)
 	for _, e := range live.Webhooks {
@@ -75,6 +75,8 @@ func withEntries(live *object, wanted []*configuration.Entry, bundleFor func([]b
 		}
 		var err error
 		switch {
+		case !exists && !mayAdd:
+			continue
 		case len(fields.ClientConfig.CABundle) == 0: // the bundle is not known yet
 			if !exists {
 				continue

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/yare-go/yare/kube"
@@ -14,7 +15,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace, Probe and Elected are required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Probe, Elected and Reachable are required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
@@ -41,7 +42,10 @@ type Config struct {
 	// without an election, which leads from the beginning.
 	Leads   func() bool
 	Elected <-chan struct{}
-	Log     *slog.Logger
+	// Reachable is closed when API servers can reach this replica by its Service. Before, the leader adds no entry. A nil
+	// Reachable is for a replica that can be reached from the beginning.
+	Reachable <-chan struct{}
+	Log       *slog.Logger
 }
 
 // Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe for
@@ -71,7 +75,7 @@ func New(c Config) (*Publisher, error) {
 	case c.Name == "":
 		return nil, errors.New("the webhook configurations have no name: set Name in the Config")
 	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
-		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected may be nil", c.Name)
+		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected and Reachable may be nil", c.Name)
 	}
 	c.Target.CABundle = nil
 	validating, mutating, err := configuration.Entries(c.Webhooks, c.Target)
@@ -162,6 +166,25 @@ func (p *Publisher) Status() []Status {
 		all = append(all, s)
 	}
 	return all
+}
+
+// OtherHosts returns the hosts of the entries of the configurations that API servers call by a URL of another process.
+func (p *Publisher) OtherHosts(ctx context.Context) (hosts []string, err error) {
+	for _, k := range p.kinds {
+		if len(k.entries) == 0 {
+			continue
+		}
+		o, err := k.read(ctx, p.config.Replica)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range o.live.Webhooks {
+			if host := hostOf(e.fields.ClientConfig.URL); host != "" && host != hostOf(p.config.Target.URL) && !slices.Contains(hosts, host) {
+				hosts = append(hosts, host)
+			}
+		}
+	}
+	return hosts, nil
 }
 
 // maxDeletions is how often Remove tries to delete a configuration while others write it.

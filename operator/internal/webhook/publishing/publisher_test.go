@@ -173,6 +173,24 @@ func TestBundleThatComesLate(t *testing.T) {
 	})
 }
 
+// Regression: a replica that led right after its start added its entries before an API server could reach it. Meanwhile it
+// corrects and removes entries that exist.
+func TestReplicaThatCannotBeReachedYet(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create(serviceEntry("old.example.com", "web", "old"), serviceEntry(crateEntry, "web", ""))
+		reachable := make(chan struct{})
+		r := w.newReplica(w.client, "A", func(c *publishing.Config) { c.Reachable = reachable }, crateValidator(), boxDefaulter())
+		r.elect()
+		r.run(t)
+		w.after(time.Hour, crateEntry+"=A |")
+		if err := r.Ready(); err != nil {
+			t.Error(err)
+		}
+		close(reachable)
+		w.after(0, all("A"))
+	})
+}
+
 // A replica that does not lead publishes its bundle in the entries of all releases of the installation, and nothing else.
 func TestReplicaThatDoesNotLead(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
@@ -619,11 +637,11 @@ func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*publishing.Config){
-		"set Name in the Config":        func(c *publishing.Config) { c.Name = "" },
-		"set Webhooks in the Config":    func(c *publishing.Config) { c.Webhooks = nil },
-		"only Elected may be nil":       func(c *publishing.Config) { c.Leads = nil },
-		"set the URL, or the namespace": func(c *publishing.Config) { c.Target = configuration.Target{} },
-		"is there twice":                func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
+		"set Name in the Config":                func(c *publishing.Config) { c.Name = "" },
+		"set Webhooks in the Config":            func(c *publishing.Config) { c.Webhooks = nil },
+		"only Elected and Reachable may be nil": func(c *publishing.Config) { c.Leads = nil },
+		"set the URL, or the namespace":         func(c *publishing.Config) { c.Target = configuration.Target{} },
+		"is there twice":                        func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
 	} {
 		var c publishing.Config
 		w.newReplica(w.client, "A", func(config *publishing.Config) { c = *config }, crateValidator())
