@@ -46,6 +46,10 @@ func (converterCommands) newConversions(defines []kube.Type, steps []*conversion
 	return c, nil
 }
 
+func (converterCommands) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
+	return m.run(ctx, o, needs)
+}
+
 // newConvertedKind returns a kind with all its versions among defines.
 func newConvertedKind(gk schema.GroupKind, defines []kube.Type, steps []*conversion.Step) (*conversion.Kind, error) {
 	var versions []conversion.Version

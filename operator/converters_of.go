@@ -21,6 +21,7 @@ import (
 type converterSource interface {
 	converter() *conversion.Step
 	newConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
+	migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error
 }
 
 // A conversionService converts the objects of all kinds of a program that have converters.

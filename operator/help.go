@@ -38,11 +38,14 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		{"permissions", "print the Roles and the ClusterRole that it needs with these flags of run"},
 		{"manifests", "print what installs it in a cluster with these flags of run; to apply it:" + indent + command + " manifests --image IMAGE | kubectl apply --server-side -f -"},
 		{"uninstall", "remove it from a cluster"},
-		{"migrate", "store all objects in the storage version, so that a version can go. It needs get," + indent +
-			"list and patch of the objects with their status, and of the CustomResourceDefinitions"},
 		{"version", "print its version"},
 	} {
 		fmt.Fprintf(w, "  %s %-13s %s\n", program, c[0], c[1])
+	}
+	hasConverter := len(convertedKinds(parts)) > 0
+	if hasConverter {
+		fmt.Fprintf(w, "  %s %-13s %s\n", program, "migrate", "store all objects in the storage version, so that a version can go. It needs get,"+indent+
+			"list and patch of the objects with their status, and of the CustomResourceDefinitions")
 	}
 	_, noWebhooks := webhookCommanderIn(parts)
 	if noWebhooks == nil {
@@ -56,6 +59,9 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 			continue // the program lacks the part SecureListener
 		}
 		if noWebhooks != nil && strings.HasPrefix(s.name, "webhook") {
+			continue
+		}
+		if !hasConverter && s.commands == "migrate" {
 			continue
 		}
 		if s.commands != commands {

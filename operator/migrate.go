@@ -39,8 +39,19 @@ type migrator struct {
 	out io.Writer
 }
 
-// migrate stores all objects of the kinds that the program defines in their storage version.
+// migrate stores all objects of the kinds that the program defines in their storage version. It returns an error if the
+// program has no converter: see [converterSource].
 func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) error {
+	for _, part := range m.parts {
+		if source, ok := unwrapped[converterSource](part); ok {
+			return source.migrate(ctx, m, o, needs)
+		}
+	}
+	return errors.New("the program has no converter, so it has no versions to migrate: add operator.Convert to its parts, also for versions with equal fields")
+}
+
+// run does the work of migrate. The linker leaves it out of a program without a converter.
+func (m migrator) run(ctx context.Context, o options, needs kube.Needs) error {
 	kinds, err := migratedKinds(needs)
 	if err != nil {
 		return err

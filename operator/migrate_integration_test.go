@@ -45,6 +45,15 @@ func definesMover[V interface{ Definition() kube.Definition }]() operator.Part {
 	return operator.Watcher[kube.CustomResource[moverSpec[V], kube.None]](func(context.Context, *kube.Client) error { return nil })
 }
 
+// convertsMover returns a part that converts Movers between the versions V and W, which have equal fields.
+func convertsMover[V, W interface{ Definition() kube.Definition }]() operator.Part {
+	type (
+		first  = kube.CustomResource[moverSpec[V], kube.None]
+		second = kube.CustomResource[moverSpec[W], kube.None]
+	)
+	return operator.Convert(func(a *first, b *second) { b.Spec.Size = a.Spec.Size }, func(b *second, a *first) { a.Spec.Size = b.Spec.Size })
+}
+
 // An administrator leads a kind from v1 to v2 by the commands of the page versions.md alone.
 func TestMigrateByTheCommandLine(t *testing.T) {
 	t.Parallel()
@@ -57,8 +66,8 @@ func TestMigrateByTheCommandLine(t *testing.T) {
 		}
 	})
 	releases := map[string][]operator.Part{
-		"A": {definesMover[v1Stored]()}, "B": {definesMover[v1Stored](), definesMover[v2Served]()}, "C": {definesMover[v1Served](), definesMover[v2Stored]()},
-		"D": {definesMover[v1NotServed](), definesMover[v2Stored]()}, "E": {definesMover[v2Stored]()},
+		"A": {definesMover[v1Stored]()}, "B": {convertsMover[v1Stored, v2Served]()}, "C": {convertsMover[v1Served, v2Stored]()},
+		"D": {convertsMover[v1NotServed, v2Stored]()}, "E": {definesMover[v2Stored]()},
 	}
 	call := func(release string, args ...string) (status int, stdout, stderr string) {
 		t.Helper()
@@ -79,13 +88,13 @@ func TestMigrateByTheCommandLine(t *testing.T) {
 	}
 	install := func(release string) {
 		t.Helper()
-		succeed(release, "manifests", "--image=i:1", "--check")
+		succeed(release, "manifests", "--image=i:1", "--check", "--webhooks=")
 		cluster.Kubectl(t, succeed(release, "crd"), "apply", "--server-side", "-f", "-")
 		cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+definition)
 	}
 	refuse := func(release, want string) {
 		t.Helper()
-		if status, stdout, stderr := call(release, "manifests", "--image=i:1", "--check"); status != 1 || stdout != "" || !strings.Contains(stderr, want) {
+		if status, stdout, stderr := call(release, "manifests", "--image=i:1", "--check", "--webhooks="); status != 1 || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("release %s: status %d, %s\n%s", release, status, stderr, stdout)
 		}
 	}
@@ -100,8 +109,11 @@ func TestMigrateByTheCommandLine(t *testing.T) {
 			return nil
 		})
 	}
-	if status, _, stderr := call("A", "migrate"); status != 1 || !strings.Contains(stderr, "the cluster has no definition "+definition) {
+	if status, _, stderr := call("B", "migrate"); status != 1 || !strings.Contains(stderr, "the cluster has no definition "+definition) {
 		t.Errorf("without a definition: status %d, %s", status, stderr)
+	}
+	if status, _, stderr := call("A", "migrate"); status != 1 || !strings.Contains(stderr, "the program has no converter") {
+		t.Errorf("without a converter: status %d, %s", status, stderr)
 	}
 	install("A")
 	apply("v1", "a", 1)
