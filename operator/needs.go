@@ -37,7 +37,9 @@ func needsOf(parts []Part) (kube.Needs, error) {
 	if _, err := conversionsOf(parts); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, checkVersions(ownDefinitions(all), convertedKinds(parts)))
+	if errors.Join(errs...) == nil { // the definitions of a part with an error are not known
+		errs = append(errs, checkVersions(ownDefinitions(all), convertedKinds(parts)))
+	}
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
 	}
