@@ -32,7 +32,10 @@ func allRows(o options) []row {
 	rows := []row{
 		{"one", 1, syncShops},
 		{"shops", o.shops, syncShops},
-		{"updates", o.updates, update},
+		{"updates", o.updates, updating{group: 1}.round},
+		{"grouped-updates", o.updates, updating{group: groupSize}.round},
+		{"replayed-updates", o.updates, updating{group: 1, isReplayed: true}.round},
+		{"replayed-groups", o.updates, updating{group: groupSize, isReplayed: true}.round},
 		{"pods", o.pods, syncPods},
 		{"webapps", o.webapps, applyWebApps},
 	}
@@ -125,6 +128,16 @@ func (b *bench) useShops(ctx context.Context, objects int) error {
 	return b.cluster.fillShops(ctx, objects)
 }
 
+// useStore makes b.store a store of this number of Shops, and ends the control plane: nothing else shall use the
+// processor.
+func (b *bench) useStore(objects int) {
+	b.close()
+	if b.store == nil || b.store.Len() != objects {
+		b.store = nil // before its successor is made
+		b.store = replay.NewStore(objects)
+	}
+}
+
 // close ends the control plane, if one runs.
 func (b *bench) close() {
 	if b.cluster != nil {
@@ -160,11 +173,7 @@ func syncPods(ctx context.Context, b *bench, r row, programs []*program, _ int) 
 }
 
 func syncReplay(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
-	b.close() // nothing else shall use the processor
-	if b.store == nil || b.store.Len() != r.objects {
-		b.store = nil // before its successor is made
-		b.store = replay.NewStore(r.objects)
-	}
+	b.useStore(r.objects)
 	server, kubeconfig, err := loopback.StartWithFile(b.dir, replay.New(b.store))
 	if err != nil {
 		return nil, err
