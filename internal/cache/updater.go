@@ -89,7 +89,7 @@ func (u *updater) put(c follow.Change) {
 			object = u.projected
 		}
 	}
-	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object)
+	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object).WithMetadata(c.Metadata)
 	if u.writer.Has(item) {
 		u.advance(c.ResourceVersion, c.Key)
 		return
