@@ -131,10 +131,15 @@ func writeUpdates(ctx context.Context, update updateWriter, objects, rate, group
 	places := make(chan struct{}, 64)
 	var working sync.WaitGroup
 	defer working.Wait()
-	started := time.Now()
+	gap := time.Duration(group) * time.Second / time.Duration(rate)
+	due := time.Now()
 	for k, i := range order {
-		if err := clock.SleepReal(ctx, time.Until(started.Add(time.Duration(k-k%group)*time.Second/time.Duration(rate)))); err != nil {
-			return nil, err
+		if k%group == 0 {
+			if err := clock.SleepReal(ctx, time.Until(due)); err != nil {
+				return nil, err
+			}
+			// A late update is not followed by a burst, which would cost less than updates that come evenly.
+			due = latest(due, time.Now().Add(-gap/4)).Add(gap)
 		}
 		places <- struct{}{}
 		working.Go(func() {
@@ -144,6 +149,13 @@ func writeUpdates(ctx context.Context, update updateWriter, objects, rate, group
 	}
 	working.Wait()
 	return writes, errors.Join(errs...)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // updateShop gives a Shop another image and another annotation, as a release does.
