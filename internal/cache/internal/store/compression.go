@@ -16,9 +16,6 @@ type compression struct {
 // so many of all.
 const samplesEach = 32
 
-// isCompressing reports whether there is a dictionary, so that new contents are compressed.
-func (c *compression) isCompressing() bool { return !c.isPlain && c.compressor.Current() != nil }
-
 // recordRecent records an entry that was just put, as a sample for the next dictionary.
 func (c *compression) recordRecent(e *Entry) {
 	if c.isPlain || e.size < codec.MinSize {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"time"
-
 	"github.com/yare-go/yare/internal/cache/internal/codec"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
@@ -20,13 +18,8 @@ type Writer struct {
 
 	builder     builder
 	compression compression
-	postponed   postponed
 	// buffer holds the data of the next entry.
 	buffer []byte
-	// content is a buffer for a content that is written anew.
-	content []byte
-	// changes counts the calls of Maintain since contents were last written anew.
-	changes int
 	// cursor is the next slot to check for content that is not written with the current codec. rewrites is
 	// how many slots are to be checked.
 	cursor, rewrites int
@@ -44,25 +37,13 @@ func (w *Writer) Has(i Item) bool {
 // Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
 // about metadata that could not be decoded; the entry of i is without them.
 func (w *Writer) Put(i Item) (before, after *Entry, err error) {
-	now := time.Now()
-	isPostponed := w.canPostpone(len(i.json), now)
-	w.postponed.lastPut = now
-	after, err = w.build(i, isPostponed)
-	slot, before := w.putEntry(after, i.json)
-	if isPostponed {
-		w.postponed.add(slot, len(i.json))
-	} else {
-		w.compression.recordRecent(after)
-	}
-	return before, after, err
+	after, err = w.Build(i)
+	return w.putEntry(after, i.json), after, err
 }
 
 // Build returns an entry of i that no store has. The error is about metadata that could not be
 // read; the entry is without them.
-func (w *Writer) Build(i Item) (e *Entry, err error) { return w.build(i, false) }
-
-// build does what Build does. If isPlain is true, the content of the entry is not compressed.
-func (w *Writer) build(i Item, isPlain bool) (e *Entry, err error) {
+func (w *Writer) Build(i Item) (e *Entry, err error) {
 	m := &w.builder.metadata
 	err = m.readItem(i)
 	// The item has the names, whatever the metadata contain.
@@ -71,18 +52,16 @@ func (w *Writer) build(i Item, isPlain bool) (e *Entry, err error) {
 		e.owners = w.objects.sharedOwners(m)
 	}
 	w.buffer = append(w.buffer[:0], m.labelValues...)
-	if isPlain {
-		w.buffer = append(w.buffer, i.json...)
-	} else {
-		w.buffer, e.codec = w.compression.append(w.buffer, i.json)
-	}
+	w.buffer, e.codec = w.compression.append(w.buffer, i.json)
 	e.data = string(w.buffer)
-	w.dropLargeBuffers()
+	if cap(w.buffer) > largeBuffer {
+		w.buffer = nil
+	}
 	return e, err
 }
 
-// putEntry puts the entry of an object into the store. It returns the slot, and the entry that e replaces, or nil.
-func (w *Writer) putEntry(e *Entry, object []byte) (slot uint32, before *Entry) {
+// putEntry puts the entry of an object into the store, and returns the entry that it replaces, or nil.
+func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	s := w.database
 	type indexed struct {
 		values    []string
@@ -101,11 +80,12 @@ func (w *Writer) putEntry(e *Entry, object []byte) (slot uint32, before *Entry) 
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
-	slot, before = s.objects.put(e)
+	slot, before := s.objects.put(e)
 	for i, x := range s.objects.contentIndexes {
 		x.set(slot, results[i].values, results[i].isUnknown)
 	}
-	return slot, before
+	w.compression.recordRecent(e)
+	return before
 }
 
 // Remove removes the object of that key from the store, and returns its last entry, or nil.
@@ -157,26 +137,20 @@ func (w *Writer) Complete(version string) (isFirst bool) {
 	return isFirst
 }
 
-// Maintain compresses the postponed contents if a batch is due. It makes a dictionary if one is due, and writes some
-// contents with it that were written otherwise. It is called after every change, and then does little. isResting is
-// true if no other change is expected soon.
+// Maintain makes a dictionary if one is due, and writes some contents with it that were written
+// otherwise. It is called after every change, and then does little. isResting is true if no other
+// change is expected soon.
 func (w *Writer) Maintain(isResting bool) {
 	if w.compression.isPlain {
 		return
 	}
-	w.changes++
-	if w.database.isComplete && w.compression.isCompressing() && !isResting && !w.postponed.isFull() && w.changes < maxPostponed {
-		return
-	}
-	w.compressPostponed()
 	if w.compression.train(w.objects, isResting) {
 		w.database.mu.Lock()
 		w.database.dictionaries = w.compression.compressor.Adopted()
 		w.database.mu.Unlock()
 		w.cursor, w.rewrites = 0, len(w.objects.slots)
 	}
-	steps := 2 * w.changes
-	w.changes = 0
+	steps := 2
 	if isResting || w.objects.table.Len() <= 4*samplesEach {
 		steps = 1024
 	}
@@ -195,43 +169,15 @@ func (w *Writer) rewrite(slot uint32) (isRewritten bool) {
 	if e == nil || e.codec == w.compression.compressor.Current() || e.size < codec.MinSize {
 		return false
 	}
-	var err error
-	if w.content, err = e.appendContent(w.content[:0]); err != nil {
+	content, err := e.appendContent(nil)
+	if err != nil {
 		w.report(err)
 		return true
 	}
 	w.buffer = append(w.buffer[:0], e.data[:e.values]...)
 	rewritten := *e
-	w.buffer, rewritten.codec = w.compression.append(w.buffer, w.content)
+	w.buffer, rewritten.codec = w.compression.append(w.buffer, content)
 	rewritten.data = string(w.buffer)
-	w.dropLargeBuffers()
 	w.replace(slot, &rewritten)
 	return true
-}
-
-// dropLargeBuffers drops the buffers that a large object has made.
-func (w *Writer) dropLargeBuffers() {
-	if cap(w.buffer) > largeBuffer {
-		w.buffer = nil
-	}
-	if cap(w.content) > largeBuffer {
-		w.content = nil
-	}
-}
-
-// canPostpone reports whether the compression of a new content of size bytes can wait. The content comes at now. In the
-// first list it cannot: the contents of a list are a batch themselves.
-func (w *Writer) canPostpone(size int, now time.Time) bool {
-	return w.database.isComplete && w.compression.isCompressing() && size >= codec.MinSize && size <= maxPostponedSize &&
-		now.Sub(w.postponed.lastPut) >= minPostponedGap
-}
-
-// compressPostponed compresses the contents that wait.
-func (w *Writer) compressPostponed() {
-	for _, slot := range w.postponed.slots {
-		if w.rewrite(slot) {
-			w.compression.recordRecent(w.objects.slots[slot])
-		}
-	}
-	w.postponed.clear()
 }
