@@ -3,6 +3,8 @@
 //
 //	go -C bench run .                        # ten rounds of all rows and three of the curves, about an hour
 //	go -C bench run . -rounds 1 -rows shops  # a quick look at one row
+//	go -C bench run . -rows replayed-updates,replayed-groups -updates 2000 -programs yare,yare-base -base ../../parent
+//	                                         # the processor time of an update, compared with another checkout
 //	go -C bench run . -report                # write RESULTS.md anew from the rounds that are kept
 //
 // Each round of each row is kept in results.jsonl. A run that was cut off goes on where it was:

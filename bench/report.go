@@ -31,6 +31,7 @@ type section struct {
 const (
 	megabyte    = 1e-6
 	millisecond = 1e3
+	microsecond = 1e6
 )
 
 // sections returns the sections in their order.
@@ -42,6 +43,19 @@ func sections() []section {
 	cpu10 := figureName{"cpu10", "CPU until 10 s later", "s", 1}
 	all := figureName{"all", "start until all are reconciled", "s", 1}
 	syncing := []figureName{cpu, cpu10, all, resident, anonymous, peak}
+	updates := []figureName{
+		{"cpu", "CPU", "s", 1},
+		{"each", "CPU for each update", "µs", microsecond},
+		{"p50", "answer of the update until its reconcile, p50", "ms", millisecond},
+		{"p99", "… p99", "ms", millisecond},
+		{"sentP50", "sending of the update until its reconcile, p50", "ms", millisecond},
+		{"sentP99", "… p99", "ms", millisecond},
+		{"rate", "updates per second", "", 1},
+		{"resident", "RSS at the end", "MB", megabyte},
+		{"anonymous", "anonymous memory at the end", "MB", megabyte},
+	}
+	replayed := slices.Clone(updates)
+	replayed = slices.DeleteFunc(replayed, func(n figureName) bool { return n.figure == "p50" || n.figure == "p99" })
 	return []section{
 		{"binary", "Binary", []figureName{{"size", "stripped", "MB", megabyte}, {"gzip", "gzip -9", "MB", megabyte}}},
 		{"one", "One custom resource", []figureName{
@@ -52,16 +66,10 @@ func sections() []section {
 			figureName{"anonymousLate", "anonymous memory after 2.5 minutes", "MB", megabyte},
 			figureName{"idle", "CPU per idle minute", "ms", millisecond})},
 		{"pods", "%s Pods", syncing},
-		{"updates", "%s updates at a fixed rate", []figureName{
-			{"cpu", "CPU", "s", 1},
-			{"p50", "answer of the update until its reconcile, p50", "ms", millisecond},
-			{"p99", "… p99", "ms", millisecond},
-			{"sentP50", "sending of the update until its reconcile, p50", "ms", millisecond},
-			{"sentP99", "… p99", "ms", millisecond},
-			{"rate", "updates per second", "", 1},
-			{"resident", "RSS at the end", "MB", megabyte},
-			{"anonymous", "anonymous memory at the end", "MB", megabyte},
-		}},
+		{"updates", "%s updates at a fixed rate", updates},
+		{"grouped-updates", "%s updates at a fixed rate, in groups of 50", updates},
+		{"replayed-updates", "%s updates at a fixed rate from the replay server", replayed},
+		{"replayed-groups", "%s updates at a fixed rate from the replay server, in groups of 50", replayed},
 		{"webapps", "%s WebApps: a Deployment and a status by server-side apply", []figureName{
 			{"cpu", "CPU until all are ready", "s", 1},
 			{"cpu10", "CPU until 10 s later", "s", 1},

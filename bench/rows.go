@@ -37,7 +37,10 @@ func allRows(o options) []row {
 	rows := []row{
 		{name: "one", objects: 1, round: syncShops},
 		{name: "shops", objects: o.shops, round: syncShops},
-		{name: "updates", objects: o.updates, round: update},
+		{name: "updates", objects: o.updates, round: updating{group: 1}.round},
+		{name: "grouped-updates", objects: o.updates, round: updating{group: groupSize}.round},
+		{name: "replayed-updates", objects: o.updates, round: updating{group: 1, isReplayed: true}.round},
+		{name: "replayed-groups", objects: o.updates, round: updating{group: groupSize, isReplayed: true}.round},
 		{name: "pods", objects: o.pods, round: syncPods},
 		{name: "webapps", objects: o.webapps, round: applyWebApps},
 		{name: rowWebhook, objects: 5000, isForYare: true, round: callWebhook},
@@ -131,6 +134,16 @@ func (b *bench) useShops(ctx context.Context, objects int) error {
 	return b.cluster.fillShops(ctx, objects)
 }
 
+// useStore makes b.store a store of this number of Shops, and ends the control plane: nothing else shall use the
+// processor.
+func (b *bench) useStore(objects int) {
+	b.close()
+	if b.store == nil || b.store.Len() != objects {
+		b.store = nil // before its successor is made
+		b.store = replay.NewStore(objects)
+	}
+}
+
 // close ends the control plane, if one runs.
 func (b *bench) close() {
 	if b.cluster != nil {
@@ -166,11 +179,7 @@ func syncPods(ctx context.Context, b *bench, r row, programs []*program, _ int) 
 }
 
 func syncReplay(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
-	b.close() // nothing else shall use the processor
-	if b.store == nil || b.store.Len() != r.objects {
-		b.store = nil // before its successor is made
-		b.store = replay.NewStore(r.objects)
-	}
+	b.useStore(r.objects)
 	server, kubeconfig, err := loopback.StartWithFile(b.dir, replay.New(b.store))
 	if err != nil {
 		return nil, err

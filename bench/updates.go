@@ -9,21 +9,36 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yare-go/yare/bench/internal/replay"
 	"github.com/yare-go/yare/bench/internal/stats"
 	"github.com/yare-go/yare/bench/internal/workload"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
 )
 
-// update lets each program follow one update of each object, made at a fixed rate. The programs
+// updating is the work of a program that follows one update of each object, made at a fixed rate. The programs
 // run one after the other, because each watch costs the server time.
-func update(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
-	if err := b.useShops(ctx, r.objects); err != nil {
+type updating struct {
+	// group is how many updates are made at once. Groups of 50 at a rate of 500 a second come each 100 ms.
+	group int
+	// isReplayed is true if the replay server sends the updates, so that no API server runs beside the program.
+	isReplayed bool
+}
+
+// groupSize is the size of a group of updates.
+const groupSize = 50
+
+// round lets each program follow the updates.
+func (u updating) round(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
+	if u.isReplayed {
+		b.useStore(r.objects)
+	} else if err := b.useShops(ctx, r.objects); err != nil {
 		return nil, err
 	}
 	all := make(map[string]figures)
 	for i, p := range programs {
-		f, err := followUpdates(ctx, b, p, r.objects, round*len(b.programs)+i)
+		f, err := u.follow(ctx, b, p, r.objects, round*len(b.programs)+i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -32,8 +47,28 @@ func update(ctx context.Context, b *bench, r row, programs []*program, round int
 	return all, nil
 }
 
-func followUpdates(ctx context.Context, b *bench, p *program, objects, number int) (figures, error) {
-	running, err := start(p, b.cluster.plane.Kubeconfig(), "shops", "BENCH_OBJECTS="+strconv.Itoa(objects), "BENCH_UPDATES=1")
+// updateWriter makes the update of the i-th Shop. The number and the order are those of [replay.Store.UpdateEvent].
+type updateWriter func(ctx context.Context, i, number, order int) (write, error)
+
+// follow lets one program follow the updates of a number.
+func (u updating) follow(ctx context.Context, b *bench, p *program, objects, number int) (figures, error) {
+	var kubeconfig string
+	var writer updateWriter
+	if u.isReplayed {
+		handler := replay.New(b.store)
+		server, file, err := loopback.StartWithFile(b.dir, handler)
+		if err != nil {
+			return nil, err
+		}
+		defer server.Close()
+		kubeconfig, writer = file, replayUpdate(b.store, handler)
+	} else {
+		kubeconfig = b.cluster.plane.Kubeconfig()
+		writer = func(ctx context.Context, i, number, _ int) (write, error) {
+			return updateShop(ctx, b.cluster.client, i, number)
+		}
+	}
+	running, err := start(p, kubeconfig, "shops", "BENCH_OBJECTS="+strconv.Itoa(objects), "BENCH_UPDATES=1")
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +83,7 @@ func followUpdates(ctx context.Context, b *bench, p *program, objects, number in
 	if err != nil {
 		return nil, err
 	}
-	writes, err := updateShops(ctx, b.cluster.client, objects, b.options.rate, number)
+	writes, err := writeUpdates(ctx, writer, objects, b.options.rate, u.group, number)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +100,7 @@ func followUpdates(ctx context.Context, b *bench, p *program, objects, number in
 		return nil, err
 	}
 	f["cpu"] = (after.cpu - before).Seconds()
+	f["each"] = f["cpu"] / float64(objects)
 	_, err = running.measureMemory(f, "")
 	return f, err
 }
@@ -75,28 +111,51 @@ type write struct {
 	version        uint64
 }
 
-// updateShops updates each Shop once, in an order of the number's own, at a fixed rate. A slow
+// replayUpdate returns a writer whose updates the replay server sends. An update is answered at the moment when it is
+// sent.
+func replayUpdate(store *replay.Store, server *replay.Server) updateWriter {
+	return func(_ context.Context, i, number, order int) (write, error) {
+		event, version := store.UpdateEvent(i, number, order)
+		w := write{sent: time.Now(), version: version}
+		w.answered = w.sent
+		return w, server.Send(event)
+	}
+}
+
+// writeUpdates updates each Shop once, in an order of the number's own, in groups at a fixed rate. A slow
 // server makes the rate lower, because no more than 64 updates are under way.
-func updateShops(ctx context.Context, client *kube.Client, objects, rate, number int) ([]write, error) {
+func writeUpdates(ctx context.Context, update updateWriter, objects, rate, group, number int) ([]write, error) {
 	writes := make([]write, objects)
 	errs := make([]error, objects)
 	order := rand.New(rand.NewPCG(uint64(number), 3)).Perm(objects)
 	places := make(chan struct{}, 64)
 	var working sync.WaitGroup
 	defer working.Wait()
-	started := time.Now()
+	gap := time.Duration(group) * time.Second / time.Duration(rate)
+	due := time.Now()
 	for k, i := range order {
-		if err := clock.SleepReal(ctx, time.Until(started.Add(time.Duration(k)*time.Second/time.Duration(rate)))); err != nil {
-			return nil, err
+		if k%group == 0 {
+			if err := clock.SleepReal(ctx, time.Until(due)); err != nil {
+				return nil, err
+			}
+			// A late update is not followed by a burst, which would cost less than updates that come evenly.
+			due = latest(due, time.Now().Add(-gap/4)).Add(gap)
 		}
 		places <- struct{}{}
 		working.Go(func() {
 			defer func() { <-places }()
-			writes[i], errs[i] = updateShop(ctx, client, i, number)
+			writes[i], errs[i] = update(ctx, i, number, k)
 		})
 	}
 	working.Wait()
 	return writes, errors.Join(errs...)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // updateShop gives a Shop another image and another annotation, as a release does.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
@@ -66,9 +67,12 @@ type objectReader struct {
 // read returns the object of key. The object is at least as new as what triggered the
 // reconcile. read returns no object if the selection is absent, and none with an error.
 func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
-	stored, isStored := r.own.stored(key)
-	if r.deselected != nil && !isStored {
-		return r.deselected.read(ctx, key)
+	var stored cache.Object
+	if r.deselected != nil {
+		var isStored bool
+		if stored, isStored = r.own.stored(key); !isStored {
+			return r.deselected.read(ctx, key)
+		}
 	}
 	c := r.cachedClient.InCluster(key.Cluster)
 	obj, err := r.objects.get(ctx, c, key)

@@ -11,8 +11,8 @@ type lookupResult struct {
 	// isCertain is false if only the server knows. Then nothing else is set.
 	isCertain bool
 	isPresent bool
-	// object is from a store. It is not set if answered is set.
-	object Object
+	// entry is from a store. It is nil if answered is set, or if there is no object.
+	entry *store.Entry
 	// answered is the content that a read or a write was answered with.
 	answered []byte
 }
@@ -22,13 +22,16 @@ func (l lookupResult) bytes() ([]byte, error) {
 	if l.answered != nil {
 		return bytes.Clone(l.answered), nil
 	}
-	return l.object.Bytes()
+	return Object{entry: l.entry}.Bytes()
 }
 
-// record returns the record of the object.
+// record returns the record of the object. It returns the zero Record if there is no object.
 func (l lookupResult) record() (Record, error) {
-	if l.answered == nil {
-		return l.object.Record, nil
+	switch {
+	case l.answered == nil && l.entry == nil:
+		return Record{}, nil
+	case l.answered == nil:
+		return recordOf(l.entry), nil
 	}
 	e, err := store.MetadataOf(l.answered)
 	if err != nil {

@@ -40,9 +40,13 @@ type Record struct {
 func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
 // recordOf returns the record of an entry.
-func recordOf(e *store.Entry) Record {
+func recordOf(e *store.Entry) Record { return recordOfObject(e, e.UID()) }
+
+// recordOfObject returns the record of an entry of the object of a uid. An entry makes the text of the uid anew, so a
+// caller that has the text passes it.
+func recordOfObject(e *store.Entry, uid types.UID) Record {
 	return Record{
-		Namespace: e.Namespace(), Name: e.Name(), UID: e.UID(), ResourceVersion: e.ResourceVersion(),
+		Namespace: e.Namespace(), Name: e.Name(), UID: uid, ResourceVersion: e.ResourceVersion(),
 		Generation: e.Generation, Deleting: e.IsDeleting, Labels: e.Labels(),
 		AnnotationsHash: e.AnnotationsHash, FinalizersHash: e.FinalizersHash, Owners: e.Owners(), Size: e.Size(),
 	}

@@ -176,14 +176,14 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	if has && s.IsUnserved() && s.hasListBegunAfter(e) {
 		return lookupResult{isCertain: true}
 	}
-	observation, object := s.observe(k.ObjectKey())
-	finding := overlay.Stored
-	if has {
-		finding = e.Read(observation, r, representation)
+	if !has {
+		stored := s.objects.Get(k.ObjectKey())
+		return lookupResult{isCertain: true, isPresent: stored != nil, entry: stored}
 	}
-	switch finding {
+	observation, stored := s.observe(k.ObjectKey())
+	switch e.Read(observation, r, representation) {
 	case overlay.Stored:
-		return lookupResult{isCertain: true, isPresent: observation.IsPresent, object: object}
+		return lookupResult{isCertain: true, isPresent: observation.IsPresent, entry: stored}
 	case overlay.Answered:
 		return lookupResult{isCertain: true, isPresent: true, answered: e.Object}
 	case overlay.Absent:

@@ -131,18 +131,17 @@ func (s *Store) shown(k kube.Key) restoration.ShownState {
 	return restoration.ShownState{Object: e.Version(), Reached: version}
 }
 
-// observe returns what the store shows of an object, and the object.
-func (s *Store) observe(k kube.Key) (overlay.Observation, Object) {
+// observe returns what the store shows of an object, and its entry, or nil.
+func (s *Store) observe(k kube.Key) (overlay.Observation, *store.Entry) {
 	// In this order: what the watch has shown by now is in the entry.
 	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
 	e, version := s.objects.State(k)
 	o.Version = version
 	if e == nil {
-		return o, Object{}
+		return o, nil
 	}
-	object := objectOf(e)
-	o.IsPresent, o.UID, o.ResourceVersion = true, object.UID, object.ResourceVersion
-	return o, object
+	o.IsPresent, o.UID, o.ResourceVersion = true, e.UID(), e.ResourceVersion()
+	return o, e
 }
 
 // reached returns how far the stream has got.

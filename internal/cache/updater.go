@@ -89,7 +89,7 @@ func (u *updater) put(c follow.Change) {
 			object = u.projected
 		}
 	}
-	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object)
+	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object).WithMetadata(c.Metadata)
 	if u.writer.Has(item) {
 		u.advance(c.ResourceVersion, c.Key)
 		return
@@ -108,13 +108,13 @@ func (u *updater) put(c follow.Change) {
 	if before != nil && !before.IsSameObject(after) {
 		u.publishDeleted(before)
 	} else if before != nil {
-		change.Type, change.Before, change.before = Modified, recordOf(before), before
+		change.Type, change.Before, change.before = Modified, recordOfObject(before, c.UID), before
 	}
 	if u.isListing {
 		u.publishMissed(u.missed.predecessorsOf(c, before))
 	}
 	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
-	change.After, change.after = recordOf(after), after
+	change.After, change.after = recordOfObject(after, c.UID), after
 	u.changes = append(u.changes, change)
 }
 

@@ -3,6 +3,7 @@ package follow
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -20,6 +21,9 @@ type Change struct {
 	// Object is the object as the server sent it, in JSON, valid until the next Change. It is nil for a
 	// deletion that was not observed itself, and for changes without an object.
 	Object []byte
+	// Metadata are the members of the metadata of Object, in their order and without managedFields, valid until the next
+	// Change. A consumer that needs them need not read the metadata again. It is empty if Object is nil.
+	Metadata []jsonscan.Member
 	// IsUnserved is true for a ChangeListed without a list: the server does not serve the resource, so
 	// there are no objects. ResourceVersion is then the version that the stream had reached before.
 	IsUnserved bool

@@ -18,29 +18,36 @@ type identity struct {
 	resourceVersion string
 	// isKeyKnown reports whether the key could be read. It can be known although the rest is not.
 	isKeyKnown bool
+	// metadata are the members of the metadata: see [Change.Metadata].
+	metadata []jsonscan.Member
 }
 
 var errNoName = errors.New("it has no name")
 
 // readIdentity returns the identity of an object, which is well-formed JSON. It does not read what follows the
-// metadata. The error is a *wire.DecodeError.
-func readIdentity(s wire.Stream, object []byte) (id identity, err error) {
-	id.key.Cluster = s.Cluster
+// metadata. The members of the metadata take the place of members, which may be nil. The error is a *wire.DecodeError.
+func readIdentity(s wire.Stream, object []byte, members []jsonscan.Member) (id identity, err error) {
+	id.key.Cluster, id.metadata = s.Cluster, members[:0]
 	scan := jsonscan.New(object)
 	_, err = scan.Find("metadata")
 	if err == nil {
 		err = scan.Members(func(name []byte) error {
+			value, err := scan.Raw()
+			if err != nil || string(name) == "managedFields" {
+				return err
+			}
+			id.metadata = append(id.metadata, jsonscan.Member{Name: name, Value: value})
 			switch string(name) {
 			case "namespace":
-				return readText(&scan, &id.key.Namespace)
+				return readText(value, &id.key.Namespace)
 			case "name":
-				return readText(&scan, &id.key.Name)
+				return readText(value, &id.key.Name)
 			case "uid":
-				return readText(&scan, &id.uid)
+				return readText(value, &id.uid)
 			case "resourceVersion":
-				return readText(&scan, &id.resourceVersion)
+				return readText(value, &id.resourceVersion)
 			}
-			return scan.Skip()
+			return nil
 		})
 	}
 	if err == nil && id.key.Name == "" {
@@ -61,10 +68,13 @@ func (id identity) version() ident.Version { return ident.NewVersion(id.uid, id.
 
 // change returns a change of the object.
 func (id identity) change(t ChangeType, object []byte) Change {
-	return Change{Type: t, Key: id.key, UID: id.uid, ResourceVersion: id.resourceVersion, Object: object}
+	return Change{
+		Type: t, Key: id.key, UID: id.uid, ResourceVersion: id.resourceVersion, Object: object, Metadata: id.metadata,
+	}
 }
 
-func readText[S ~string](scan *jsonscan.Scanner, into *S) error {
+func readText[S ~string](value []byte, into *S) error {
+	scan := jsonscan.New(value)
 	text, err := scan.TextOrNull()
 	*into = S(text)
 	return err

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,7 +21,12 @@ func FuzzIdentity(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {
-		id, err := readIdentity(wire.Stream{}, object)
+		id, err := readIdentity(wire.Stream{}, object, nil)
+		for _, member := range id.metadata {
+			if string(member.Name) == "managedFields" || !bytes.Contains(object, member.Value) {
+				t.Errorf("%q: the metadata have a member %q: %q", object, member.Name, member.Value)
+			}
+		}
 		if err == nil && (!id.isKeyKnown || id.key.Name == "") {
 			t.Errorf("%q: an object without a name has the identity %+v", object, id)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -39,6 +40,15 @@ type sequence struct {
 	// isListing is true from the beginning of a list to its end. The versions of objects in
 	// between are in no order.
 	isListing bool
+	// members is a buffer for the metadata of an object.
+	members []jsonscan.Member
+}
+
+// readIdentity returns the identity of an object. The metadata in it are valid until the next call.
+func (q *sequence) readIdentity(object []byte) (identity, error) {
+	id, err := readIdentity(q.stream, object, q.members)
+	q.members = id.metadata
+	return id, err
 }
 
 // beginList publishes that a list begins.
@@ -80,7 +90,7 @@ func (q *sequence) publishUnserved() error {
 
 // putItem publishes the changes that follow from the existence of an object in a list.
 func (q *sequence) putItem(object []byte) error {
-	id, err := readIdentity(q.stream, object)
+	id, err := q.readIdentity(object)
 	return q.put(id, object, err)
 }
 

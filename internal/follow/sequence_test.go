@@ -55,7 +55,7 @@ func TestSequence(t *testing.T) {
 	step(fmt.Sprintf("%d@ %dc@9 %db@7 %d@9", began, added, deleted, listed), "9",
 		q.beginList(), q.putItem(item("a", 3)), q.putItem(item("c", 9)), q.endList("9"))
 	step(fmt.Sprintf("%d@10", int(ChangeBookmark)), "10", q.bookmark("10"))
-	id, err := readIdentity(q.stream, item("c", 11))
+	id, err := q.readIdentity(item("c", 11))
 	step(fmt.Sprintf("%dc@11", deleted), "11", q.remove(id, item("c", 11), err))
 	step("error", "11", q.putItem([]byte(`{"metadata":{"name":7}}`)))
 	step(fmt.Sprintf("%d@ %da@3 %d@11", began, deleted, listed), "", q.publishUnserved())

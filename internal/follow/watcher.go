@@ -211,11 +211,11 @@ func (w *watcher) handleFrame(frame wire.Frame) error {
 	q := w.sequence
 	switch frame.Type {
 	case "ADDED", "MODIFIED":
-		id, err := readIdentity(q.stream, frame.Object)
+		id, err := q.readIdentity(frame.Object)
 		w.prober.recordEvent(id.resourceVersion)
 		return q.put(id, frame.Object, err)
 	case "DELETED":
-		id, err := readIdentity(q.stream, frame.Object)
+		id, err := q.readIdentity(frame.Object)
 		w.prober.recordEvent(id.resourceVersion)
 		return q.remove(id, frame.Object, err)
 	case "BOOKMARK":

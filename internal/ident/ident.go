@@ -26,7 +26,7 @@ func NewUID(text string) (u UID, exact bool) {
 		copy(digits[12:], text[14:18])
 		copy(digits[16:], text[19:23])
 		copy(digits[20:], text[24:])
-		if _, err := hex.Decode(u[:], digits[:]); err == nil && u != (UID{}) && u.String() == types.UID(text) {
+		if _, err := hex.Decode(u[:], digits[:]); err == nil && u != (UID{}) && isSameText(u.text(), text) {
 			return u, true
 		}
 	}
@@ -42,15 +42,22 @@ func NewUID(text string) (u UID, exact bool) {
 
 // String returns the uid as servers write it.
 func (u UID) String() types.UID {
-	var b [36]byte
+	b := u.text()
+	return types.UID(b[:])
+}
+
+// text returns the uid as servers write it, without an allocation.
+func (u UID) text() (b [36]byte) {
 	hex.Encode(b[:], u[:4])
 	hex.Encode(b[9:], u[4:6])
 	hex.Encode(b[14:], u[6:8])
 	hex.Encode(b[19:], u[8:10])
 	hex.Encode(b[24:], u[10:])
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
-	return types.UID(b[:])
+	return b
 }
+
+func isSameText(a [36]byte, b string) bool { return string(a[:]) == b }
 
 // parseVersion returns a resource version as a number. exact reports whether the number is
 // written as text; it is false if text is no number.

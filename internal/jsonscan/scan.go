@@ -104,6 +104,10 @@ func (s *Scanner) Members(f func(name []byte) error) error {
 	return cmp.Or(err, first)
 }
 
+// Member is one member of an object: its name, and the JSON of its value. Both are parts of the scanned data, unless
+// the name has escapes.
+type Member struct{ Name, Value []byte }
+
 // Find steps to the value of a member of the object at s and returns true. It returns false if
 // the object has no such member, or if the value is not an object.
 func (s *Scanner) Find(member string) (bool, error) {

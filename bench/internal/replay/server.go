@@ -6,9 +6,11 @@ package replay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -16,11 +18,46 @@ import (
 type Server struct {
 	store *Store
 	mux   *http.ServeMux
+
+	mu sync.Mutex
+	// watches has the events that each open watch still has to write.
+	watches map[chan []byte]bool
+}
+
+// maxUnwritten is how many events may wait for one watch.
+const maxUnwritten = 1 << 16
+
+// Send sends an event to all open watches, and returns without waiting for them. It returns an error if a watch
+// is too slow.
+func (s *Server) Send(event []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for events := range s.watches {
+		select {
+		case events <- event:
+		default:
+			return errors.New("a watch is too slow")
+		}
+	}
+	return nil
+}
+
+// addWatch registers a watch. The events of Send come from the channel. remove ends the registration.
+func (s *Server) addWatch() (events <-chan []byte, remove func()) {
+	added := make(chan []byte, maxUnwritten)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches[added] = true
+	return added, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watches, added)
+	}
 }
 
 // New returns a server of the Shops in store.
 func New(store *Store) *Server {
-	s := &Server{store: store, mux: http.NewServeMux()}
+	s := &Server{store: store, mux: http.NewServeMux(), watches: make(map[chan []byte]bool)}
 	for path, document := range discovery() {
 		s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -83,9 +120,11 @@ func (s *Server) serveList(w http.ResponseWriter, limit, token string) {
 // bookmarkPeriod is how often a watch brings a bookmark, as from an API server.
 const bookmarkPeriod = time.Minute
 
-// serveWatch writes the initial objects if they are wanted, and then bookmarks until the request
-// ends. It writes each event by itself, as an API server does.
+// serveWatch writes the initial objects if they are wanted, and then the events of Send and bookmarks until the
+// request ends. It writes each event by itself, as an API server does.
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, initial bool, timeout time.Duration) {
+	events, remove := s.addWatch()
+	defer remove()
 	flush := http.NewResponseController(w).Flush
 	if initial {
 		for i := range s.store.Len() {
@@ -111,6 +150,10 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, initial bool
 			return
 		case <-end.C:
 			return
+		case event := <-events:
+			if _, err := w.Write(event); err != nil || flush() != nil {
+				return
+			}
 		case <-ticks.C:
 			if r.URL.Query().Get("allowWatchBookmarks") == "" {
 				continue

@@ -141,3 +141,53 @@ func TestWatchFromVersion(t *testing.T) {
 		t.Errorf("the watch brought %q, %v", body, err)
 	}
 }
+
+// A watch shows the updates that are sent, in the form of the objects before them.
+func TestUpdates(t *testing.T) {
+	t.Parallel()
+	store := NewStore(3)
+	handler := New(store)
+	server, path, err := loopback.StartWithFile(t.TempDir(), handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	config, _, err := kube.ConfigSource{Kubeconfig: path}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kube.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]string{}
+	updated := 0
+	for event, err := range watch.Events(t.Context(), kube.Everywhere[workload.Shop](client)) {
+		switch event := event.(type) {
+		case watch.Added[workload.Shop]:
+			uids[event.Object.Name] = string(event.Object.UID)
+		case watch.Synced[workload.Shop]:
+			for i := range store.Len() {
+				update, _ := store.UpdateEvent(i, 7, i)
+				if err := handler.Send(update); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case watch.Modified[workload.Shop]:
+			shop := event.Object
+			before := workload.NewShop(updated)
+			_, version := store.UpdateEvent(updated, 7, updated)
+			if want := fmt.Sprintf("%s-7.%d", before.Spec.Image, updated); shop.Spec.Image != want || shop.Name != before.Name ||
+				string(shop.UID) != uids[shop.Name] || shop.ResourceVersion != fmt.Sprint(version) || shop.Generation != 2 {
+				t.Errorf("update %d: %+v", updated, shop)
+			}
+			updated++
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if updated == store.Len() {
+			break
+		}
+	}
+}

@@ -24,8 +24,9 @@ type Store struct {
 }
 
 const (
-	eventHead = `{"type":"ADDED","object":`
-	eventTail = "}\n"
+	eventHead  = `{"type":"ADDED","object":`
+	updateHead = `{"type":"MODIFIED","object":`
+	eventTail  = "}\n"
 )
 
 // NewStore returns a store of the first n Shops of the workload.
@@ -45,7 +46,7 @@ func NewStore(n int) *Store {
 	for w := range workers {
 		working.Go(func() {
 			for k := w; k < n; k += workers {
-				event := append([]byte(eventHead), encode(shops[k], index[shops[k]])...)
+				event := append([]byte(eventHead), encode(shops[k], index[shops[k]], identityOf(index[shops[k]]))...)
 				s.events[k] = append(event, eventTail...)
 			}
 		})
@@ -71,9 +72,32 @@ const firstVersion = 10_000_000
 // version returns the resource version of the whole store.
 func (s *Store) version() int { return firstVersion + 2*len(s.events) }
 
+// UpdateEvent returns the event of an update of the i-th Shop: another image and another annotation. The
+// number makes the event differ from the events of other updates of the Shop. UpdateEvent also returns the
+// resource version of the event, which is newer than every version of the store. Of two updates of one round,
+// the one with the higher order has the newer version.
+func (s *Store) UpdateEvent(i, number, order int) (event []byte, version uint64) {
+	shop := workload.NewShop(i)
+	release := fmt.Sprintf("%d.%d", number, i%10)
+	shop.Annotations["example.com/release"] = release
+	shop.Spec.Image += "-" + release
+	version = uint64(s.version() + 1 + order)
+	event = append([]byte(updateHead), encode(shop, i, identity{version: version, generation: 2})...)
+	return append(event, eventTail...), version
+}
+
+// identity is what differs between two versions of a Shop in the metadata that a server sets.
+type identity struct {
+	version    uint64
+	generation int
+}
+
+// identityOf returns the identity of the first version of the i-th Shop.
+func identityOf(i int) identity { return identity{version: uint64(firstVersion + 2*i), generation: 1} }
+
 // encode returns the i-th Shop as an API server writes it: keys in order, with the metadata that
 // a server adds. Two field managers made the Shop: one applied the Shop, and the other one its status.
-func encode(shop *workload.Shop, i int) []byte {
+func encode(shop *workload.Shop, i int, id identity) []byte {
 	random := rand.New(rand.NewPCG(uint64(i), 11))
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(random.IntN(300*24*3600)) * time.Second)
 	observed := created.Add(time.Duration(1+random.IntN(7*24*3600)) * time.Second)
@@ -96,7 +120,7 @@ func encode(shop *workload.Shop, i int) []byte {
 		"apiVersion": group + "/" + version, "kind": "Shop",
 		"metadata": map[string]any{
 			"annotations": annotations, "labels": labels,
-			"creationTimestamp": created.Format(time.RFC3339), "generation": 1,
+			"creationTimestamp": created.Format(time.RFC3339), "generation": id.generation,
 			"managedFields": []any{
 				manager("gitops", "", created, map[string]any{
 					"f:metadata": map[string]any{"f:annotations": fieldsOf(annotations), "f:labels": fieldsOf(labels)},
@@ -105,7 +129,7 @@ func encode(shop *workload.Shop, i int) []byte {
 				manager("shop-operator", "status", observed, map[string]any{"f:status": fieldsOf(status)}),
 			},
 			"name": shop.Name, "namespace": shop.Namespace,
-			"resourceVersion": fmt.Sprint(firstVersion + 2*i),
+			"resourceVersion": fmt.Sprint(id.version),
 			"uid":             newUID(random),
 		},
 		"spec": spec, "status": status,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,47 +37,69 @@ type ownerBytes struct {
 // status, which are the bulk. It leaves out what it cannot read, and its error is about the first
 // such field; all other fields are set.
 func (m *metadata) read(object []byte) error {
-	*m = metadata{owners: m.owners[:0], labels: m.labels}
+	m.reset()
 	s := jsonscan.New(object)
 	if ok, err := s.Find("metadata"); err != nil || !ok {
 		return cmp.Or(err, errNoMetadata)
 	}
-	return s.Members(func(name []byte) (err error) {
-		switch string(name) {
-		case "namespace":
-			m.namespace, err = s.TextOrNull()
-		case "name":
-			m.name, err = s.TextOrNull()
-		case "uid":
-			m.uid, err = s.TextOrNull()
-		case "resourceVersion":
-			m.version, err = s.TextOrNull()
-		case "generation":
-			m.generation, err = s.Number()
-		case "deletionTimestamp":
-			var raw []byte
-			raw, err = s.Raw()
-			m.isDeleting = err == nil && string(raw) != "null"
-		case "annotations":
-			m.annotationsHash, err = hashOf(&s, "{}")
-		case "finalizers":
-			m.finalizersHash, err = hashOf(&s, "[]")
-		case "labels":
-			err = s.Members(func(key []byte) error {
-				v, err := s.TextOrNull()
-				if err == nil {
-					m.labels.add(key, v)
-				}
-				return err
-			})
-			m.labelKeys, m.labelValues = m.labels.finish()
-		case "ownerReferences":
-			err = m.readOwners(&s)
-		default:
-			err = s.Skip()
+	return s.Members(func(name []byte) error { return m.readMember(name, &s) })
+}
+
+// readItem does what read does for the JSON of i.
+func (m *metadata) readItem(i Item) error {
+	if len(i.metadata) == 0 {
+		return m.read(i.json)
+	}
+	m.reset()
+	var first error
+	for _, member := range i.metadata {
+		s := jsonscan.New(member.Value)
+		if err := m.readMember(member.Name, &s); err != nil && first == nil {
+			first = fmt.Errorf("%s: %w", member.Name, err)
 		}
-		return err
-	})
+	}
+	return first
+}
+
+// reset drops what was read.
+func (m *metadata) reset() { *m = metadata{owners: m.owners[:0], labels: m.labels} }
+
+// readMember reads the value at s of a member of the metadata.
+func (m *metadata) readMember(name []byte, s *jsonscan.Scanner) (err error) {
+	switch string(name) {
+	case "namespace":
+		m.namespace, err = s.TextOrNull()
+	case "name":
+		m.name, err = s.TextOrNull()
+	case "uid":
+		m.uid, err = s.TextOrNull()
+	case "resourceVersion":
+		m.version, err = s.TextOrNull()
+	case "generation":
+		m.generation, err = s.Number()
+	case "deletionTimestamp":
+		var raw []byte
+		raw, err = s.Raw()
+		m.isDeleting = err == nil && string(raw) != "null"
+	case "annotations":
+		m.annotationsHash, err = hashOf(s, "{}")
+	case "finalizers":
+		m.finalizersHash, err = hashOf(s, "[]")
+	case "labels":
+		err = s.Members(func(key []byte) error {
+			v, err := s.TextOrNull()
+			if err == nil {
+				m.labels.add(key, v)
+			}
+			return err
+		})
+		m.labelKeys, m.labelValues = m.labels.finish()
+	case "ownerReferences":
+		err = m.readOwners(s)
+	default:
+		err = s.Skip()
+	}
+	return err
 }
 
 var errNoMetadata = errors.New("the object has no metadata")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -167,6 +168,47 @@ func TestRecordOfMisfits(t *testing.T) {
 	for _, broken := range []string{"", "{", `{"metadata"`, `{"metadata":{`, `{"metadata":{"name":"a`, `[]`, `{}`, `{"a":"\`, `7`, `{"metadata":{"ownerReferences":[`} {
 		if err := m.read([]byte(broken)); err == nil {
 			t.Errorf("no error from %q", broken)
+		}
+	}
+}
+
+// The members of the metadata that a stream has read lead to the same entry as the object itself.
+func TestRecordOfMembers(t *testing.T) {
+	t.Parallel()
+	random := samples.New(1)
+	for _, object := range []string{
+		random.WebApp(1), random.Pod(1),
+		`{"metadata":{"managedFields":[{"manager":"x"}],"name":"a","labels":{"b":"1","a":"2"},"annotations":{"x":"y"},"finalizers":["f"],"deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
+		`{"metadata":{"name":"a","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"2","controller":true}]}}`,
+		`{"metadata":{"labels":{"bad":7,"good":"yes"},"generation":"x","name":"a","uid":"u"}}`,
+		`{"metadata":{"name":"a","labels":{"a":"1"},"labels":{"b":"2"},"ownerReferences":[{"uid":"1"}],"ownerReferences":[{"uid":"2"}],"generation":1,"generation":2}}`,
+		`{"metadata":{"n\u0061me":"a","labels":null,"annotations":{},"finalizers":[]}}`,
+		`{"metadata":{}}`,
+	} {
+		var members []jsonscan.Member
+		s := jsonscan.New([]byte(object))
+		if ok, err := s.Find("metadata"); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if err := s.Members(func(name []byte) error {
+			value, err := s.Raw()
+			if string(name) != "managedFields" {
+				members = append(members, jsonscan.Member{Name: name, Value: value})
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		read := func(i Item) string {
+			_, w := New(Options{})
+			e, err := w.Build(i)
+			owners := e.Owners()
+			e.owners = nil
+			return fmt.Sprintf("%+v %v %v", *e, owners, err)
+		}
+		i := NewItem(kube.Key{Name: "a"}, "u", "7", []byte(object))
+		if diff := cmp.Diff(read(i), read(i.WithMetadata(members))); diff != "" {
+			t.Errorf("%s: %s", object, diff)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (w *Writer) Put(i Item) (before, after *Entry, err error) {
 // read; the entry is without them.
 func (w *Writer) Build(i Item) (e *Entry, err error) {
 	m := &w.builder.metadata
-	err = m.read(i.json)
+	err = m.readItem(i)
 	// The item has the names, whatever the metadata contain.
 	e = w.builder.build([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
 	if len(m.owners) > 0 {
