@@ -70,7 +70,7 @@ func TestWebhooksThatAreNotServed(t *testing.T) {
 	}{
 		{nil, []Part{Validate(allowGadget), failingPart()}, warning},
 		{[]string{"--webhooks", ""}, []Part{Validate(allowGadget), failingPart()}, ""},
-		{[]string{"--webhooks", ":9443"}, []Part{done}, "the flag --webhooks has no effect: the program has no part operator.Validate or operator.Default"},
+		{[]string{"--webhooks", ":9443"}, []Part{done}, "the flag --webhooks has no effect: the program has no part operator.Validate, operator.Default or operator.Convert"},
 	} {
 		_, _, stderr := call(append([]string{"run", "--kubeconfig", nowhere(t)}, each.args...), each.parts...)
 		if each.want == "" && strings.Contains(stderr, "webhook") || !strings.Contains(stderr, each.want) {
