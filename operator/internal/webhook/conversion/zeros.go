@@ -29,20 +29,21 @@ func hasEmptyMember(text []byte) bool {
 	return bytes.Contains(text, []byte(":{}")) || bytes.Contains(text, []byte(":null"))
 }
 
-// removeZeros removes from v, a new value, the members that are {} or null, that nonZero lacks, and that s does not require.
+// removeZeros removes from v, a new value, the members that hold nothing, that nonZero lacks, and that s does not require.
+//
+// For example, a template of which nothing is set is encoded as {"spec":{"containers":null}}, and the schema requires
+// containers. No API server accepts this spec, so spec is removed as a whole.
 func removeZeros(s *crd.Schema, v, nonZero any) {
 	switch v := v.(type) {
 	case map[string]any:
 		other, _ := nonZero.(map[string]any)
 		for name, value := range v {
 			_, isThere := other[name]
-			switch inner, isObject := value.(map[string]any); {
-			case isThere:
-				removeZeros(propertyOf(s, name), value, other[name])
-			case value != nil && (!isObject || len(inner) > 0):
-			case s == nil || !slices.Contains(s.Required, name):
+			if !isThere && isHollow(value) && (s == nil || !slices.Contains(s.Required, name)) {
 				delete(v, name)
+				continue
 			}
+			removeZeros(propertyOf(s, name), value, other[name])
 		}
 	case []any:
 		other, _ := nonZero.([]any)
@@ -53,4 +54,18 @@ func removeZeros(s *crd.Schema, v, nonZero any) {
 			removeZeros(s.Items, each, other[i])
 		}
 	}
+}
+
+// isHollow reports whether v is null, or an object whose members are hollow.
+func isHollow(v any) bool {
+	object, isObject := v.(map[string]any)
+	if !isObject {
+		return v == nil
+	}
+	for _, each := range object {
+		if !isHollow(each) {
+			return false
+		}
+	}
+	return true
 }
