@@ -41,6 +41,7 @@ func Convert[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](t
 type converterPart struct {
 	webhookCommands
 	converterCommands
+	roundTripCommands
 	step  *conversion.Step
 	needs kube.Needs
 }

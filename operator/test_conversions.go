@@ -127,16 +127,17 @@ func (s *testConversions) publish(ctx context.Context, client *kube.Client, kind
 // publishOnce publishes the conversion of a kind, and returns when the API server converts by it. The API server then ends
 // the watches of the kind, because it serves the kind anew.
 func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, k *conversion.Kind) error {
-	r := storedVersion(k).Resource
-	stream, err := client.Do(ctx, wire.Stream{Resource: r}.Request(wire.VerbWatch))
+	watch := wire.Stream{Resource: storedVersion(k).Resource}
+	stream, err := client.Do(ctx, watch.Request(wire.VerbWatch))
 	if kube.IsNotFound(err) {
 		return nil // the test has not defined the kind
 	}
 	if err != nil {
-		return fmt.Errorf("watch %s, to see when its conversion is used: %w", r, err)
+		// The server cannot read the objects if the published conversion is that of a program that has ended.
+		return publishBroken(ctx, p, client, watch)
 	}
 	defer func() { _ = stream.BodyReader.Close() }() // the watch has nothing more to say
-	isChanged, err := p.Publish(ctx, r.String())
+	isChanged, err := p.Publish(ctx, watch.Resource.String())
 	if err != nil || !isChanged {
 		return err
 	}
@@ -152,6 +153,25 @@ func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.C
 		<-ended
 	}
 	return nil
+}
+
+// publishBroken publishes the conversion of a kind that the API server cannot watch, and returns when it can. That is so
+// after the end of a program, if objects are stored in another version than the present one.
+func publishBroken(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, watch wire.Stream) error {
+	if _, err := p.Publish(ctx, watch.Resource.String()); err != nil {
+		return err
+	}
+	for {
+		stream, err := client.Do(ctx, watch.Request(wire.VerbWatch))
+		if err == nil {
+			return stream.BodyReader.Close()
+		}
+		select {
+		case <-time.After(probeInterval):
+		case <-ctx.Done():
+			return fmt.Errorf("watch %s, to see when its conversion is used: %w", watch.Resource, err)
+		}
+	}
 }
 
 // watchEndTime is how long an API server takes at most to end the watches of a kind whose conversion has changed. Later it

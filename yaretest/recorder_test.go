@@ -59,6 +59,8 @@ func (r *recorder) Write(text []byte) (int, error) {
 	return r.output.Write(text)
 }
 
+func (r *recorder) Logf(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
+
 func (r *recorder) Errorf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -422,3 +422,11 @@ func TestVersions(t *testing.T) {
 		t.Errorf("a wrong schedule in v2: %v", err)
 	}
 }
+
+// No value is lost by the functions that convert CronJobs.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	define(t, cluster)
+	yaretest.RoundTrips(t, cluster, parts()...)
+}

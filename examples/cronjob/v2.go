@@ -43,11 +43,10 @@ func toV2(c *CronJob, v2 *CronJobV2) {
 
 func toV1(v2 *CronJobV2, c *CronJob) {
 	c.Spec.Settings, c.Status = v2.Spec.Settings, v2.Status
-	if s := v2.Spec.Schedule; s != (Schedule{}) {
-		fields := []string{s.Minute, s.Hour, s.DayOfMonth, s.Month, s.DayOfWeek}
-		for i := range fields {
-			fields[i] = cmp.Or(fields[i], "*")
-		}
-		c.Spec.Schedule = strings.Join(fields, " ")
+	s := v2.Spec.Schedule
+	fields := []string{s.Minute, s.Hour, s.DayOfMonth, s.Month, s.DayOfWeek}
+	for i := range fields {
+		fields[i] = cmp.Or(fields[i], "*")
 	}
+	c.Spec.Schedule = strings.Join(fields, " ")
 }

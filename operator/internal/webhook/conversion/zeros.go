@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/yare-go/yare/crd"
@@ -23,7 +24,7 @@ func hasEmptyMember(text []byte) bool {
 	return bytes.Contains(text, []byte(":{}")) || bytes.Contains(text, []byte(":null"))
 }
 
-// removeZeros removes from v, a new value, the members that are {} or null, that the value at nonZero lacks, that s does
+// removeZeros removes from v, a new value, the members that hold nothing, that the value at nonZero lacks, that s does
 // not require, and that input does not have. It steps over the value at nonZero.
 func removeZeros(s *crd.Schema, v, input any, nonZero *jsonscan.Scanner) error {
 	switch v := v.(type) {
@@ -54,27 +55,55 @@ func removeZeros(s *crd.Schema, v, input any, nonZero *jsonscan.Scanner) error {
 }
 
 func removeZeroMembers(s *crd.Schema, object, input map[string]any, nonZero *jsonscan.Scanner) error {
-	var zeros []string
+	var hollow []string
 	for name, value := range object {
-		from, isInInput := input[name]
-		if isEmpty(value) && (s == nil || !slices.Contains(s.Required, name)) && !(isInInput && isEmpty(from) && (from == nil) == (value == nil)) {
-			zeros = append(zeros, name)
+		if isHollow(value) {
+			hollow = append(hollow, name)
 		}
 	}
 	err := nonZero.Members(func(name []byte) error {
-		if at := slices.Index(zeros, string(name)); at >= 0 {
-			zeros = slices.Delete(zeros, at, at+1)
+		if at := slices.Index(hollow, string(name)); at >= 0 {
+			hollow = slices.Delete(hollow, at, at+1)
 		}
 		return removeZeros(propertyOf(s, string(name)), object[string(name)], input[string(name)], nonZero)
 	})
-	for _, name := range zeros {
-		delete(object, name)
+	for _, name := range hollow {
+		removeHollow(s, object, input, name)
 	}
 	return err
 }
 
-// isEmpty reports whether v is null or an object without members.
-func isEmpty(v any) bool {
+// removeHollow removes the hollow member of a name from object, unless s requires it or input has it too. Then it removes
+// hollow members of the member.
+//
+// For example, a template of which nothing is set is encoded as {"spec":{"containers":null}}, and the schema requires
+// containers. No API server accepts this spec, so spec is removed as a whole.
+func removeHollow(s *crd.Schema, object, input map[string]any, name string) {
+	value := object[name]
+	members, isObject := value.(map[string]any)
+	from, isInInput := input[name]
+	fromMembers, isFromObject := from.(map[string]any)
+	isRequired := s != nil && slices.Contains(s.Required, name)
+	isInInput = isInInput && isObject == isFromObject && (isObject || from == nil)
+	if !isRequired && !isInInput {
+		delete(object, name)
+		return
+	}
+	for _, inner := range slices.Collect(maps.Keys(members)) {
+		removeHollow(propertyOf(s, name), members, fromMembers, inner)
+	}
+}
+
+// isHollow reports whether v is null, or an object whose members are hollow.
+func isHollow(v any) bool {
 	object, isObject := v.(map[string]any)
-	return v == nil || isObject && len(object) == 0
+	if !isObject {
+		return v == nil
+	}
+	for _, each := range object {
+		if !isHollow(each) {
+			return false
+		}
+	}
+	return true
 }
