@@ -94,7 +94,7 @@ func TestFaultsOfReflector(t *testing.T) {
 					t.Fatal(err)
 				}
 				f.Step = step
-				a, err := p.Arm(f)
+				a, err := p.Injector.Arm(f)
 				if err != nil {
 					t.Fatal(err)
 				}
