@@ -119,7 +119,7 @@ func TestFaultsOfReflector(t *testing.T) {
 				if slices.Contains(names(), "new") {
 					t.Errorf("in the past, the reflector knows %v", names())
 				}
-				p.Disarm()
+				p.Injector.Disarm()
 				yaretest.Eventually(t, func() error { return wantName(names(), "new", true) })
 			}
 
@@ -135,7 +135,7 @@ func TestFaultsOfReflector(t *testing.T) {
 			if !slices.Contains(names(), "old") {
 				t.Errorf("while its watch is held, the reflector knows %v", names())
 			}
-			p.Disarm()
+			p.Injector.Disarm()
 			yaretest.Eventually(t, func() error { return wantName(names(), "old", false) })
 			create("last")
 			yaretest.Eventually(t, func() error { return wantName(names(), "last", true) })
