@@ -738,7 +738,7 @@ func TestStoredObjectsThatDoNotConvert(t *testing.T) {
 		}
 		// What fits is in its place. What does not fit is kept.
 		spec, _ := after.Object["spec"].(map[string]any)
-		kept := after.GetAnnotations()["versions.yare.dev/v1"]
+		kept := strings.Join(slices.Collect(maps.Values(after.GetAnnotations())), "\n")
 		for field, value := range stored[name] {
 			text, err := kube.Marshal(value)
 			if err != nil {
@@ -808,7 +808,6 @@ func (forgedSpec2) Definition() kube.Definition {
 // and the rest is what the guide says.
 func TestForgedAnnotations(t *testing.T) {
 	t.Parallel()
-	const key = "versions.yare.dev/v1"
 	cluster := yaretest.Shared(t)
 	cluster.Define(t, typeOf[forged1](t), typeOf[forged2](t))
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
@@ -824,25 +823,45 @@ func TestForgedAnnotations(t *testing.T) {
 	}))
 	home := map[string]any{"schedule": "@hourly", "tier": "silver", "limit": int64(5)}
 	const whole = "map[limit:5 schedule:@hourly tier:silver]"
-	entry := func(field, home string) string {
-		return `{"v2":[{"home":` + home + `,"path":["spec","` + field + `"]}]}`
+	// with returns a function that changes the annotation that keeps a field.
+	with := func(field string, change func(old string) any) func(annotations map[string]string) map[string]any {
+		return func(annotations map[string]string) map[string]any {
+			for key, old := range annotations {
+				if strings.Contains(old, `"path":["spec","`+field+`"]`) {
+					return map[string]any{key: change(old)}
+				}
+			}
+			return map[string]any{"no annotation keeps " + field: ""}
+		}
 	}
+	replace := func(old, replacement string) func(string) any {
+		return func(text string) any { return strings.Replace(text, old, replacement, 1) }
+	}
+	const noLimit, noTier, noSchedule = "map[schedule:@hourly tier:silver]", "map[limit:5 schedule:@hourly]", "map[limit:5 schedule:0 tier:silver]"
 	for name, c := range map[string]struct {
-		forge func(old string) any
+		forge func(annotations map[string]string) map[string]any
 		want  string // the spec at home
 	}{
-		"nothing":           {func(old string) any { return old }, whole},
-		"removed":           {func(string) any { return nil }, "map[schedule:0]"},
-		"a wrong type":      {func(string) any { return entry("limit", `"many"`) }, "map[schedule:0]"},
-		"too large":         {func(string) any { return entry("limit", "10") }, "map[schedule:0]"},
-		"no enum":           {func(string) any { return entry("tier", `"bronze"`) }, "map[schedule:0]"},
-		"an unknown field":  {func(string) any { return entry("owner", `"me"`) }, "map[schedule:0]"},
-		"another immutable": {func(old string) any { return strings.Replace(old, "silver", "gold", 1) }, strings.Replace(whole, "silver", "gold", 1)},
-		"bad JSON":          {func(old string) any { return old[:len(old)-1] }, "map[schedule:0]"},
-		"a list":            {func(string) any { return "[1]" }, "map[schedule:0]"},
-		"a deep value":      {func(string) any { return entry("limit", strings.Repeat("[", 5000)+strings.Repeat("]", 5000)) }, "map[schedule:0]"},
-		"an old one":        {func(old string) any { return strings.Replace(old, `"home":5`, `"home":3`, 1) }, strings.Replace(whole, "5", "3", 1)},
-		"a megabyte":        {func(string) any { return strings.Repeat("x", 1<<20) }, ""},
+		"nothing": {func(map[string]string) map[string]any { return map[string]any{} }, whole},
+		"removed": {func(annotations map[string]string) map[string]any {
+			all := make(map[string]any)
+			for key := range annotations {
+				all[key] = nil
+			}
+			return all
+		}, "map[schedule:0]"},
+		"a wrong type": {with("limit", replace(`"home":5`, `"home":"many"`)), noLimit},
+		"too large":    {with("limit", replace(`"home":5`, `"home":10`)), noLimit},
+		"no enum":      {with("tier", replace("silver", "bronze")), noTier},
+		"an unknown field": {func(map[string]string) map[string]any {
+			return map[string]any{"versions.yare.dev/v1.0123456789abcdef": `{"from":2,"home":"me","path":["spec","owner"],"to":"v2"}`}
+		}, whole},
+		"another immutable": {with("tier", replace("silver", "gold")), strings.Replace(whole, "silver", "gold", 1)},
+		"bad JSON":          {with("schedule", func(old string) any { return old[:len(old)-1] }), noSchedule},
+		"a list":            {with("schedule", func(string) any { return "[1]" }), noSchedule},
+		"a deep value":      {with("limit", replace(`"home":5`, `"home":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000))), noLimit},
+		"an old one":        {with("limit", replace(`"home":5`, `"home":3`)), strings.Replace(whole, "5", "3", 1)},
+		"a megabyte":        {with("limit", func(string) any { return strings.Repeat("x", 1<<20) }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -855,7 +874,7 @@ func TestForgedAnnotations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: c.forge(seen.GetAnnotations()[key])}, "labels": map[string]any{"team": "blue"}}}
+			patch := map[string]any{"metadata": map[string]any{"annotations": c.forge(seen.GetAnnotations()), "labels": map[string]any{"team": "blue"}}}
 			_, err = v2.Patch(t.Context(), object, kube.MergePatch(patch))
 			if c.want == "" {
 				if !kube.IsInvalid(err) {

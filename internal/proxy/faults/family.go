@@ -134,7 +134,7 @@ func (baseFamily) Text(f Fault) string {
 }
 
 func (baseFamily) arm(a *Armed, _ stepContext) (effect, error) {
-	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
+	return baseEffect{}, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
 }
 
 func (baseFamily) BeforeStep(context.Context, *Run, Fault) error { return nil }
