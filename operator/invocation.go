@@ -92,9 +92,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
-	commander, noWebhooks := webhookCommanderIn(parts)
-	if noWebhooks != nil && (line.command == revokeCommand || line.manifests.isAboutWebhooks()) {
-		return noWebhooks
+	if line.manifests.isAboutWebhooks() {
+		if _, err := webhookCommanderIn(parts); err != nil {
+			return err
+		}
 	}
 	switch line.command {
 	case "crd":
@@ -113,7 +114,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: noWebhooks == nil}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: hasWebhooks(parts)}
 		return u.uninstall(ctx, line.options, needs)
 	case "migrate":
 		client, server, err := i.newAdminClient(line)
@@ -122,6 +123,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		return migrator{program: i.Name, parts: parts, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(ctx, line.options, needs)
 	case revokeCommand:
+		commander, err := webhookCommanderIn(parts)
+		if err != nil {
+			return err
+		}
 		return commander.revokeAuthority(ctx, i, line)
 	default:
 		return i.runProgram(ctx, line, parts, needs)
@@ -213,7 +218,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	// The webhooks answer until the lease is released and the API servers have found other replicas.
 	defer env.webhooks.end()
-	if len(webhookSourcesOf(parts)) > 0 {
+	if hasWebhooks(parts) {
 		if env.replica, err = kube.NewClient(unfenced); err != nil {
 			open.close()
 			return err

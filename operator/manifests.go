@@ -166,7 +166,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		}
 		manifests.NoteGrants(objects, c.Groups, p.note)
 		err := c.Check(ctx, objects)
-		if commander, noWebhooks := webhookCommanderIn(p.parts); err == nil && noWebhooks == nil && !o.webhooks.isOff() {
+		if commander, commanderErr := webhookCommanderIn(p.parts); err == nil && commanderErr == nil && !o.webhooks.isOff() {
 			err = commander.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
 				Name: options.Name, Namespace: options.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
 			}, webhooksOf(p.parts))

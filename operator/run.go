@@ -91,7 +91,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		return err
 	}
 	if env.webhooks == nil {
-		env.webhooks = noWebhooks{}
+		env.webhooks = unservedWebhooks{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -147,7 +147,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			defer s.close()
 		}
 	}
-	if len(webhookSourcesOf(parts)) > 0 {
+	if hasWebhooks(parts) {
 		w := webhookRuntime{
 			observed: addHandlers(env.replica, env, needs, requests), cache: caches,
 			replica: env.replica, leader: leader, isLeading: env.election.isLeading, elected: env.elected(),

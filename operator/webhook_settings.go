@@ -46,7 +46,7 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 		if s.flags.address != "" {
 			s.log.Warn("the flag --webhooks has no effect: the program has no part operator.Validate, operator.Default or operator.Convert")
 		}
-		return noWebhooks{}, nil
+		return unservedWebhooks{}, nil
 	}
 	s.webhooks = webhooksOf(parts)
 	var err error
@@ -55,10 +55,10 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 	}
 	switch {
 	case s.flags.isOff():
-		return noWebhooks{}, nil
+		return unservedWebhooks{}, nil
 	case s.flags.address == "" && (!s.isStrict || s.namespace == ""):
 		s.log.Warn("the webhooks of the program are not served: give --webhooks, such as --webhooks :9443, or --webhooks \"\" without this warning")
-		return noWebhooks{}, nil
+		return unservedWebhooks{}, nil
 	}
 	return sources[0].openWebhooks(ctx, s)
 }

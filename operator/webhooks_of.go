@@ -46,9 +46,12 @@ func webhooksOf(parts []Part) (all []*admission.Webhook) {
 	return all
 }
 
-// noWebhooks is the service of a program without webhooks, or with webhooks that are not served.
-type noWebhooks struct{}
+// hasWebhooks reports whether at least one of parts has a webhook.
+func hasWebhooks(parts []Part) bool { return len(webhookSourcesOf(parts)) > 0 }
 
-func (noWebhooks) start(context.Context, webhookRuntime) error { return nil }
-func (noWebhooks) unreadyReasons() []string                    { return nil }
-func (noWebhooks) end()                                        {}
+// unservedWebhooks is the service of a program without webhooks, or with webhooks that are not served.
+type unservedWebhooks struct{}
+
+func (unservedWebhooks) start(context.Context, webhookRuntime) error { return nil }
+func (unservedWebhooks) unreadyReasons() []string                    { return nil }
+func (unservedWebhooks) end()                                        {}
