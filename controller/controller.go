@@ -83,7 +83,8 @@ func newDefinition(isReconcileMissing bool, options []Option) *definition {
 	return d
 }
 
-// complete sets the defaults that depend on the kind. err is what is wrong with the kind.
+// complete sets the defaults that depend on the kind, adds the indexes of the relations, and records what is wrong with the
+// options. err is what is wrong with the kind. complete is called once.
 func (d *definition) complete(err error) {
 	d.reject(err)
 	d.kind = d.self.kind
@@ -101,6 +102,7 @@ func (d *definition) complete(err error) {
 	}
 	if err == nil {
 		d.check()
+		d.addRelationIndexes()
 	}
 }
 
@@ -121,12 +123,18 @@ func defaultManager(name string, r wire.Resource) string {
 func (d *definition) check() {
 	for _, w := range d.watched {
 		d.reject(w.relation.Check(w.kind.Resource, d.kind.Resource))
-		if x := w.relation.Index(); x != nil {
-			d.self.indexes = append(d.self.indexes, x)
-		}
 	}
 	if len(d.manager) > 128 || strings.ContainsFunc(d.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		d.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", d.manager))
+	}
+}
+
+// addRelationIndexes adds the indexes of the relations to those that the store of the reconciled kind keeps.
+func (d *definition) addRelationIndexes() {
+	for _, w := range d.watched {
+		if x := w.relation.Index(); x != nil {
+			d.self.indexes = append(d.self.indexes, x)
+		}
 	}
 }
 
