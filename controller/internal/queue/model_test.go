@@ -217,7 +217,7 @@ func (m *model) done(key Key, o Outcome) {
 	case o.Forget:
 		k.failures = 0
 		k.hasEchoEndedBackoff = false
-	case o.Failed:
+	case o.IsRetried:
 		m.retries++
 		k.failures++
 		isFresh := func(w modelSchedule) bool { return w.class == High && w.echo == NotEcho }
@@ -347,11 +347,11 @@ func drive(t *testing.T, script []byte) {
 			var o Outcome
 			switch next(6) {
 			case 0, 1:
-				o = Outcome{Failed: true, RetryAfter: time.Duration(next(6)) * time.Second}
+				o = Outcome{IsRetried: true, RetryAfter: time.Duration(next(6)) * time.Second}
 			case 2, 3:
 				o = Outcome{RequeueAfter: time.Duration(next(6)) * time.Second}
 			case 4:
-				o = Outcome{Forget: true, Failed: next(2) == 0, RequeueAfter: time.Duration(next(2)) * time.Second}
+				o = Outcome{Forget: true, IsRetried: next(2) == 0, RequeueAfter: time.Duration(next(2)) * time.Second}
 			}
 			note("%v done %v %+v", m.now.Format(time.TimeOnly), key, o)
 			m.done(key, o)
