@@ -21,6 +21,6 @@ func operatorMutations() []mutation {
 		{97, 23, "operator/internal/uninstall", "checkObjects", `case !_o._deleteObjects:`, `case false:`},
 		{98, 23, "operator/internal/uninstall", "deleteObjects", `_o._abandonCleanup && _x.HasFinalizer(_Finalizers)`, `_x.HasFinalizer(_Finalizers)`},
 		{99, 23, "operator/internal/uninstall", "removeDefinitions", `case len(_others) > 0:`, `case false:`},
-		{100, 23, "operator/internal/uninstall", "Run", `fmt.Fprintf(_c._out, _Format, _namespace._Metadata._name)`, `_ = _c.remove(ctx, _namespace)`},
+		{100, 23, "operator/internal/uninstall", "showNamespace", `fmt.Fprintf(_c._out, _Format, _namespace._Metadata._name)`, `_ = _c.remove(ctx, _namespace)`},
 	}
 }
