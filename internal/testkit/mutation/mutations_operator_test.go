@@ -8,7 +8,7 @@ func operatorMutations() []mutation {
 		{79, 18, "operator", "untilSignal", `!_first`, `!_first && false`},
 
 		{80, 19, "internal/lease", "term.timeLeftLocked", `_Timing.Deadline`, `_Timing.Duration`},
-		{81, 19, "internal/lease", "Elector.renew", `_e._candidate.recordSuccess(_stored, _sent)`, `_e._candidate.recordSuccess(_stored, _e.clock())`},
+		{81, 19, "internal/lease", "Elector.renew", `_e._candidate.rememberStored(_stored, _sent)`, `_e._candidate.rememberStored(_stored, _e.clock())`},
 		{82, 19, "internal/lease", "candidate.untilFree", `_HeldUntil - _now._steady`, `_HeldUntil - _now.running`},
 		{83, 19, "internal/lease", "Fence.write", `_limited._query = withTimeout(_Query, _left)`, ``},
 		{84, 19, "internal/lease", "term.release", `!_t._hasDoubt || _X`, `true`},
