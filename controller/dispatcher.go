@@ -163,7 +163,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 		}
 	}
 	for _, t := range d.echoes.Classify(changed, b.Last, triggers) {
-		if b.Last.IsDeletion() && t.Echo != queue.IsEcho {
+		if b.Last.IsDeletion() && t.Echo != queue.CertainEcho {
 			d.recordOwnerPossiblyGone(t.Key, keys)
 		}
 		d.enqueue(t)

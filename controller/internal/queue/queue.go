@@ -109,13 +109,13 @@ func (q *Queue) Add(t Trigger) {
 	e.causes.add(t.Cause)
 	s := schedule{high: t.Priority != Low, low: t.Priority == Low, due: never}
 	switch {
-	case e.state == running && t.Echo == IsEcho:
+	case e.state == running && t.Echo == CertainEcho:
 		e.afterEcho.merge(s)
 	case e.state == running && t.Echo == PossibleEcho:
 		e.afterPossibleEcho.merge(s)
 	case e.state == running:
 		e.schedule.merge(s)
-	case e.state == backingOff && (t.Echo == IsEcho || s.low):
+	case e.state == backingOff && (t.Echo == CertainEcho || s.low):
 		// The retry will see the change. The cause is kept, the time stays.
 	case e.state == backingOff && t.Echo == PossibleEcho:
 		if !e.hasEchoEndedBackoff {

@@ -17,7 +17,7 @@ func controllerMutations() []mutation {
 		{52, 11, "controller/internal/relation", "Owner.Keys", `!_to._resource._clusterScoped`, `true`},
 
 		{53, 12, "controller/internal/queue", "schedule.merge", `_o._due < _w._due`, `_o._due < _w._due && _w._due == never`},
-		{54, 12, "controller/internal/queue", "Queue.Add", `(_Echo == IsEcho || _w._low)`, `_Echo == IsEcho`},
+		{54, 12, "controller/internal/queue", "Queue.Add", `(_Echo == CertainEcho || _w._low)`, `_Echo == CertainEcho`},
 		{55, 12, "controller/internal/echo", "newWriteResult", `_X && !ident.IsNewer(_version, _Before), _version == _replaced`, `_version == _replaced`},
 		{56, 12, "controller/internal/echo", "Tracker.classifyLocked", `_by._key != _id._key`, `false`},
 		{57, 12, "controller", "dispatcher.isAccepted", `_change._missed || _X`, `_X`},
