@@ -66,7 +66,7 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		}
 		if s.commands != commands {
 			commands = s.commands
-			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(commands, " ", ", "))
+			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(strings.TrimSuffix(commands, " "+revokeCommand), " ", ", "))
 		}
 		dashes := "--"
 		if len(s.name) == 1 {

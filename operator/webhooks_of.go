@@ -11,8 +11,7 @@ import (
 type webhookSource interface {
 	// webhook returns the webhook of the part, or nil if the part has a converter.
 	webhook() *admission.Webhook
-	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
-	webhookCommander
+	webhookCode
 }
 
 // A webhookService serves all webhooks of a program.
