@@ -20,24 +20,6 @@ const (
 	reportPeriod = 10 * time.Second
 )
 
-// checkObjects returns an error if the objects of the program's kinds cannot be deleted, or must not.
-func checkObjects(f *findings) error {
-	objects := f.objects
-	switch {
-	case len(objects) == 0:
-		return nil
-	case !f.DeleteObjects:
-		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", live.Counts(objects))
-	case f.deployment.Metadata.UID == "" && len(f.watched) == 0:
-		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
-			f.deployment, live.Counts(objects))
-	case f.deployment.Status.ReadyReplicas == 0 && slices.ContainsFunc(objects, f.mustCleanUp):
-		return fmt.Errorf("no replica of %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
-			f.deployment, live.Counts(objects))
-	}
-	return nil
-}
-
 // removeObjects deletes the objects of the program's kinds, and waits for their cleanups.
 func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 	objects := f.objects

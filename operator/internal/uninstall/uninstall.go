@@ -155,7 +155,7 @@ func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
 		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n", f.others[0], live.Counts(shared))
 	}
 	if err == nil {
-		err = checkObjects(f)
+		err = f.checkObjects()
 	}
 	if err == nil {
 		err = checkFinalizers(ctx, c, f)
@@ -170,6 +170,23 @@ func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
 		_, err = findConfigurations(ctx, c, f)
 	}
 	return f, err
+}
+
+// checkObjects returns an error if the objects of the program's kinds cannot be deleted, or must not.
+func (f *findings) checkObjects() error {
+	switch {
+	case len(f.objects) == 0:
+		return nil
+	case !f.DeleteObjects:
+		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", live.Counts(f.objects))
+	case f.deployment.Metadata.UID == "" && len(f.watched) == 0:
+		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
+			f.deployment, live.Counts(f.objects))
+	case f.deployment.Status.ReadyReplicas == 0 && slices.ContainsFunc(f.objects, f.mustCleanUp):
+		return fmt.Errorf("no replica of %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
+			f.deployment, live.Counts(f.objects))
+	}
+	return nil
 }
 
 // isDeleted reports whether the command deletes x as an object of the program.
