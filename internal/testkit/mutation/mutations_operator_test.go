@@ -18,7 +18,7 @@ func operatorMutations() []mutation {
 		{91, 21, "operator", "refuseUndeclared", `len(_missing) == 0`, `len(_missing) < 2`},
 		{92, 21, "internal/access", "For", `len(_namespaces) == 0 && !_a._ownNamespace`, `len(_namespaces) == 0`},
 
-		{97, 23, "operator/internal/uninstall", "checkObjects", `case !_o._deleteObjects:`, `case false:`},
+		{97, 23, "operator/internal/uninstall", "findings.checkObjects", `case !_o._deleteObjects:`, `case false:`},
 		{98, 23, "operator/internal/uninstall", "deleteObjects", `_o._abandonCleanup && _x.HasFinalizer(_Finalizers)`, `_x.HasFinalizer(_Finalizers)`},
 		{99, 23, "operator/internal/uninstall", "removeDefinitions", `case len(_others) > 0:`, `case false:`},
 		{100, 23, "operator/internal/uninstall", "showNamespace", `fmt.Fprintf(_c._out, _Format, _namespace._Metadata._name)`, `_ = _c.remove(ctx, _namespace)`},
