@@ -45,7 +45,7 @@ func controllerMutations() []mutation {
 		{75, 17, "controller", "finalizers.isOwn", `_Named || _f.isRetired(_name)`, `true`},
 		{76, 17, "controller", "reconciler.reconcile", `_found == selected && _obj.GetDeletionTimestamp() == nil && _Pause.isOn(_obj)`, `_found == selected && _Pause.isOn(_obj)`},
 
-		{77, 18, "controller", "engine.end", `time.After(_e._definition._grace)`, `time.After(100 * _e._definition._grace)`},
+		{77, 18, "controller", "engine.end", `time.After(_e._configuration._grace)`, `time.After(100 * _e._configuration._grace)`},
 		{78, 18, "controller", "engine.run", `context.WithoutCancel(_ctx)`, `_ctx`},
 
 		{85, 20, "controller", "requestTrace.Do", `_t._reads++`, ``},
