@@ -21,14 +21,14 @@ import (
 // Controller runs a reconcile function for the objects of one kind. It is a part of a program:
 // see package operator.
 type Controller[T any] struct {
-	definition *definition
+	configuration *configuration
 	// typed returns an object of the reconciled kind as its Go type.
 	typed func(kube.Object) *T
 }
 
-// definition is what the author of a controller has given to it. It has no type parameter, so that a
+// configuration is what the author of a controller has given to it. It has no type parameter, so that a
 // program contains the code of controllers once.
-type definition struct {
+type configuration struct {
 	settings
 	kind kube.Type
 	// goType is the name of the Go type of the objects.
@@ -53,54 +53,56 @@ type definition struct {
 //
 // [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c *kube.Client) (Action, error), options ...Option) *Controller[T] {
-	d := newDefinition(reconcile == nil, options)
-	d.goType = ident.GoTypeName(reflect.TypeFor[T]())
-	d.functions.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
+	cfg := newConfiguration(reconcile == nil, options)
+	cfg.goType = ident.GoTypeName(reflect.TypeFor[T]())
+	cfg.functions.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
 		return reconcile(ctx, obj.(P), c)
 	}
 	// The type is looked at once, and not in each reconcile.
-	d.complete(d.self.bind(P(new(T))))
-	d.objects = typedAccess[T]{kube.APIOf[T, P](nil, d.kind, "")}
-	return &Controller[T]{definition: d, typed: func(obj kube.Object) *T { return obj.(P) }}
+	cfg.complete(cfg.self.bind(P(new(T))))
+	cfg.objects = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
+	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
 }
 
-// newDefinition returns a definition with options.
-func newDefinition(isReconcileMissing bool, options []Option) *definition {
-	d := &definition{
+// newConfiguration returns a configuration with options.
+func newConfiguration(isReconcileMissing bool, options []Option) *configuration {
+	cfg := &configuration{
 		settings:  settings{concurrency: 8, grace: 15 * time.Second},
 		functions: functions{backoff: func(_ kube.Object, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) }},
 	}
 	if isReconcileMissing {
-		d.reject(errors.New("the reconcile function is nil: give controller.New one"))
+		cfg.reject(errors.New("the reconcile function is nil: give controller.New one"))
 	}
 	for i, option := range options {
 		if option == nil {
-			d.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
+			cfg.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
 			continue
 		}
-		option.applyTo(&d.settings)
+		option.applyTo(&cfg.settings)
 	}
-	return d
+	return cfg
 }
 
-// complete sets the defaults that depend on the kind. err is what is wrong with the kind.
-func (d *definition) complete(err error) {
-	d.reject(err)
-	d.kind = d.self.kind
-	if d.self.isAnyOwner {
-		d.reject(errNoOwners)
+// complete sets the defaults that depend on the kind, adds the indexes of the relations, and records what is wrong with the
+// options. err is what is wrong with the kind. complete is called once.
+func (cfg *configuration) complete(err error) {
+	cfg.reject(err)
+	cfg.kind = cfg.self.kind
+	if cfg.self.isAnyOwner {
+		cfg.reject(errNoOwners)
 	}
-	if d.self.hasWriting {
-		d.reject(errNoChildren)
+	if cfg.self.hasWriting {
+		cfg.reject(errNoChildren)
 	}
-	if d.manager == "" {
-		d.manager = defaultManager(d.name, d.kind.Resource)
+	if cfg.manager == "" {
+		cfg.manager = defaultManager(cfg.name, cfg.kind.Resource)
 	}
-	if d.name == "" {
-		d.name = strings.ToLower(d.kind.Resource.Kind)
+	if cfg.name == "" {
+		cfg.name = strings.ToLower(cfg.kind.Resource.Kind)
 	}
 	if err == nil {
-		d.check()
+		cfg.check()
+		cfg.addRelationIndexes()
 	}
 }
 
@@ -118,15 +120,21 @@ func defaultManager(name string, r wire.Resource) string {
 }
 
 // check records the mistakes in options that do not fit one another.
-func (d *definition) check() {
-	for _, w := range d.watched {
-		d.reject(w.relation.Check(w.kind.Resource, d.kind.Resource))
-		if x := w.relation.Index(); x != nil {
-			d.self.indexes = append(d.self.indexes, x)
-		}
+func (cfg *configuration) check() {
+	for _, w := range cfg.watched {
+		cfg.reject(w.relation.Check(w.kind.Resource, cfg.kind.Resource))
 	}
-	if len(d.manager) > 128 || strings.ContainsFunc(d.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		d.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", d.manager))
+	if len(cfg.manager) > 128 || strings.ContainsFunc(cfg.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		cfg.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", cfg.manager))
+	}
+}
+
+// addRelationIndexes adds the indexes of the relations to those that the store of the reconciled kind keeps.
+func (cfg *configuration) addRelationIndexes() {
+	for _, w := range cfg.watched {
+		if x := w.relation.Index(); x != nil {
+			cfg.self.indexes = append(cfg.self.indexes, x)
+		}
 	}
 }
 
@@ -143,31 +151,31 @@ func (d *definition) check() {
 // any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
 // finalizer could never be deleted.
 func (c *Controller[T]) Finalizer(name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)) *Controller[T] {
-	c.definition.setFinalizer(name, cleanup == nil)
-	c.definition.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
+	c.configuration.setFinalizer(name, cleanup == nil)
+	c.configuration.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
 		return cleanup(ctx, c.typed(obj), client)
 	}
 	return c
 }
 
 // setFinalizer sets the finalizer, and records what is wrong with it.
-func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
-	if d.finalizer != "" {
-		d.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", d.finalizer))
+func (cfg *configuration) setFinalizer(name string, isCleanupMissing bool) {
+	if cfg.finalizer != "" {
+		cfg.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", cfg.finalizer))
 	}
-	if len(validation.IsQualifiedName(name)) > 0 || d.isBuiltin() && !strings.Contains(name, "/") {
-		d.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, d.name))
+	if len(validation.IsQualifiedName(name)) > 0 || cfg.isBuiltin() && !strings.Contains(name, "/") {
+		cfg.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, cfg.name))
 	}
 	if isCleanupMissing {
-		d.reject(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
+		cfg.reject(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
 	}
-	d.finalizer = name
+	cfg.finalizer = name
 }
 
 // isBuiltin reports whether Kubernetes defines the kind, whose objects it then validates by stricter rules.
-func (d *definition) isBuiltin() bool {
-	group := d.kind.Resource.Group
-	return d.kind.Definition == nil && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
+func (cfg *configuration) isBuiltin() bool {
+	group := cfg.kind.Resource.Group
+	return cfg.kind.Definition == nil && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
 }
 
 // FormerFinalizers names the finalizers that [Controller.Finalizer] had in earlier versions of the program. One
@@ -176,8 +184,8 @@ func (d *definition) isBuiltin() bool {
 // ones. With [Controller.FinalizerWhen] this concerns only objects for which the condition holds, or that have the
 // present finalizer. The call can be removed from the program once every object has been reconciled.
 func (c *Controller[T]) FormerFinalizers(names ...string) *Controller[T] {
-	c.definition.checkNames("former", names)
-	c.definition.former = append(c.definition.former, names...)
+	c.configuration.checkNames("former", names)
+	c.configuration.former = append(c.configuration.former, names...)
 	return c
 }
 
@@ -187,16 +195,16 @@ func (c *Controller[T]) FormerFinalizers(names ...string) *Controller[T] {
 // [Controller.FinalizerWhen] this concerns only objects for which the condition holds, or that have the present
 // finalizer. The call can be removed from the program once every object has been reconciled.
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
-	c.definition.checkNames("retired", names)
-	c.definition.retired = append(c.definition.retired, names...)
+	c.configuration.checkNames("retired", names)
+	c.configuration.retired = append(c.configuration.retired, names...)
 	return c
 }
 
 // checkNames records which finalizers of earlier versions are not valid.
-func (d *definition) checkNames(what string, names []string) {
+func (cfg *configuration) checkNames(what string, names []string) {
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			d.reject(fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
+			cfg.reject(fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
 		}
 	}
 }
@@ -210,9 +218,9 @@ func (d *definition) checkNames(what string, names []string) {
 // program. condition must not change the object.
 func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
-		c.definition.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
+		c.configuration.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
 	}
-	c.definition.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
+	c.configuration.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
 	return c
 }
 
@@ -223,32 +231,32 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 // panics. The panic is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {
-		c.definition.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
+		c.configuration.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
 	}
-	c.definition.functions.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
+	c.configuration.functions.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
 		return policy(c.typed(obj), err, attempt)
 	}
 	return c
 }
 
 // checkFinalizers returns what is wrong with the finalizers, or nil.
-func (d *definition) checkFinalizers() error {
+func (cfg *configuration) checkFinalizers() error {
 	var errs []error
-	if d.finalizer != "" && slices.Contains(d.retired, d.finalizer) {
-		errs = append(errs, fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", d.finalizer))
+	if cfg.finalizer != "" && slices.Contains(cfg.retired, cfg.finalizer) {
+		errs = append(errs, fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", cfg.finalizer))
 	}
-	for _, name := range d.former {
-		if name == d.finalizer || slices.Contains(d.retired, name) {
+	for _, name := range cfg.former {
+		if name == cfg.finalizer || slices.Contains(cfg.retired, name) {
 			errs = append(errs, fmt.Errorf("the finalizer %q is former, and in use or retired as well: remove it from FormerFinalizers or from the others", name))
 		}
 	}
-	if d.finalizer == "" && len(d.former) > 0 {
+	if cfg.finalizer == "" && len(cfg.former) > 0 {
 		errs = append(errs, errors.New("FormerFinalizers has no cleanup: add one with Finalizer, or use RetiredFinalizers"))
 	}
-	if d.finalizer == "" && d.functions.needsFinalizer != nil {
+	if cfg.finalizer == "" && cfg.functions.needsFinalizer != nil {
 		errs = append(errs, errors.New("FinalizerWhen has no finalizer: add one with Finalizer"))
 	}
-	if _, ok := d.kind.Representation.ProjectedFields(); ok && (d.finalizer != "" || len(d.retired) > 0) {
+	if _, ok := cfg.kind.Representation.ProjectedFields(); ok && (cfg.finalizer != "" || len(cfg.retired) > 0) {
 		errs = append(errs, errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type"))
 	}
 	return errors.Join(errs...)
@@ -264,74 +272,74 @@ func (d *definition) checkFinalizers() error {
 //   - to patch T for a finalizer, also a former or a retired one, and for [FormerFieldManagers]
 //   - to patch the status of T, if T has a status and the program defines T
 //   - the permissions of each [Permission]
-func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
+func (c *Controller[T]) Needs() (kube.Needs, error) { return c.configuration.needs() }
 
 // Start runs the controller until ctx ends. Then it starts no new calls, waits for the running
 // calls, and returns nil. After the grace ([ShutdownGrace]) the context of the running calls ends,
 // and their clients refuse all requests. If a call, a map function or a source has not returned
 // 3 s later, Start returns an error with the number of running calls.
 func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
-	return c.definition.start(ctx, rt)
+	return c.configuration.start(ctx, rt)
 }
 
 // start runs a controller until ctx ends: see [Controller.Start].
-func (d *definition) start(ctx context.Context, rt *Runtime) error {
-	if _, err := d.needs(); err != nil {
+func (cfg *configuration) start(ctx context.Context, rt *Runtime) error {
+	if _, err := cfg.needs(); err != nil {
 		return err
 	}
-	e, err := newEngine(ctx, d, rt)
+	e, err := newEngine(ctx, cfg, rt)
 	if err != nil {
-		return fmt.Errorf("the controller %s: %w", d.name, err)
+		return fmt.Errorf("the controller %s: %w", cfg.name, err)
 	}
-	if d.finalizer != "" && !strings.Contains(d.finalizer, "/") {
-		e.log.Warn("the finalizer has no domain, so another program may use the same name", "finalizer", d.finalizer,
-			"hint", "give Finalizer a name such as "+d.name+".example.com/cleanup, and name this one in FormerFinalizers")
+	if cfg.finalizer != "" && !strings.Contains(cfg.finalizer, "/") {
+		e.log.Warn("the finalizer has no domain, so another program may use the same name", "finalizer", cfg.finalizer,
+			"hint", "give Finalizer a name such as "+cfg.name+".example.com/cleanup, and name this one in FormerFinalizers")
 	}
 	return e.run(ctx)
 }
 
 // needs returns what the controller needs: see [Controller.Needs].
-func (d *definition) needs() (kube.Needs, error) {
-	if err := errors.Join(append(slices.Clone(d.errs), d.checkFinalizers())...); err != nil {
-		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", d.goType, err)
+func (cfg *configuration) needs() (kube.Needs, error) {
+	if err := errors.Join(append(slices.Clone(cfg.errs), cfg.checkFinalizers())...); err != nil {
+		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", cfg.goType, err)
 	}
 	needs := kube.Needs{
-		Names: []string{d.name}, FieldManagers: []string{d.manager}, Reconciles: []wire.Resource{d.kind.Resource},
-		Finalizers: slices.Concat(d.former, d.retired), EveryReplica: true, ShutdownTime: d.grace + lastWait,
-		OwnerLabels: ownerLabels(d.watched),
+		Names: []string{cfg.name}, FieldManagers: []string{cfg.manager}, Reconciles: []wire.Resource{cfg.kind.Resource},
+		Finalizers: slices.Concat(cfg.former, cfg.retired), EveryReplica: true, ShutdownTime: cfg.grace + lastWait,
+		OwnerLabels: ownerLabels(cfg.watched),
 	}
-	if d.finalizer != "" {
-		needs.Finalizers = append(needs.Finalizers, d.finalizer)
+	if cfg.finalizer != "" {
+		needs.Finalizers = append(needs.Finalizers, cfg.finalizer)
 	}
-	if d.kind.Definition != nil {
-		needs.Defines = []kube.Type{d.kind}
+	if cfg.kind.Definition != nil {
+		needs.Defines = []kube.Type{cfg.kind}
 	}
 	use := func(w *watchedKind, subresource string, verbs ...wire.Verb) {
 		needs.Access = append(needs.Access, w.access(subresource, verbs)...)
 	}
 	verbs := readVerbs()
-	if d.finalizer != "" || len(d.retired) > 0 || len(d.formerManagers) > 0 {
+	if cfg.finalizer != "" || len(cfg.retired) > 0 || len(cfg.formerManagers) > 0 {
 		verbs = append(verbs, wire.VerbPatch)
 	}
-	use(&d.self, "", verbs...)
-	if d.kind.Definition != nil && !d.kind.Definition.Foreign && d.kind.HasStatus() {
-		use(&d.self, "status", wire.VerbPatch)
+	use(&cfg.self, "", verbs...)
+	if cfg.kind.Definition != nil && !cfg.kind.Definition.Foreign && cfg.kind.HasStatus() {
+		use(&cfg.self, "status", wire.VerbPatch)
 	}
-	for _, w := range d.watched {
+	for _, w := range cfg.watched {
 		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
-	if d.setsOwners() {
-		use(&d.self, "finalizers", wire.VerbUpdate)
+	if cfg.setsOwners() {
+		use(&cfg.self, "finalizers", wire.VerbUpdate)
 	}
-	for _, p := range d.permissions {
+	for _, p := range cfg.permissions {
 		p.addTo(&needs)
 	}
 	return needs, nil
 }
 
 // setsOwners reports whether the controller writes owner references to T.
-func (d *definition) setsOwners() bool {
-	return slices.ContainsFunc(d.watched, func(w *watchedKind) bool {
+func (cfg *configuration) setsOwners() bool {
+	return slices.ContainsFunc(cfg.watched, func(w *watchedKind) bool {
 		_, isOwned := w.relation.(relation.Owner)
 		return isOwned && len(w.writeVerbs()) > 0
 	})

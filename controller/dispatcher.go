@@ -33,8 +33,8 @@ type dispatcher struct {
 	recordRestoration func()
 	mapQueue          *mapQueue
 	enqueue           func(queue.Trigger)
-	// dropGone settles the key of an object that is gone without a trigger, if it can: see [enqueuer.dropGone].
-	dropGone func(kube.Key) (isSettled bool)
+	// dropGone drops the key of an object that is gone, if the key needs no trigger: see [enqueuer.dropGone].
+	dropGone func(kube.Key) (isDropped bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
 }
@@ -150,7 +150,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 			continue
 		}
 		if b.Last.IsDeletion() && needsObject && d.isGone(related.Key) {
-			if isSettled := d.dropGone(related.Key); isSettled {
+			if isDropped := d.dropGone(related.Key); isDropped {
 				continue
 			}
 		}
@@ -163,7 +163,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 		}
 	}
 	for _, t := range d.echoes.Classify(changed, b.Last, triggers) {
-		if b.Last.IsDeletion() && t.Echo != queue.IsEcho {
+		if b.Last.IsDeletion() && t.Echo != queue.CertainEcho {
 			d.recordOwnerPossiblyGone(t.Key, keys)
 		}
 		d.enqueue(t)

@@ -38,8 +38,8 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 //	finalizers      the finalizers of the objects
 //	reconciler      read, call, report
 type engine struct {
-	definition *definition
-	runtime    *Runtime
+	configuration *configuration
+	runtime       *Runtime
 	// log has the name of the controller as an attribute. programLog has not.
 	log, programLog *slog.Logger
 	// clock is the clock of the queue. It is nil for the real clock.
@@ -57,15 +57,15 @@ type engine struct {
 }
 
 // newEngine returns an engine with the parts that need no open stream.
-func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error) {
-	self := d.self
+func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, error) {
+	self := cfg.self
 	self.relation = relation.Self{}
-	subscriptions, err := newSubscriptions(&self, d.watched, rt)
+	subscriptions, err := newSubscriptions(&self, cfg.watched, rt)
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{
-		definition: d, runtime: rt, programLog: rt.Log, clock: clock.From(ctx),
+		configuration: cfg, runtime: rt, programLog: rt.Log, clock: clock.From(ctx),
 		subscriptions: subscriptions,
 		queue:         queue.New(clock.From(ctx)),
 		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
@@ -77,16 +77,16 @@ func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error)
 	if e.programLog == nil {
 		e.programLog = slog.Default()
 	}
-	e.log = e.programLog.With("controller", d.name)
-	e.enqueuer = newEnqueuer(subscriptions, d.kind.Resource, d.quiet, e.queue.Add, e.queue.DropGone)
+	e.log = e.programLog.With("controller", cfg.name)
+	e.enqueuer = newEnqueuer(subscriptions, cfg.kind.Resource, cfg.quiet, e.queue.Add, e.queue.DropGone)
 	var uids *relation.UIDIndex
-	if len(ownerLabels(d.watched)) > 0 {
+	if len(ownerLabels(cfg.watched)) > 0 {
 		uids = relation.NewUIDIndex()
 	}
 	e.dispatcher = &dispatcher{
 		log: e.log, own: subscriptions,
-		reconciled: relation.Kind{Resource: d.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
-		uids:       uids, pausedBy: d.pausedBy, echoes: e.echoes, failures: e.failures, cancels: e.cancels,
+		reconciled: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
+		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, failures: e.failures, cancels: e.cancels,
 		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
 	return e, nil
@@ -94,17 +94,17 @@ func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error)
 
 // run runs the controller until ctx ends.
 func (e *engine) run(ctx context.Context) error {
-	release := e.clock.Hold("controller " + e.definition.name + " (not synced)")
+	release := e.clock.Hold("controller " + e.configuration.name + " (not synced)")
 	defer release()
 	defer e.enqueuer.stop()
 	defer e.subscriptions.close()
 	if err := e.subscriptions.open(ctx, e.runtime.Cache, e.dispatcher.handleChange); err != nil {
-		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
+		return fmt.Errorf("the controller %s: %w", e.configuration.name, err)
 	}
 	e.observe()
 	late, err := e.newLateParts()
 	if err != nil {
-		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
+		return fmt.Errorf("the controller %s: %w", e.configuration.name, err)
 	}
 	ctx = context.WithValue(follow.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
 	// A call that is running when ctx ends may go on for the grace.
@@ -113,7 +113,7 @@ func (e *engine) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { late.mapper.run(ctx, &running) })
 	if e.waitSynced(ctx) && e.waitElected(ctx) {
-		defer e.clock.Add("controller "+e.definition.name, e.queue)()
+		defer e.clock.Add("controller "+e.configuration.name, e.queue)()
 		e.startParts(ctx, callsCtx, late, &running)
 		release()
 		<-ctx.Done()
@@ -127,7 +127,7 @@ func (e *engine) observe() {
 	if e.runtime.Observer == nil {
 		return
 	}
-	e.runtime.Observer.Subscribed(e.definition.name, func() QueueStats {
+	e.runtime.Observer.Subscribed(e.configuration.name, func() QueueStats {
 		s := e.queue.Stats()
 		if !e.runtime.isElected() { // the objects wait for the leadership
 			s.Ready, s.Waiting, s.OldestReady = 0, s.Waiting+s.Ready, 0
@@ -151,42 +151,42 @@ type lateParts struct {
 
 // newLateParts returns the parts that read from the cache. The streams must be open.
 func (e *engine) newLateParts() (*lateParts, error) {
-	d, rt := e.definition, e.runtime
-	narrowed, err := d.self.client(rt)
+	cfg, rt := e.configuration, e.runtime
+	narrowed, err := cfg.self.client(rt)
 	if err != nil {
 		return nil, err
 	}
 	view := e.subscriptions.view(rt.Cache)
 	toMap := e.dispatcher.reconciled
 	toMap.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
-	client := rt.Client.WithFieldManager(d.manager)
+	client := rt.Client.WithFieldManager(cfg.manager)
 	p := &pipeline{
-		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, d.formerManagers, ownerLabels(d.watched)),
-		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
+		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
+		echoes: e.echoes, skipsOwnStatus: cfg.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
 		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.Forget, p.adoption.Forget}
-	if d.newMover != nil {
-		p.mover = d.newMover(view, e.log, d.formerManagers, d.formerPrefixes, ownerLabels(d.watched))
+	if cfg.newMover != nil {
+		p.mover = cfg.newMover(view, e.log, cfg.formerManagers, cfg.formerPrefixes, ownerLabels(cfg.watched))
 		forget = append(forget, p.mover.Forget)
 	}
-	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, liveClient: rt.Client}
+	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, objects: cfg.objects, liveClient: rt.Client}
 	late := &lateParts{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciled: toMap,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
 		},
-		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
+		longCalls: newLongCalls(e.log, cfg.timeout, cfg.concurrency),
 		restoration: &restorationRepair{
 			signal: e.restorations, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
 			hasFailureRecord: e.failures.hasRecord, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
-	reader := &objectReader{own: e.subscriptions, objects: d.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
-	if len(d.self.selectors) > 0 {
+	reader := &objectReader{own: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
+	if len(cfg.self.selectors) > 0 {
 		reader.deselected = &deselectedObjects{
-			own: e.subscriptions, objects: d.objects, finalizers: f, self: &d.self,
+			own: e.subscriptions, objects: cfg.objects, finalizers: f, self: &cfg.self,
 			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.own[0].stream.Cluster,
 		}
 		if !f.isEmpty() {
@@ -194,14 +194,14 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		}
 	}
 	late.reconciler = &reconciler{
-		name: d.name, resource: d.kind.Resource, log: e.log, programLog: e.programLog, timeout: d.timeout,
-		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
+		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
+		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
 		queue: e.queue, own: e.subscriptions, failures: e.failures, longCalls: late.longCalls,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
-		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
+		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}
-	if d.cancelsDeleted {
+	if cfg.cancelsDeleted {
 		late.reconciler.cancels = e.cancels
 	}
 	return late, nil
@@ -250,7 +250,7 @@ func (e *engine) waitElected(ctx context.Context) bool {
 func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, running *sync.WaitGroup) {
 	e.queue.HoldLow(e.subscriptions.areDoubted)
 	e.enqueuer.isWorking.Store(true)
-	for range e.definition.concurrency {
+	for range e.configuration.concurrency {
 		running.Go(func() { late.reconciler.run(ctx, callsCtx, running) })
 	}
 	running.Go(func() { late.longCalls.run(ctx) })
@@ -258,7 +258,7 @@ func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, runn
 	if late.deselected != nil {
 		running.Go(func() { runSource(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
 	}
-	for _, s := range e.definition.sources {
+	for _, s := range e.configuration.sources {
 		run := s.run
 		if every, ok := s.(every); ok {
 			run = every.onClock(e.clock)
@@ -278,14 +278,14 @@ func (e *engine) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) er
 	select {
 	case <-ended:
 		return nil
-	case <-time.After(e.definition.grace):
+	case <-time.After(e.configuration.grace):
 	}
-	cancel(fmt.Errorf("the program ends, and %s of grace are over", e.definition.grace))
+	cancel(fmt.Errorf("the program ends, and %s of grace are over", e.configuration.grace))
 	select {
 	case <-ended:
 		return nil
 	case <-time.After(lastWait):
 		return fmt.Errorf("the controller %s: %d calls, a map function or a source did not return although their context had ended %s before",
-			e.definition.name, e.queue.Stats().Running, lastWait)
+			e.configuration.name, e.queue.Stats().Running, lastWait)
 	}
 }

@@ -105,7 +105,7 @@ func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup)
 		}
 		// One of the author's functions has called runtime.Goexit, which ends this goroutine.
 		// Another worker takes its place.
-		outcome := queue.Outcome{Failed: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
+		outcome := queue.Outcome{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
 		defer func() {
 			r.queue.Done(rec.work.Key, outcome)
 			running.Go(func() { r.run(ctx, callsCtx, running) })
@@ -295,11 +295,11 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
 	}
 	f := r.failures.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
-	outcome := queue.Outcome{Failed: true}
+	outcome := queue.Outcome{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
 		f.backoffCount, f.conflictCount = 0, 0
-		result.Next, outcome.Failed = 0, false
+		result.Next, outcome.IsRetried = 0, false
 	case isConflict(err):
 		f.recordConflict(time.Now())
 		result.Next = exponential(firstConflict, longestConflict, f.conflictCount)

@@ -29,8 +29,9 @@ func newRequestTrace(ctx context.Context) *requestTrace {
 	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
 }
 
-// RefusesForeignChildren marks the handler for package kube: the handlers of a reconcile below it refuse applies to
-// foreign children.
+// RefusesForeignChildren marks the client of a reconcile for package kube. requestTrace refuses nothing by itself:
+// [adoption.Guard], a handler below it, refuses applies to foreign children. Package kube looks at the outermost handler
+// only. So the mark has its effect only while requestTrace is the outermost handler.
 func (t *requestTrace) RefusesForeignChildren() {}
 
 // Do serves one request.

@@ -73,11 +73,11 @@ func (e *enqueuer) enqueue(t queue.Trigger) {
 	}
 }
 
-// dropGone settles the key of an object that is gone: the key needs no further trigger. While no worker takes keys from
-// the queue, it removes the key from the queue and returns true. The key stays if a trigger in the queue does not need
+// dropGone drops the key of an object that is gone. While no worker takes keys from the queue, it removes the key from the
+// queue and returns true: the key needs no further trigger. The key stays if a trigger in the queue does not need
 // the object. Without dropGone the queue of a standby would keep the key of each object that ever existed. While
 // workers take keys, dropGone does nothing and returns false.
-func (e *enqueuer) dropGone(k kube.Key) (isSettled bool) {
+func (e *enqueuer) dropGone(k kube.Key) (isDropped bool) {
 	if e.isWorking.Load() {
 		return false
 	}

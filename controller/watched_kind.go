@@ -84,15 +84,18 @@ func (w *watchedKind) apply(options []SourceOption) error {
 	return nil
 }
 
-// bind sets the kind of w, whose objects are such as zero, once the options are applied. It returns an
-// error if the options do not fit the kind.
+// bind sets the kind of w, whose objects are such as zero, and binds the predicates to the kind. The options have been
+// applied before. bind is called once. It returns an error if the options do not fit the kind.
 func (w *watchedKind) bind(zero kube.Object) error {
 	kind, err := typeOf(zero, w.named)
 	w.kind = kind
 	if err != nil {
 		return err
 	}
-	return w.check()
+	if err := w.check(); err != nil {
+		return err
+	}
+	return w.bindPredicates()
 }
 
 // streams returns the streams of the objects that match the selectors.
@@ -128,14 +131,6 @@ func (w *watchedKind) check() error {
 	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
 	}
-	// They are asked after the predicates on records, which cost less.
-	for _, p := range w.objectPredicates {
-		bound, err := p.bind(w)
-		if err != nil {
-			return err
-		}
-		w.predicates = append(w.predicates, bound)
-	}
 	if err := checkWrites(w.writing); err != nil {
 		return fmt.Errorf("controller.WriteVerbs: %w", err)
 	}
@@ -148,6 +143,19 @@ func (w *watchedKind) check() error {
 		_, err = w.streams(c)
 	}
 	return err
+}
+
+// bindPredicates binds the predicates of [Changed] to the kind, and adds them to the predicates. They come after the
+// predicates on records, which cost less. bindPredicates returns an error if a predicate does not fit the kind.
+func (w *watchedKind) bindPredicates() error {
+	for _, p := range w.objectPredicates {
+		bound, err := p.bind(w)
+		if err != nil {
+			return err
+		}
+		w.predicates = append(w.predicates, bound)
+	}
+	return nil
 }
 
 // access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.

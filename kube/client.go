@@ -166,7 +166,7 @@ func (c *Client) applyRequest(ctx context.Context, t target, obj Object, options
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := c.handler.(childGuard); ok {
+	if _, ok := c.handler.(childRefuser); ok {
 		return r, nil
 	}
 	return r, guardChild(ctx, c, r, obj)

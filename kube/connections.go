@@ -74,7 +74,7 @@ func newConnections(config *Config, exec *pluginRunner) (*connections, error) {
 		}
 	}
 	c.checkedAt = c.now()
-	c.transport, err = c.newTransport()
+	c.transport, err = c.newHTTPTransport()
 	return c, err
 }
 
@@ -176,7 +176,7 @@ func (c *connections) replace() {
 }
 
 func (c *connections) replaceLocked() {
-	next, err := c.newTransport()
+	next, err := c.newHTTPTransport()
 	if err != nil { // c.ca was checked
 		slog.Error("cannot renew the connections", "error", err)
 		return
@@ -185,8 +185,8 @@ func (c *connections) replaceLocked() {
 	c.transport = next
 }
 
-// newTransport returns a transport without connections.
-func (c *connections) newTransport() (*http.Transport, error) {
+// newHTTPTransport returns a transport without connections.
+func (c *connections) newHTTPTransport() (*http.Transport, error) {
 	settings := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		ServerName:         c.config.ServerName,

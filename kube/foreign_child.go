@@ -19,8 +19,9 @@ import (
 // a child. The apply was not sent. See [Adopt].
 var ErrForeignChild = errors.New("the object exists and is not its child")
 
-// childGuard is a handler that refuses applies to foreign children by itself, such as that of a reconcile.
-type childGuard interface{ RefusesForeignChildren() }
+// childRefuser is the outermost handler of a client whose handlers refuse applies to foreign children by themselves, such
+// as the client of a reconcile. A client with another outermost handler calls [guardChild].
+type childRefuser interface{ RefusesForeignChildren() }
 
 // guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the live object must be
 // a child of that owner, or have fields of the same field manager, or not exist. guardChild changes r to be for exactly

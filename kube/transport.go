@@ -361,5 +361,5 @@ func checkSegment(what, value string) error {
 	return nil
 }
 
-// isStreamed reports whether the answer to r comes as a Stream.
+// isStreamed reports whether the answer to r comes as a BodyReader.
 func isStreamed(r *wire.Request) bool { return r.Verb == wire.VerbWatch || r.WantsBodyReader }

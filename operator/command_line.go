@@ -69,7 +69,7 @@ func (l *commandLine) parse(args []string) error {
 	if l.command == "help" {
 		return nil
 	}
-	if !slices.Contains(strings.Fields(everyCommand), l.command) && l.command != revokeCommand {
+	if !slices.Contains(strings.Fields(everyCommand), l.command) {
 		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall, migrate and version", l.command)
 	}
 	switch err := l.parseFlags(args); {

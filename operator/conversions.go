@@ -26,8 +26,8 @@ import (
 // converterCommands makes each part that embeds it a [converterSource], with the method converter.
 type converterCommands struct{}
 
-// newConversions returns the conversions of the kinds among defines that steps are for.
-func (converterCommands) newConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
+// openConversions returns the conversions of the kinds among defines that steps are for.
+func (converterCommands) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
 	byKind := make(map[schema.GroupKind][]*conversion.Step)
 	for _, s := range steps {
 		gk := s.First.Resource.GroupKind()

@@ -58,8 +58,4 @@ func (p converterPart) Start(ctx context.Context, _ *controller.Runtime) error {
 // webhook returns nil: a converter is no webhook of admission.
 func (converterPart) webhook() *admission.Webhook { return nil }
 
-func (converterPart) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
-	return openWebhooks(ctx, s)
-}
-
 func (p converterPart) converter() *conversion.Step { return p.step }

@@ -20,7 +20,8 @@ import (
 // conversions out of a program without one.
 type converterSource interface {
 	converter() *conversion.Step
-	newConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
+	// openConversions returns the conversions of all converters of the program, which steps are.
+	openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
 	migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error
 }
 
@@ -92,7 +93,8 @@ func conversionsOf(parts []Part) (conversionService, error) {
 	if first == nil {
 		return nil, nil
 	}
-	return first.newConversions(defines, steps)
+	// Each of the sources can open the conversions of all.
+	return first.openConversions(defines, steps)
 }
 
 // convertedKinds returns the kinds for which parts have a converter.

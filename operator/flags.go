@@ -61,15 +61,16 @@ type flagSpec struct {
 
 // The commands that accept a flag.
 const (
-	everyCommand      = "run crd permissions manifests uninstall migrate version"
-	clusterCommands   = "run permissions manifests uninstall migrate"
-	runCommands       = "run permissions manifests uninstall"
-	namespaceCommands = "permissions manifests uninstall"
-	installCommands   = "manifests uninstall"
+	everyCommand      = "run crd permissions manifests uninstall migrate version " + revokeCommand
+	clusterCommands   = "run permissions manifests uninstall migrate " + revokeCommand
+	runCommands       = "run permissions manifests uninstall " + revokeCommand
+	namespaceCommands = "permissions manifests uninstall " + revokeCommand
+	installCommands   = "manifests uninstall " + revokeCommand
 	changeCommands    = "uninstall migrate"
 	// ownFlagCommands have flags that the program can have too. They take those of the program after --.
 	ownFlagCommands = "manifests uninstall migrate"
-	// revokeCommand takes those flags of uninstall that run and manifests have too. Only programs with webhooks have it.
+	// revokeCommand is the command of programs with webhooks alone. It is the last one of each text. The help leaves it out
+	// there.
 	revokeCommand = "revoke-webhook-authority"
 )
 
@@ -167,9 +168,6 @@ func (o *options) check(command string) error {
 
 // isFor reports whether a command accepts the flag.
 func (s flagSpec) isFor(command string) bool {
-	if command == revokeCommand {
-		return s.commands != "uninstall" && s.commands != changeCommands && s.isFor("uninstall")
-	}
 	return slices.Contains(strings.Fields(s.commands), command)
 }
 

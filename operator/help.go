@@ -47,8 +47,8 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		fmt.Fprintf(w, "  %s %-13s %s\n", program, "migrate", "store all objects in the storage version, so that a version can go. It needs get,"+indent+
 			"list and patch of the objects with their status, and of the CustomResourceDefinitions")
 	}
-	_, noWebhooks := webhookCommanderIn(parts)
-	if noWebhooks == nil {
+	isForWebhooks := hasWebhooks(parts)
+	if isForWebhooks {
 		fmt.Fprintf(w, "  %s %s\n%sreplace the CA of its webhooks at once, as after the theft of a key, in the\n%s"+
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
 	}
@@ -58,7 +58,7 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		if err != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
 			continue // the program lacks the part SecureListener
 		}
-		if noWebhooks != nil && strings.HasPrefix(s.name, "webhook") {
+		if !isForWebhooks && strings.HasPrefix(s.name, "webhook") {
 			continue
 		}
 		if !hasConverter && s.commands == "migrate" {
@@ -66,7 +66,7 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		}
 		if s.commands != commands {
 			commands = s.commands
-			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(commands, " ", ", "))
+			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(strings.TrimSuffix(commands, " "+revokeCommand), " ", ", "))
 		}
 		dashes := "--"
 		if len(s.name) == 1 {

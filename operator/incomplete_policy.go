@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// isIncomplete is true for an object from which a conversion has left something out.
-	isIncomplete = "has(oldObject.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in oldObject.metadata.annotations"
-	// removesFinalizers is true for a change of an object that is being deleted, if nothing but finalizers and metadata that
+	// incompleteExpr is true for an object from which a conversion has left something out.
+	incompleteExpr = "has(oldObject.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in oldObject.metadata.annotations"
+	// finalizerRemovalExpr is true for a change of an object that is being deleted, if nothing but finalizers and metadata that
 	// users do not set can have changed.
-	removesFinalizers = "has(oldObject.metadata.deletionTimestamp)" +
+	finalizerRemovalExpr = "has(oldObject.metadata.deletionTimestamp)" +
 		" && (has(object.spec) ? has(oldObject.spec) && object.spec == oldObject.spec : !has(oldObject.spec))" +
 		" && (has(object.status) ? has(oldObject.status) && object.status == oldObject.status : !has(oldObject.status))" +
 		" && object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?annotations == oldObject.metadata.?annotations"
-	// setsMark is true for a request that sets the mark of an incomplete object.
-	setsMark = "has(object.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in object.metadata.annotations" +
-		" && (oldObject == null || !(" + isIncomplete + "))"
+	// markSettingExpr is true for a request that sets the mark of an incomplete object.
+	markSettingExpr = "has(object.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in object.metadata.annotations" +
+		" && (oldObject == null || !(" + incompleteExpr + "))"
 )
 
 // incompletePolicy returns a ValidatingAdmissionPolicy of a name with its binding. The policy refuses each write of an
@@ -41,12 +41,12 @@ func incompletePolicy(name string, resources []schema.GroupResource) []manifests
 				"matchConstraints": manifests.Object{"resourceRules": rules},
 				"validations": []any{
 					manifests.Object{
-						"expression": "oldObject == null || !(" + isIncomplete + ") || (" + removesFinalizers + ")",
+						"expression": "oldObject == null || !(" + incompleteExpr + ") || (" + finalizerRemovalExpr + ")",
 						"message":    "a conversion between versions has left something out of this object, and a write would store it so: mend it in the version that its annotation " + ident.IncompleteAnnotation + " names",
 						"reason":     "Invalid",
 					},
 					manifests.Object{
-						"expression": "!(" + setsMark + ")",
+						"expression": "!(" + markSettingExpr + ")",
 						"message":    "the annotation " + ident.IncompleteAnnotation + " is set by conversions only: leave it out",
 						"reason":     "Invalid",
 					},

@@ -92,9 +92,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
-	commander, noWebhooks := webhookCommanderIn(parts)
-	if noWebhooks != nil && (line.command == revokeCommand || line.manifests.isAboutWebhooks()) {
-		return noWebhooks
+	if line.manifests.isAboutWebhooks() {
+		if _, err := webhookCodeIn(parts); err != nil {
+			return err
+		}
 	}
 	switch line.command {
 	case "crd":
@@ -103,7 +104,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
 		_, openerErr := secureOpenerIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: openerErr == nil, parts: parts}
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flagValues: line.manifests, canBeSecure: openerErr == nil, parts: parts}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -113,7 +114,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: noWebhooks == nil}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: hasWebhooks(parts)}
 		return u.uninstall(ctx, line.options, needs)
 	case "migrate":
 		client, server, err := i.newAdminClient(line)
@@ -122,7 +123,11 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		return migrator{program: i.Name, parts: parts, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(ctx, line.options, needs)
 	case revokeCommand:
-		return commander.revokeAuthority(ctx, i, line)
+		code, err := webhookCodeIn(parts)
+		if err != nil {
+			return err
+		}
+		return code.revokeAuthority(ctx, i, line)
 	default:
 		return i.runProgram(ctx, line, parts, needs)
 	}
@@ -201,6 +206,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
+	defer open.close()
 	env := environment{
 		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
@@ -208,17 +214,15 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
 		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), isStrict: env.isChecked, log: log,
 	}); err != nil {
-		open.close()
 		return err
 	}
 	// The webhooks answer until the lease is released and the API servers have found other replicas.
 	defer env.webhooks.end()
-	if len(webhookSourcesOf(parts)) > 0 {
-		if env.replica, err = kube.NewClient(unfenced); err != nil {
-			open.close()
+	if hasWebhooks(parts) {
+		if env.unfencedClient, err = kube.NewClient(unfenced); err != nil {
 			return err
 		}
-		env.replica = line.addScope(env.replica.WithFieldManager(i.Name))
+		env.unfencedClient = line.addScope(env.unfencedClient.WithFieldManager(i.Name))
 	}
 	if fence == nil {
 		return runParts(ctx, client, env, parts)

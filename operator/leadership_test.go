@@ -93,8 +93,8 @@ func TestPartsOfAStandby(t *testing.T) {
 		r := &replica{ended: make(chan error, 1)}
 		log := slog.New(slog.NewTextHandler(&r.log, nil))
 		client, env := electionOn(t, server, pod, log)
-		env.pages = anywhere(t)
-		r.at = env.pages.Addr()
+		env.listeners.pages = anywhere(t)
+		r.at = env.listeners.pages.Addr()
 		task := func(name string) Part {
 			return Task(name, func(ctx context.Context, rt *controller.Runtime) error {
 				if name == "everywhere" && rt.Elected != nil {
@@ -197,7 +197,7 @@ func TestLossOfTheLease(t *testing.T) {
 				t.Fatal(err)
 			}
 			client, env := shortElectionOn(t, server, "pod", slog.New(slog.NewTextHandler(w, nil)), timing, func(status int) { exits <- status; <-wait })
-			env.pages = anywhere(t)
+			env.listeners.pages = anywhere(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {
@@ -207,11 +207,11 @@ func TestLossOfTheLease(t *testing.T) {
 			}()
 			check := func(code int, leader string) error {
 				for _, path := range []string{"/healthz", "/readyz"} {
-					if got, text := ask(t, env.pages.Addr(), path); got != code {
+					if got, text := ask(t, env.listeners.pages.Addr(), path); got != code {
 						return fmt.Errorf("%s: %d %s", path, got, text)
 					}
 				}
-				if _, text := ask(t, env.pages.Addr(), "/metrics"); !strings.Contains(text, "\nyare_leader "+leader+"\n") {
+				if _, text := ask(t, env.listeners.pages.Addr(), "/metrics"); !strings.Contains(text, "\nyare_leader "+leader+"\n") {
 					return fmt.Errorf("the metrics do not have yare_leader %s", leader)
 				}
 				return nil
@@ -279,7 +279,7 @@ func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 	})
 	var log sharedBuffer
 	client, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
-	env.pages = anywhere(t)
+	env.listeners.pages = anywhere(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -287,7 +287,7 @@ func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 		env.election.end()
 	}()
 	eventually(t, func() error {
-		code, text := ask(t, env.pages.Addr(), "/readyz")
+		code, text := ask(t, env.listeners.pages.Addr(), "/readyz")
 		if code != http.StatusServiceUnavailable || text != "the lease gadgets-system/gadgets has not been read\n" {
 			return fmt.Errorf("%d %s", code, text)
 		}

@@ -113,8 +113,9 @@ type manifestPrinter struct {
 	// out gets the manifests. notes gets lines for the user.
 	out, notes io.Writer
 	// edit is the field Manifests of [Program]. It may be nil.
-	edit  func(*Manifests) error
-	flags manifestFlags
+	edit func(*Manifests) error
+	// flagValues are the values of the flags of the command.
+	flagValues manifestFlags
 	// canBeSecure is true if the program has the part of [SecureListener].
 	canBeSecure bool
 	// parts are the parts of the program.
@@ -124,8 +125,8 @@ type manifestPrinter struct {
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
 // the cluster.
 func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
-	flags := p.flags
-	options, err := p.options(o, needs)
+	flags := p.flagValues
+	install, err := p.installOptions(o, needs)
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,8 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.check {
 		client, err = newClient()
 		if err == nil {
-			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions),
-				manifests.CheckDefinitions(ctx, client, options.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, options))
+			err = errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
+				manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, install))
 		}
 		if err != nil {
 			return err
@@ -147,28 +148,28 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		fmt.Fprintf(p.notes, "%s: nobody writes the CA of the Secret %s into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry\n", p.program, flags.webhookSecret)
 	}
 	if flags.helm != "" { // the names and the namespace of a release are not known
-		objects, err := p.objects(manifests.ForHelm(options))
+		objects, err := p.objects(manifests.ForHelm(install))
 		if err != nil {
 			return err
 		}
 		if client != nil {
 			manifests.NoteGrants(objects, ownGroups(needs), p.note)
 		}
-		return manifests.WriteChart(flags.helm, options, objects)
+		return manifests.WriteChart(flags.helm, install, objects)
 	}
-	objects, err := p.objects(options)
+	objects, err := p.objects(install)
 	if err != nil {
 		return err
 	}
 	if client != nil {
 		c := manifests.Conflicts{
-			Installation: options.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
+			Installation: install.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
 		}
 		manifests.NoteGrants(objects, c.Groups, p.note)
 		err := c.Check(ctx, objects)
-		if commander, noWebhooks := webhookCommanderIn(p.parts); err == nil && noWebhooks == nil && !o.webhooks.isOff() {
-			err = commander.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-				Name: options.Name, Namespace: options.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
+		if code, codeErr := webhookCodeIn(p.parts); err == nil && codeErr == nil && !o.webhooks.isOff() {
+			err = code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
+				Name: install.Name, Namespace: install.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
 			}, webhooksOf(p.parts))
 		}
 		if err != nil {
@@ -178,24 +179,24 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
 	}
-	prune := options.SetObjectHashes(objects)
+	prune := install.SetObjectHashes(objects)
 	text, err := manifests.Stream(objects)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n"+
 		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
-		p.program, options.Version, prune, p.program, text)
+		p.program, install.Version, prune, p.program, text)
 	return err
 }
 
 // checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion.
-func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, o options, options *manifests.Options) error {
+func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
 	c, err := conversionsOf(p.parts)
 	if err != nil || c == nil || o.webhooks.isOff() {
 		return err
 	}
-	return c.check(ctx, client, options.Definitions, options.Name, options.Namespace, p.program+" manifests --without-definitions")
+	return c.check(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions")
 }
 
 // note prints a line for the user.
@@ -218,9 +219,9 @@ func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, 
 	return objects, nil
 }
 
-// options returns the options of the command line, or everything that is wrong with the options.
-func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Options, error) {
-	flags := p.flags
+// installOptions returns the options of the installation, or everything that is wrong with the options.
+func (p manifestPrinter) installOptions(o options, needs kube.Needs) (*manifests.Options, error) {
+	flags := p.flagValues
 	name, namespace, err := o.install.names(p.program)
 	errs := []error{err}
 	if flags.helm != "" {
@@ -276,8 +277,8 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	probesPort, err := podPort("--listen-probes", o.listen.probesAddress)
 	errs = append(errs, err)
 	var plan webhookPlan
-	if commander, err := webhookCommanderIn(p.parts); err == nil {
-		plan, err = commander.planWebhooks(webhookPlanner{p.program, name, namespace, p.parts, &o, port, probesPort, needs.ShutdownTime})
+	if code, err := webhookCodeIn(p.parts); err == nil {
+		plan, err = code.planWebhooks(webhookPlanner{p.program, name, namespace, p.parts, &o, port, probesPort, needs.ShutdownTime})
 		errs = append(errs, err)
 	}
 	args = append(args, plan.args...)

@@ -31,8 +31,8 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.Finalizers = append(all.Finalizers, needs.Finalizers...)
 		all.ShutdownTime = max(all.ShutdownTime, needs.ShutdownTime)
 	}
-	if sources := webhookSourcesOf(parts); len(sources) > 0 {
-		errs = append(errs, sources[0].checkDoubles(webhooksOf(parts)))
+	if code, err := webhookCodeIn(parts); err == nil {
+		errs = append(errs, code.checkDoubles(webhooksOf(parts)))
 	}
 	if _, err := conversionsOf(parts); err != nil {
 		errs = append(errs, err)

@@ -29,7 +29,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	env := environment{log: withoutScopes(log), replica: c}
+	env := environment{log: withoutScopes(log), unfencedClient: c}
 	env.namespace, env.isChecked = access.FromContext(ctx)
 	var err error
 	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
@@ -45,8 +45,9 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 // environment is what a program has besides its parts and its client.
 type environment struct {
 	log *slog.Logger
-	// listeners take requests to the program. The program closes them. Without a listener nothing is counted.
-	listeners
+	// listeners take requests to the program. Who opens the listeners closes them. The program serves them only while it
+	// runs. Without a listener nothing is counted.
+	listeners listeners
 	// problems reports the problems of requests. It may be nil.
 	problems *problemReporter
 	// handlers and metrics are the fields of [Program]. They may be nil.
@@ -62,8 +63,8 @@ type environment struct {
 	election *leaderElection
 	// webhooks are what the program serves for API servers. It may be nil.
 	webhooks webhookService
-	// replica is a client that does not pass the fence of the election. It is nil in a program without webhooks.
-	replica *kube.Client
+	// unfencedClient does not pass the fence of the election. It is nil in a program without webhooks.
+	unfencedClient *kube.Client
 }
 
 // elected returns the field Elected of [controller.Runtime].
@@ -80,28 +81,22 @@ func (env environment) elected() <-chan struct{} {
 // work; the parts finish what is under way, each within its grace; the services end; then
 // the listener, which answers until here; then the streams. The caller then releases the lease, and ends the webhooks.
 func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
-	isServing := false
-	defer func() {
-		if !isServing {
-			env.close()
-		}
-	}()
 	needs, err := needsOf(parts)
 	if err != nil {
 		return err
 	}
 	if env.webhooks == nil {
-		env.webhooks = noWebhooks{}
+		env.webhooks = unservedWebhooks{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var m *programMetrics
 	var requests *requestMetrics
-	if !env.isEmpty() {
+	if !env.listeners.isEmpty() {
 		m = newProgramMetrics(env.election)
 		requests = m.requests
 	}
-	leader := c
+	fencedClient := c
 	c = addHandlers(c, env, needs, requests)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
@@ -117,15 +112,15 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if err != nil {
 		return err
 	}
-	if env.pages == nil && len(handlers) > 0 {
+	if env.listeners.pages == nil && len(handlers) > 0 {
 		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
 	tracker := follow.NewSyncTracker()
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
-	if !env.isEmpty() {
+	if !env.listeners.isEmpty() {
 		rt.Observer = m.reconciles
 		registerStreamMetrics(m.registry, caches.Stats, tracker.States)
-		registerCertificateMetric(m.registry, env.certificateEnd)
+		registerCertificateMetric(m.registry, env.listeners.certificateEnd)
 		pages.builtInMetrics = m.registry
 		pages.ready = &readiness{
 			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,
@@ -133,24 +128,23 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			isEnding: func() bool { return ctx.Err() != nil },
 			election: env.election, webhooks: env.webhooks,
 		}
-		isServing = true
-		if env.probes != nil {
-			s := serve(env.probes, pages.probes, env.log, group.fail)
+		if env.listeners.probes != nil {
+			s := serve(env.listeners.probes, pages.probes, env.log, group.fail)
 			defer s.close()
 		}
-		if env.pages != nil {
+		if env.listeners.pages != nil {
 			var handler http.Handler = pages.mux
-			if env.readerCheck != nil {
-				handler = env.readerCheck(handler)
+			if env.listeners.readerCheck != nil {
+				handler = env.listeners.readerCheck(handler)
 			}
-			s := serve(env.pages, handler, env.log, group.fail)
+			s := serve(env.listeners.pages, handler, env.log, group.fail)
 			defer s.close()
 		}
 	}
-	if len(webhookSourcesOf(parts)) > 0 {
+	if hasWebhooks(parts) {
 		w := webhookRuntime{
-			observed: addHandlers(env.replica, env, needs, requests), cache: caches,
-			replica: env.replica, leader: leader, isLeading: env.election.isLeading, elected: env.elected(),
+			observed: addHandlers(env.unfencedClient, env, needs, requests), cache: caches,
+			unfencedClient: env.unfencedClient, fencedClient: fencedClient, isLeading: env.election.isLeading, elected: env.elected(),
 			fail: group.fail, registry: new(metrics.Registry),
 		}
 		if m != nil {

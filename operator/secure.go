@@ -93,11 +93,11 @@ type listeners struct {
 // isEmpty reports whether nothing is open.
 func (l listeners) isEmpty() bool { return l.pages == nil && l.probes == nil }
 
-// close closes the listeners, which nobody serves.
+// close closes the listeners. A listener that its server has closed already stays closed.
 func (l listeners) close() {
 	for _, each := range []net.Listener{l.pages, l.probes} {
 		if each != nil {
-			_ = each.Close() // it has no requests yet
+			_ = each.Close()
 		}
 	}
 }

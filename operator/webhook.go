@@ -114,7 +114,3 @@ func (p webhookPart) Start(ctx context.Context, _ *controller.Runtime) error {
 }
 
 func (p webhookPart) webhook() *admission.Webhook { return p.function }
-
-func (p webhookPart) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
-	return openWebhooks(ctx, s)
-}

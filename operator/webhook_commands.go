@@ -14,9 +14,10 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
-// A webhookCommander has the code of the commands for programs with webhooks. Each [webhookSource] is one. The linker
-// leaves the code out of a program without such a part.
-type webhookCommander interface {
+// A webhookCode has the code for all webhooks of a program. Each [webhookSource] is one, and any of them acts for the whole
+// program. The linker leaves the code out of a program without such a part.
+type webhookCode interface {
+	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	checkDoubles(webhooks []*admission.Webhook) error
 	planWebhooks(p webhookPlanner) (webhookPlan, error)
 	webhookPermissions(name, namespace string, parts []Part) []kube.Access
@@ -24,16 +25,21 @@ type webhookCommander interface {
 	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
 }
 
-// webhookCommanderIn returns a part of a program with webhooks, or an error if there is none.
-func webhookCommanderIn(parts []Part) (webhookCommander, error) {
+// webhookCodeIn returns the code for the webhooks of a program, or an error if the program has no webhooks.
+func webhookCodeIn(parts []Part) (webhookCode, error) {
 	if sources := webhookSourcesOf(parts); len(sources) > 0 {
 		return sources[0], nil
 	}
 	return nil, errors.New("the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
 }
 
-// webhookCommands makes each part that embeds it a [webhookCommander].
+// webhookCommands makes each part that embeds it a [webhookCode].
 type webhookCommands struct{}
+
+// openWebhooks opens the address of the webhooks, and reads the files of their certificate.
+func (webhookCommands) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
+	return openWebhooks(ctx, s)
+}
 
 // checkDoubles returns an error for each webhook that is there twice.
 func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error {

@@ -57,10 +57,10 @@ type servedWebhooks struct {
 	conversionPublisher conversionPublisher
 	prober              *admission.Prober // in tests only
 	server              *serving.Server
-	// replica is the client that makes probes. It is nil outside of tests.
-	replica *kube.Client
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	// probeClient is the client that makes probes. It is nil outside of tests.
+	probeClient *kube.Client
+	stop        context.CancelFunc
+	running     sync.WaitGroup
 }
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
@@ -150,7 +150,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	w.stop = stop
 	if w.flags.address != "" && w.files == nil {
 		w.store, err = certificates.New(certificates.Config{
-			Client: rt.replica, Namespace: w.namespace, Secret: manifests.WebhookSecretName(w.target.ServiceName),
+			Client: rt.unfencedClient, Namespace: w.namespace, Secret: manifests.WebhookSecretName(w.target.ServiceName),
 			Names: certificates.ServiceNames(w.target.ServiceName, w.namespace), Log: w.log,
 		})
 		if err != nil {
@@ -174,8 +174,13 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	}
 	var handler http.Handler = w.handler
 	if w.conversions != nil {
-		if handler, err = w.newConversions(rt, handler); err != nil {
+		if handler, err = w.conversions.handler(handler, w.log, rt.registry); err != nil {
 			return err
+		}
+		if w.files == nil && !w.isInTest {
+			if w.conversionPublisher, err = w.newConversionPublisher(rt); err != nil {
+				return err
+			}
 		}
 	}
 	if w.isInTest {
@@ -204,13 +209,13 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		}
 	}
 	if w.isInTest {
-		w.replica = rt.replica
+		w.probeClient = rt.unfencedClient
 		if w.conversions != nil {
-			if err := w.conversions.publishInTest(ctx, rt.replica, w.log); err != nil {
+			if err := w.conversions.publishInTest(ctx, rt.unfencedClient, w.log); err != nil {
 				return err
 			}
 		}
-		return waitForCalls(ctx, rt.replica, w.publisher, w.prober, w.namespace, w.probe())
+		return waitForCalls(ctx, rt.unfencedClient, w.publisher, w.prober, w.namespace, w.probe())
 	}
 	return nil
 }
@@ -248,7 +253,7 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
 	c := publishing.Config{
 		Name: w.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.target,
-		Probe: w.probe(), Leader: rt.leader, Replica: rt.replica, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
+		Probe: w.probe(), Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
 		BundleFor: func([]byte) []byte { return w.bundle },
 		Changed:   func() <-chan struct{} { return nil },
 	}
@@ -258,23 +263,17 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	return publishing.New(c)
 }
 
-// newConversions returns a handler of the conversions, which passes all other calls on to next. It sets the publisher of the
-// conversions.
-func (w *servedWebhooks) newConversions(rt webhookRuntime, next http.Handler) (http.Handler, error) {
-	handler, err := w.conversions.handler(next, w.log, rt.registry)
-	if err != nil || w.files != nil || w.isInTest {
-		return handler, err
-	}
+// newConversionPublisher returns what publishes the conversions with the bundle of the program.
+func (w *servedWebhooks) newConversionPublisher(rt webhookRuntime) (conversionPublisher, error) {
 	s := conversionSettings{
-		target: w.target, client: rt.replica, log: w.log, registry: rt.registry,
+		target: w.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
 		bundleFor: func([]byte) []byte { return w.bundle },
 		changed:   func() <-chan struct{} { return nil },
 	}
 	if w.store != nil {
 		s.bundleFor, s.changed = w.store.BundleFor, w.store.Changed
 	}
-	w.conversionPublisher, err = w.conversions.publisher(s)
-	return handler, err
+	return w.conversions.publisher(s)
 }
 
 // probe returns the name of the objects that probes are about. It is empty outside of tests.
@@ -350,7 +349,7 @@ func (w *servedWebhooks) removeConfigurations() {
 		return
 	}
 	if w.isInTest {
-		waitForNoCalls(ctx, w.replica, w.prober, w.namespace, w.probe())
+		waitForNoCalls(ctx, w.probeClient, w.prober, w.namespace, w.probe())
 	}
 }
 

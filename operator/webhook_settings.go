@@ -41,34 +41,33 @@ type webhookSettings struct {
 
 // openWebhooksOf opens where the webhooks of parts are served, unless they are not served or there are none.
 func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webhookService, error) {
-	sources := webhookSourcesOf(parts)
-	if len(sources) == 0 {
+	code, err := webhookCodeIn(parts)
+	if err != nil {
 		if s.flags.address != "" {
 			s.log.Warn("the flag --webhooks has no effect: the program has no part operator.Validate, operator.Default or operator.Convert")
 		}
-		return noWebhooks{}, nil
+		return unservedWebhooks{}, nil
 	}
 	s.webhooks = webhooksOf(parts)
-	var err error
 	if s.conversions, err = conversionsOf(parts); err != nil {
 		return nil, err
 	}
 	switch {
 	case s.flags.isOff():
-		return noWebhooks{}, nil
+		return unservedWebhooks{}, nil
 	case s.flags.address == "" && (!s.isStrict || s.namespace == ""):
 		s.log.Warn("the webhooks of the program are not served: give --webhooks, such as --webhooks :9443, or --webhooks \"\" without this warning")
-		return noWebhooks{}, nil
+		return unservedWebhooks{}, nil
 	}
-	return sources[0].openWebhooks(ctx, s)
+	return code.openWebhooks(ctx, s)
 }
 
 // webhookRuntime is what a program lends to its webhooks while it runs.
 type webhookRuntime struct {
-	// replica does not pass the fence of the leader election, because each replica answers and publishes bundles. leader
-	// passes the fence.
-	replica, leader *kube.Client
-	// observed is replica with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
+	// unfencedClient does not pass the fence of the leader election, because each replica answers and publishes bundles.
+	// fencedClient passes the fence.
+	unfencedClient, fencedClient *kube.Client
+	// observed is unfencedClient with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
 	// webhooks may link the cache.
 	observed *kube.Client
 	cache    *cache.Cache

@@ -11,8 +11,7 @@ import (
 type webhookSource interface {
 	// webhook returns the webhook of the part, or nil if the part has a converter.
 	webhook() *admission.Webhook
-	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
-	webhookCommander
+	webhookCode
 }
 
 // A webhookService serves all webhooks of a program.
@@ -46,9 +45,12 @@ func webhooksOf(parts []Part) (all []*admission.Webhook) {
 	return all
 }
 
-// noWebhooks is the service of a program without webhooks, or with webhooks that are not served.
-type noWebhooks struct{}
+// hasWebhooks reports whether at least one of parts has a webhook.
+func hasWebhooks(parts []Part) bool { return len(webhookSourcesOf(parts)) > 0 }
 
-func (noWebhooks) start(context.Context, webhookRuntime) error { return nil }
-func (noWebhooks) unreadyReasons() []string                    { return nil }
-func (noWebhooks) end()                                        {}
+// unservedWebhooks is the service of a program without webhooks, or with webhooks that are not served.
+type unservedWebhooks struct{}
+
+func (unservedWebhooks) start(context.Context, webhookRuntime) error { return nil }
+func (unservedWebhooks) unreadyReasons() []string                    { return nil }
+func (unservedWebhooks) end()                                        {}

@@ -17,9 +17,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Cluster is a running control plane.
+// Cluster is a running cluster: a control plane of its own, or an existing cluster.
 type Cluster struct {
-	// plane is nil for an existing cluster.
+	// plane is the control plane. It is nil for an existing cluster.
 	plane      *plane.Plane
 	kubeconfig string
 	config     *kube.Config

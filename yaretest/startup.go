@@ -73,7 +73,7 @@ type observedPart struct {
 // Unwrap returns the part, so that the program finds what it is.
 func (p observedPart) Unwrap() operator.Part { return p.Part }
 
-// Start starts the part with s as its observer.
+// Start starts the part with the startup as its observer.
 func (p observedPart) Start(ctx context.Context, rt *controller.Runtime) error {
 	p.startup.recordStart()
 	observed := *rt

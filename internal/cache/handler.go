@@ -153,11 +153,11 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 			break // the next read asks again
 		}
 		checkAnswer(before, k, answer.Metadata)
-		if e := o.valueOf(r, k, answer, response.Body); o.Settle(k, began, e) {
+		if e := o.valueOf(r, k, answer, response.Body); o.ReplaceWithRead(k, began, e) {
 			o.expect(k, e)
 		}
 	case kube.IsNotFound(err):
-		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Holders: holders})
+		o.ReplaceWithRead(k, began, overlay.Entry{Kind: overlay.Tombstone, Holders: holders})
 	case kube.IsNoResource(err) && store.IsUnserved() && !o.isWrittenSinceList(store, k):
 		err = notFoundError(r) // an object of a kind that is not served does not exist
 	default:

@@ -106,12 +106,12 @@ func (u *updater) put(c follow.Change) {
 		u.recordFailure(&wire.DecodeError{Ref: u.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}
 	if before != nil && !before.IsSameObject(after) {
-		u.publishDeleted(before)
+		u.addDeleted(before)
 	} else if before != nil {
 		change.Type, change.Before, change.before = Modified, recordOfObject(before, c.UID), before
 	}
 	if u.isListing {
-		u.publishMissed(u.missed.predecessorsOf(c, before))
+		u.addMissed(u.missed.predecessorsOf(c, before))
 	}
 	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
 	change.After, change.after = recordOfObject(after, c.UID), after
@@ -132,7 +132,7 @@ func (u *updater) remove(c follow.Change) {
 	before := u.writer.Remove(c.Key)
 	u.advance(version, c.Key)
 	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
-	u.publishDeleted(before)
+	u.addDeleted(before)
 }
 
 // advance records that all changes up to version are in the store. The change at version is of the object of
@@ -183,7 +183,7 @@ func (u *updater) endList(version string, isUnserved bool) {
 	if u.writer.Complete(version) {
 		u.changes = append(u.changes, Change{Type: Synced})
 	}
-	u.publishMissed(missed)
+	u.addMissed(missed)
 	u.counts.lists.Add(1)
 	u.isListing = false
 	if !isUnserved { // the absence of the kind has no version: its deletions are in no other store before a list
@@ -193,16 +193,16 @@ func (u *updater) endList(version string, isUnserved bool) {
 	u.listResult = result
 }
 
-// publishMissed publishes deletions that the stream has missed within a list.
-func (u *updater) publishMissed(entries []*store.Entry) {
+// addMissed adds to the changes the deletions that the stream has missed within a list.
+func (u *updater) addMissed(entries []*store.Entry) {
 	for _, e := range entries {
 		u.progress.RecordChange(e.Namespace(), "", u.isListing)
-		u.publishDeleted(e)
+		u.addDeleted(e)
 	}
 }
 
-// publishDeleted publishes the deletion of an object with its last entry.
-func (u *updater) publishDeleted(e *store.Entry) {
+// addDeleted adds to the changes the deletion of an object with its last entry.
+func (u *updater) addDeleted(e *store.Entry) {
 	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
 }
 

@@ -63,7 +63,7 @@ func (t *SyncTracker) Unsynced() []wire.Stream {
 }
 
 // States returns the states of the followed streams, each once, in no particular order. A stream that several calls of
-// Follow follow is synced and watches if all of them do.
+// Changes follow is synced and watches if all of them do.
 func (t *SyncTracker) States() (states []StreamState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

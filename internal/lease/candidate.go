@@ -126,25 +126,25 @@ func (c *candidate) released(now time.Time) *Lease {
 	})
 }
 
-// recordSent records that a claim is about to be sent. sent is the present reading.
-func (c *candidate) recordSent(claim *Lease, sent Reading) {
+// rememberSent adds the record of a claim that is about to be sent to the own records. sent is the present reading.
+func (c *candidate) rememberSent(claim *Lease, sent Reading) {
 	maps.DeleteFunc(c.ownRecords, func(_ record, earlier Reading) bool { return sent.longestSince(earlier) > c.timing.Duration })
 	c.ownRecords[recordOf(claim)] = sent
 }
 
-// recordSuccess records that the server has stored l. sent is the reading when l was sent.
-func (c *candidate) recordSuccess(l *Lease, sent Reading) {
+// rememberStored begins or extends the term, because the server has stored l. sent is the reading when l was sent.
+func (c *candidate) rememberStored(l *Lease, sent Reading) {
 	c.seen, c.hasLed, c.lastRenewal = l, true, sent
 	c.ownRecords[recordOf(l)] = sent
 }
 
-// recordFound records that the server has shown the leader its Lease l. It returns false if this process has not
-// sent the record in l: then the lease is lost. The record may be a renewal without an answer, which extends the
-// term.
+// acceptFound accepts the Lease l that the server has shown the leader. It returns false, and changes nothing, if this
+// process has not sent the record in l: then the lease is lost. The record may be a renewal without an answer, which
+// extends the term.
 //
 // For example, renewals were sent at 4 s and 8 s, and neither was answered. At 12 s the server shows the record of
 // 4 s, so the term ends at 24 s.
-func (c *candidate) recordFound(l *Lease) bool {
+func (c *candidate) acceptFound(l *Lease) bool {
 	sent, isOwn := c.ownRecords[recordOf(l)]
 	if !isOwn {
 		return false

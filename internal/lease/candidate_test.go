@@ -153,7 +153,7 @@ func TestClocksThatAreSet(t *testing.T) {
 	if got := standby.untilFree(later); got != 11*time.Second {
 		t.Errorf("the standby waits for %s", got)
 	}
-	leader.recordSuccess(leaseOf("you", 15, 7), start)
+	leader.rememberStored(leaseOf("you", 15, 7), start)
 	if got := leader.timeLeft(later); got > 0 {
 		t.Errorf("forward: %s are left", got)
 	}
@@ -171,12 +171,12 @@ func TestTermCountsFromTheSending(t *testing.T) {
 		t.Errorf("without a term %s are left", got)
 	}
 	first, second, third := leaseOf("me", 30, 7), leaseOf("me", 30, 8), leaseOf("me", 30, 9)
-	c.recordSuccess(first, at(10*time.Second))
-	c.recordSent(second, at(14*time.Second))
-	c.recordSent(third, at(18*time.Second))
+	c.rememberStored(first, at(10*time.Second))
+	c.rememberSent(second, at(14*time.Second))
+	c.rememberSent(third, at(18*time.Second))
 	check := func(what string, l *Lease, isOwn bool, left time.Duration) {
 		t.Helper()
-		if got := c.recordFound(l); got != isOwn {
+		if got := c.acceptFound(l); got != isOwn {
 			t.Errorf("%s: the record is own: %t", what, got)
 		}
 		if got := c.timeLeft(at(20 * time.Second)); got != left {
@@ -189,7 +189,7 @@ func TestTermCountsFromTheSending(t *testing.T) {
 	check("a renewal that this process has not sent", leaseOf("me", 30, 12), false, 14*time.Second)
 	check("another holder", leaseOf("other", 30, 8), false, 14*time.Second)
 	check("the renewal of 18 s was carried out", third, true, 18*time.Second)
-	c.recordSent(leaseOf("me", 30, 10), at(41*time.Second))
+	c.rememberSent(leaseOf("me", 30, 10), at(41*time.Second))
 	check("a record that is older than a lease lasts", first, false, 18*time.Second)
 }
 
@@ -227,7 +227,7 @@ func TestRecordsOfClientGo(t *testing.T) {
 	c.observe(nil, at(0))
 	first := c.claim(now)
 	check("the first claim", first, want("me", 30, now, now, 0))
-	c.recordSuccess(first, at(0))
+	c.rememberStored(first, at(0))
 	check("a renewal", c.claim(now.Add(2*time.Second)), want("me", 30, now, now.Add(2*time.Second), 0))
 	check("a renewal while the clock stands", c.claim(now), want("me", 30, now, now.Add(time.Microsecond), 0))
 	check("the release", c.released(now.Add(3*time.Second)), want("", 1, now.Add(3*time.Second), now.Add(3*time.Second), 0))

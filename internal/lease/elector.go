@@ -204,7 +204,7 @@ func (e *Elector) acquire(ctx context.Context, states <-chan *Lease) (bool, erro
 	}
 	claim := e.candidate.claim(time.Now())
 	sent := e.clock()
-	e.candidate.recordSent(claim, sent)
+	e.candidate.rememberSent(claim, sent)
 	var stored *Lease
 	if live == nil {
 		stored, err = e.leases.create(ctx, claim)
@@ -214,7 +214,7 @@ func (e *Elector) acquire(ctx context.Context, states <-chan *Lease) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	e.candidate.recordSuccess(stored, sent)
+	e.candidate.rememberStored(stored, sent)
 	return true, nil
 }
 
@@ -285,11 +285,11 @@ func (e *Elector) renew(ctx context.Context) error {
 	defer cancel()
 	claim := e.candidate.claim(time.Now())
 	sent := e.clock()
-	e.candidate.recordSent(claim, sent)
+	e.candidate.rememberSent(claim, sent)
 	stored, err := e.leases.replace(bounded, claim)
 	switch {
 	case err == nil:
-		e.candidate.recordSuccess(stored, sent)
+		e.candidate.rememberStored(stored, sent)
 		return e.extend()
 	case kube.IsConflict(err), kube.IsNotFound(err):
 		before := e.candidate.lastRenewal
@@ -330,7 +330,7 @@ func (e *Elector) examine(ctx context.Context) error {
 		return &lostError{"somebody has deleted the Lease"}
 	case err != nil:
 		return err
-	case e.candidate.recordFound(live):
+	case e.candidate.acceptFound(live):
 		return e.extend()
 	case recordOf(live).holder == e.Identity:
 		return &lostError{"it names this process in a record that this process has not sent: somebody has edited the Lease, or this process runs a second time, as in a copy of its machine"}
@@ -366,7 +366,7 @@ func (e *Elector) Release(ctx context.Context) error {
 			return fmt.Errorf("release the lease: %w", err)
 		}
 		live, err := e.leases.get(ctx)
-		if err != nil || !e.candidate.recordFound(live) {
+		if err != nil || !e.candidate.acceptFound(live) {
 			return kube.IgnoreNotFound(err)
 		}
 	}

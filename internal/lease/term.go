@@ -72,23 +72,35 @@ const (
 func (t *term) check() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _, err := t.leftLocked()
+	_, _, err := t.leftLocked(t.expireLocked())
 	return err
 }
 
-// leftLocked returns what is left of the term, or an error if no request may be sent. isLimited is false before the term.
-// Then left is zero.
-func (t *term) leftLocked() (left time.Duration, isLimited bool, err error) {
+// expireLocked ends the term if the deadline has passed. It returns the present reading.
+func (t *term) expireLocked() (now Reading) {
+	now = t.clock()
+	if t.phase == inTerm && t.timeLeftLocked(now) <= 0 {
+		t.loseLocked()
+	}
+	return now
+}
+
+// leftLocked returns what is left of the term at the reading now, or an error if no request may be sent. isLimited is false
+// before the term. Then left is zero.
+func (t *term) leftLocked(now Reading) (left time.Duration, isLimited bool, err error) {
 	switch t.phase {
 	case beforeTerm:
 		return 0, false, nil
 	case inTerm:
-		if left := t.timing.Deadline - t.clock().longestSince(t.sent); left > 0 {
-			return left, true, nil
-		}
-		t.loseLocked()
+		return t.timeLeftLocked(now), true, nil
+	default:
+		return 0, true, ErrOver
 	}
-	return 0, true, ErrOver
+}
+
+// timeLeftLocked returns the time from the reading now to the deadline. It is zero or less after the deadline.
+func (t *term) timeLeftLocked(now Reading) time.Duration {
+	return t.timing.Deadline - now.longestSince(t.sent)
 }
 
 // loseLocked ends the term because the lease is lost.
@@ -104,7 +116,7 @@ func (t *term) loseLocked() {
 func (t *term) beginWrite() (left time.Duration, isLimited bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	left, isLimited, err = t.leftLocked()
+	left, isLimited, err = t.leftLocked(t.expireLocked())
 	switch {
 	case err != nil:
 		return 0, true, err
@@ -136,12 +148,12 @@ func (t *term) extend(sent Reading) bool {
 	if t.phase == beforeTerm {
 		t.phase, t.sent = inTerm, sent
 	}
-	if _, _, err := t.leftLocked(); err != nil {
+	if t.expireLocked(); t.phase != inTerm {
 		return false
 	}
 	t.sent = sent
-	_, _, err := t.leftLocked()
-	return err == nil
+	t.expireLocked() // the answer may come after the deadline that the renewal has set
+	return t.phase == inTerm
 }
 
 // lose ends the term because the lease is lost.
@@ -155,15 +167,15 @@ func (t *term) lose() {
 func (t *term) isValid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _, err := t.leftLocked()
-	return err == nil && t.phase == inTerm
+	t.expireLocked()
+	return t.phase == inTerm
 }
 
 // isLost reports whether the lease is lost.
 func (t *term) isLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _, _ = t.leftLocked() // the deadline may have passed
+	t.expireLocked()
 	return t.phase == lost
 }
 
@@ -204,7 +216,7 @@ func (t *term) release(ctx context.Context) bool {
 func (t *term) beginRelease() (writesEnded <-chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, _, err := t.leftLocked(); err != nil || t.phase != inTerm {
+	if t.expireLocked(); t.phase != inTerm {
 		return nil, false
 	}
 	t.phase = released
@@ -223,10 +235,10 @@ func (t *term) isOpen() bool {
 	defer t.mu.Unlock()
 	switch t.phase {
 	case inTerm:
-		_, _, err := t.leftLocked()
-		return err == nil
+		t.expireLocked()
+		return t.phase == inTerm
 	case released:
-		return t.clock().longestSince(t.sent) < t.timing.Deadline
+		return t.timeLeftLocked(t.clock()) > 0
 	default:
 		return t.phase == beforeTerm
 	}

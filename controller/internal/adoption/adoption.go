@@ -65,8 +65,8 @@ import (
 // concurrent use.
 type Guard struct {
 	view View
-	// owner finds the owner of a uid in a label.
-	owner FindOwner
+	// ownerExistence returns whether the owner exists whose uid a label has.
+	ownerExistence OwnerExistence
 	// formerManagers holds the former field managers of the controller, and labels holds the labels of
 	// controller.OwnsByLabel.
 	formerManagers, labels []string
@@ -81,8 +81,8 @@ type View interface {
 	KnownState(ref wire.Ref) cache.KnownState
 }
 
-// FindOwner returns whether an object of the reconciled kind has a uid.
-type FindOwner func(cluster string, uid types.UID) Existence
+// OwnerExistence returns what is known of the existence of an object of the reconciled kind with a uid.
+type OwnerExistence func(cluster string, uid types.UID) Existence
 
 // Existence is what is known of the existence of an object.
 type Existence int
@@ -99,9 +99,9 @@ const (
 // child is an object that is known to be a child, and its owner.
 type child struct{ uid, owner types.UID }
 
-// NewGuard returns a Guard that finds live objects in view, and their owners by label with owner.
-func NewGuard(view View, owner FindOwner, formerManagers, labels []string) *Guard {
-	return &Guard{view: view, owner: owner, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
+// NewGuard returns a Guard that finds live objects in view, and asks ownerExistence about their owners by label.
+func NewGuard(view View, ownerExistence OwnerExistence, formerManagers, labels []string) *Guard {
+	return &Guard{view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
 }
 
 // maxChildren limits the memory of a Guard. A forgotten child costs one read.
@@ -337,7 +337,7 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 		if uid == "" || uid == owner.UID {
 			continue
 		}
-		existence := g.owner(owner.Cluster, uid)
+		existence := g.ownerExistence(owner.Cluster, uid)
 		isFromBackup := g.hasWritten(r, object, false) && !g.hasWritten(r, object, true)
 		switch {
 		case existence == Exists:

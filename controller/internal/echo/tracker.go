@@ -303,7 +303,7 @@ func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
 		case by.key != id.key:
 			return queue.NotEcho
 		case by.echo == queue.OwnStatus && by.replaced != v.Replaced:
-			return queue.IsEcho // the change contains changes of others too
+			return queue.CertainEcho // the change contains changes of others too
 		}
 		return by.echo
 	}
@@ -353,7 +353,7 @@ func (t *Tracker) ForgetOwnStatus(key queue.Key) {
 	}
 	for v, by := range t.versions {
 		if by.key == key && by.echo == queue.OwnStatus {
-			by.echo = queue.IsEcho
+			by.echo = queue.CertainEcho
 			t.versions[v] = by
 		}
 	}

@@ -116,9 +116,9 @@ func TestDeletionOfACollectionExplainsItsObjects(t *testing.T) {
 		tr := NewTracker()
 		h := tr.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return answer() }),
 			key("shop"), Target{}, shownVersion{"7", "11"}, func(queue.Trigger) {})
-		tr.recordVersionLocked(Version{"6", "12"}, origin{key: key("shop"), echo: queue.IsEcho})
-		tr.recordVersionLocked(Version{"5", "13"}, origin{key: key("blog"), echo: queue.IsEcho})
-		tr.recordVersionLocked(Version{"unselected", "14"}, origin{key: key("shop"), echo: queue.IsEcho})
+		tr.recordVersionLocked(Version{"6", "12"}, origin{key: key("shop"), echo: queue.CertainEcho})
+		tr.recordVersionLocked(Version{"5", "13"}, origin{key: key("blog"), echo: queue.CertainEcho})
+		tr.recordVersionLocked(Version{"unselected", "14"}, origin{key: key("shop"), echo: queue.CertainEcho})
 		_, _ = h.Do(t.Context(), &wire.Request{
 			Verb: wire.VerbDeleteCollection, Resource: deployments, Namespace: "default", Query: url.Values{"labelSelector": {"app=shop"}},
 		})
@@ -172,10 +172,10 @@ func TestOwnStatus(t *testing.T) {
 		want     queue.Echo
 	}{
 		"nothing else has changed":    {stored: `{"size":1}`, replaced: "11", want: queue.OwnStatus},
-		"a version was missed":        {stored: `{"size":1}`, want: queue.IsEcho},
-		"another version was shown":   {stored: `{"size":1}`, replaced: "10", want: queue.IsEcho},
-		"the server stored a default": {stored: `{"size":1,"phase":"New"}`, replaced: "11", want: queue.IsEcho},
-		"the reconcile failed":        {stored: `{"size":1}`, replaced: "11", isFailed: true, want: queue.IsEcho},
+		"a version was missed":        {stored: `{"size":1}`, want: queue.CertainEcho},
+		"another version was shown":   {stored: `{"size":1}`, replaced: "10", want: queue.CertainEcho},
+		"the server stored a default": {stored: `{"size":1,"phase":"New"}`, replaced: "11", want: queue.CertainEcho},
+		"the reconcile failed":        {stored: `{"size":1}`, replaced: "11", isFailed: true, want: queue.CertainEcho},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -64,9 +64,9 @@ func newWriteResult(r *wire.Request, response *wire.Response, err error, before 
 	replaced := r.Preconditions.ResourceVersion
 	switch {
 	case answer.Kind == "Status" && answer.Details.UID != "":
-		return writeResult{version: Version{UID: answer.Details.UID}, echo: queue.IsEcho}
+		return writeResult{version: Version{UID: answer.Details.UID}, echo: queue.CertainEcho}
 	case r.Verb == wire.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
-		return writeResult{version: Version{UID: uid}, echo: queue.IsEcho}
+		return writeResult{version: Version{UID: uid}, echo: queue.CertainEcho}
 	case uid == "" || version == "":
 		return writeResult{isUncertain: true} // the answer of a subresource, or no object
 	case uid == before.UID && !ident.IsNewer(version, before.ResourceVersion), version == replaced:
@@ -74,7 +74,7 @@ func newWriteResult(r *wire.Request, response *wire.Response, err error, before 
 	case isOwnStatus && replaced != "" && isStatusStored(r, response.Body):
 		return writeResult{version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
 	case r.Verb == wire.VerbCreate, r.Verb == wire.VerbDelete, replaced != "":
-		return writeResult{version: Version{uid, version}, echo: queue.IsEcho}
+		return writeResult{version: Version{uid, version}, echo: queue.CertainEcho}
 	default:
 		return writeResult{version: Version{uid, version}, echo: queue.PossibleEcho}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
-	failed := Outcome{Failed: true, RetryAfter: time.Minute}
+	failed := Outcome{IsRetried: true, RetryAfter: time.Minute}
 	fail := func(t *testing.T, q *Queue) {
 		t.Helper()
 		q.Add(high(a))
@@ -21,7 +21,7 @@ func TestBackoff(t *testing.T) {
 		},
 		"RequeueAfter is for reconciles that did not fail": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			getAndDone(t, q, a, Outcome{Failed: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
+			getAndDone(t, q, a, Outcome{IsRetried: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
 			mustGetAfter(t, q, time.Minute, a)
 		},
 		"a fresh trigger ends the wait": func(t *testing.T, q *Queue) {
@@ -111,7 +111,7 @@ func TestBackoff(t *testing.T) {
 		},
 		"without a wait": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			getAndDone(t, q, a, Outcome{Failed: true})
+			getAndDone(t, q, a, Outcome{IsRetried: true})
 			mustGet(t, q, a)
 		},
 	} {
@@ -128,7 +128,7 @@ func TestBackoff(t *testing.T) {
 func TestALowTriggerNeitherDelaysNorHastensTheRetry(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		getAndDone(t, q, a, Outcome{Failed: true, RetryAfter: time.Second})
+		getAndDone(t, q, a, Outcome{IsRetried: true, RetryAfter: time.Second})
 		for range 10 {
 			q.Add(low(Key{Name: time.Now().String()})) // the flood
 			time.Sleep(time.Millisecond)
@@ -147,8 +147,8 @@ func TestAttempts(t *testing.T) {
 		var attempts []int
 		q.Add(high(a))
 		for _, o := range []Outcome{
-			{Failed: true, RetryAfter: 1}, {Failed: true, RetryAfter: 2}, {RequeueAfter: 3},
-			{Failed: true}, {RequeueAfter: 1}, {},
+			{IsRetried: true, RetryAfter: 1}, {IsRetried: true, RetryAfter: 2}, {RequeueAfter: 3},
+			{IsRetried: true}, {RequeueAfter: 1}, {},
 		} {
 			item, _ := q.Get(t.Context())
 			attempts = append(attempts, item.FailureCount)
@@ -165,17 +165,17 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
-	forget := Outcome{Forget: true, RequeueAfter: time.Second, Failed: true, RetryAfter: time.Second}
+	forget := Outcome{Forget: true, RequeueAfter: time.Second, IsRetried: true, RetryAfter: time.Second}
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		getAndDone(t, q, a, Outcome{Failed: true})
+		getAndDone(t, q, a, Outcome{IsRetried: true})
 		getAndDone(t, q, a, forget)
 		requireIdle(t, q)
 		if q.table.len != 0 {
 			t.Error("the key is still known")
 		}
 		q.Add(high(a))
-		getAndDone(t, q, a, Outcome{Failed: true})
+		getAndDone(t, q, a, Outcome{IsRetried: true})
 		mustGet(t, q, a)
 		q.Add(echo(a))
 		q.Done(a, forget)

@@ -55,7 +55,7 @@ func TestAdvance(t *testing.T) {
 	}{
 		"requeue":                      {Outcome{RequeueAfter: 10 * time.Second}, nil, []time.Duration{time.Minute}, "0s 10s 20s 30s 40s 50s 1m0s"},
 		"requeue in several moves":     {Outcome{RequeueAfter: 10 * time.Second}, nil, []time.Duration{9 * time.Second, 0, time.Second, 25 * time.Second}, "0s 10s 20s 30s"},
-		"retry":                        {Outcome{Failed: true, RetryAfter: 20 * time.Second}, nil, []time.Duration{time.Minute}, "0s 20s 40s 1m0s"},
+		"retry":                        {Outcome{IsRetried: true, RetryAfter: 20 * time.Second}, nil, []time.Duration{time.Minute}, "0s 20s 40s 1m0s"},
 		"delayed triggers":             {Outcome{}, []time.Duration{time.Hour, time.Minute}, []time.Duration{time.Minute, 2 * time.Hour}, "0s 1m0s 1h0m0s"},
 		"nothing is due":               {Outcome{RequeueAfter: time.Hour}, nil, []time.Duration{time.Minute}, "0s"},
 		"a delayed trigger is not due": {Outcome{}, []time.Duration{time.Hour}, []time.Duration{time.Hour - time.Nanosecond}, "0s"},

@@ -9,7 +9,7 @@ import (
 // A trigger for later was lost when another reconcile came before its time.
 func TestADelayedTriggerOutlivesEarlierReconciles(t *testing.T) {
 	for name, o := range map[string]Outcome{
-		"success": {}, "requeue": {RequeueAfter: 10 * time.Minute}, "failure": {Failed: true, RetryAfter: 10 * time.Minute},
+		"success": {}, "requeue": {RequeueAfter: 10 * time.Minute}, "failure": {IsRetried: true, RetryAfter: 10 * time.Minute},
 		"the object is gone for a while": {Forget: true},
 	} {
 		t.Run(name, func(t *testing.T) {

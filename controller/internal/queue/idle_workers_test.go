@@ -59,7 +59,7 @@ func TestAWorkerWakesUpForWhateverBecomesReady(t *testing.T) {
 		"a Low trigger":  func(q *Queue) { q.Add(low(b)) },
 		"a due trigger":  func(q *Queue) { q.Add(in(time.Second, low(b))) },
 		"a requeue":      func(q *Queue) { q.Done(a, Outcome{RequeueAfter: time.Second}) },
-		"a retry":        func(q *Queue) { q.Done(a, Outcome{Failed: true, RetryAfter: time.Second}) },
+		"a retry":        func(q *Queue) { q.Done(a, Outcome{IsRetried: true, RetryAfter: time.Second}) },
 		"a Low trigger of the time of the work": func(q *Queue) {
 			q.Add(low(a))
 			q.Done(a, Outcome{})

@@ -16,7 +16,7 @@ func TestASteadyStateAllocatesNothing(t *testing.T) {
 	for name, o := range map[string]Outcome{
 		"done":    {},
 		"requeue": {RequeueAfter: time.Hour},
-		"retry":   {Failed: true, RetryAfter: time.Hour},
+		"retry":   {IsRetried: true, RetryAfter: time.Hour},
 	} {
 		allocs := testing.AllocsPerRun(100, func() {
 			q.Add(Trigger{Key: key, Cause: cause, Priority: High})
@@ -40,7 +40,7 @@ func TestNothingIsKeptOfAFlood(t *testing.T) {
 	flood := heapInUse()
 	for range 100_000 {
 		item, _ := q.Get(ctx)
-		q.Done(item.Key, Outcome{Failed: true, RetryAfter: time.Hour})
+		q.Done(item.Key, Outcome{IsRetried: true, RetryAfter: time.Hour})
 	}
 	for _, key := range keys(100_000) {
 		q.Add(Trigger{Key: key, Priority: High})

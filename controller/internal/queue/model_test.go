@@ -145,7 +145,7 @@ func (m *model) add(t Trigger) {
 	}
 	k.causes = append(k.causes, t.Cause)
 	if k.backingOff {
-		if t.Echo == IsEcho || t.Priority == Low || t.Echo == PossibleEcho && k.hasEchoEndedBackoff {
+		if t.Echo == CertainEcho || t.Priority == Low || t.Echo == PossibleEcho && k.hasEchoEndedBackoff {
 			return
 		}
 		if t.Echo == PossibleEcho {
@@ -217,7 +217,7 @@ func (m *model) done(key Key, o Outcome) {
 	case o.Forget:
 		k.failures = 0
 		k.hasEchoEndedBackoff = false
-	case o.Failed:
+	case o.IsRetried:
 		m.retries++
 		k.failures++
 		isFresh := func(w modelSchedule) bool { return w.class == High && w.echo == NotEcho }
@@ -228,7 +228,7 @@ func (m *model) done(key Key, o Outcome) {
 			k.hasEchoEndedBackoff = true
 		}
 		k.schedules = slices.DeleteFunc(k.schedules, func(w modelSchedule) bool {
-			return w.class == Low || w.echo == IsEcho || w.class != High && w.echo == PossibleEcho
+			return w.class == Low || w.echo == CertainEcho || w.class != High && w.echo == PossibleEcho
 		})
 		k.backingOff = true
 		own.at, own.cause = m.now.Add(o.RetryAfter), Cause{Change: "retry"}
@@ -308,7 +308,7 @@ func drive(t *testing.T, script []byte) {
 				Key:      keys[next(len(keys))],
 				Cause:    Cause{Change: "change", Name: string(rune('a' + next(5)))},
 				Priority: []Priority{Low, High}[next(2)],
-				Echo:     []Echo{NotEcho, NotEcho, PossibleEcho, IsEcho}[next(4)],
+				Echo:     []Echo{NotEcho, NotEcho, PossibleEcho, CertainEcho}[next(4)],
 			}
 			if next(3) == 0 {
 				trigger.NotBefore = m.now.Add(time.Duration(next(8)-1) * time.Second)
@@ -347,11 +347,11 @@ func drive(t *testing.T, script []byte) {
 			var o Outcome
 			switch next(6) {
 			case 0, 1:
-				o = Outcome{Failed: true, RetryAfter: time.Duration(next(6)) * time.Second}
+				o = Outcome{IsRetried: true, RetryAfter: time.Duration(next(6)) * time.Second}
 			case 2, 3:
 				o = Outcome{RequeueAfter: time.Duration(next(6)) * time.Second}
 			case 4:
-				o = Outcome{Forget: true, Failed: next(2) == 0, RequeueAfter: time.Duration(next(2)) * time.Second}
+				o = Outcome{Forget: true, IsRetried: next(2) == 0, RequeueAfter: time.Duration(next(2)) * time.Second}
 			}
 			note("%v done %v %+v", m.now.Format(time.TimeOnly), key, o)
 			m.done(key, o)

@@ -51,11 +51,11 @@ func TestParallel(t *testing.T) {
 				var outcome Outcome
 				switch rand.IntN(10) {
 				case 0:
-					outcome = Outcome{Failed: true, RetryAfter: rand.N(time.Millisecond)}
+					outcome = Outcome{IsRetried: true, RetryAfter: rand.N(time.Millisecond)}
 				case 1:
 					outcome = Outcome{Forget: true}
 				}
-				if !outcome.Failed {
+				if !outcome.IsRetried {
 					o.seen.Store(version)
 				}
 				o.inFlight.Add(-1)

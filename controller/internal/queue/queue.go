@@ -67,9 +67,9 @@ type Work struct {
 type Outcome struct {
 	// RequeueAfter is the time until the next reconcile, if no trigger comes earlier. 0 asks for none.
 	RequeueAfter time.Duration
-	// Failed is true if the reconcile ended with an error.
-	Failed bool
-	// RetryAfter is the time until the retry. It counts in place of RequeueAfter if Failed is true. 0 is at once.
+	// IsRetried is true if the reconcile is to be repeated after RetryAfter, as after an error.
+	IsRetried bool
+	// RetryAfter is the time until the retry. It counts in place of RequeueAfter if IsRetried is true. 0 is at once.
 	RetryAfter time.Duration
 	// Forget is true if the object is gone. Then there is neither a requeue nor a retry.
 	Forget bool
@@ -109,13 +109,13 @@ func (q *Queue) Add(t Trigger) {
 	e.causes.add(t.Cause)
 	s := schedule{high: t.Priority != Low, low: t.Priority == Low, due: never}
 	switch {
-	case e.state == running && t.Echo == IsEcho:
+	case e.state == running && t.Echo == CertainEcho:
 		e.afterEcho.merge(s)
 	case e.state == running && t.Echo == PossibleEcho:
 		e.afterPossibleEcho.merge(s)
 	case e.state == running:
 		e.schedule.merge(s)
-	case e.state == backingOff && (t.Echo == IsEcho || s.low):
+	case e.state == backingOff && (t.Echo == CertainEcho || s.low):
 		// The retry will see the change. The cause is kept, the time stays.
 	case e.state == backingOff && t.Echo == PossibleEcho:
 		if !e.hasEchoEndedBackoff {
@@ -226,14 +226,14 @@ func (q *Queue) Done(key Key, o Outcome) {
 	if q.clock != nil {
 		defer q.signalRest()
 	}
-	failed := o.Failed && !o.Forget
-	requeue := o.RequeueAfter > 0 && !o.Failed && !o.Forget
+	retry := o.IsRetried && !o.Forget
+	requeue := o.RequeueAfter > 0 && !o.IsRetried && !o.Forget
 	if e.hasWrittenStatus && !o.SkipsOwnStatus {
 		e.causes.add(Cause{Change: "own status"})
 		e.afterEcho.merge(schedule{high: true, due: never})
 	}
 	e.hasWrittenStatus = false
-	if !failed && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
+	if !retry && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
 		q.table.drop(at)
 		return
 	}
@@ -244,7 +244,7 @@ func (q *Queue) Done(key Key, o Outcome) {
 	if len(e.delayedTriggers) > 0 {
 		s.merge(schedule{due: e.delayedTriggers[0].due})
 	}
-	if failed {
+	if retry {
 		// Echoes and resyncs do not count: the retry will see the changes that led to them.
 		e.failureCount++
 		q.retryCount++
@@ -373,7 +373,7 @@ type Stats struct {
 	Ready, Waiting, Running int
 	// OldestReady is the longest time that a ready key has been waiting.
 	OldestReady time.Duration
-	// Retries counts the reconciles that failed since New, and Adds counts the triggers since New.
+	// Retries counts the retries that reconciles have asked for since New, and Adds counts the triggers since New.
 	Retries, Adds uint64
 }
 

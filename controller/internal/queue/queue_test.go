@@ -18,7 +18,7 @@ var (
 func high(key Key) Trigger { return Trigger{Key: key, Priority: High, Cause: Cause{Change: "fresh"}} }
 func low(key Key) Trigger  { return Trigger{Key: key, Priority: Low, Cause: Cause{Change: "resync"}} }
 func echo(key Key) Trigger {
-	return Trigger{Key: key, Priority: High, Cause: Cause{Change: "echo"}, Echo: IsEcho}
+	return Trigger{Key: key, Priority: High, Cause: Cause{Change: "echo"}, Echo: CertainEcho}
 }
 
 func in(d time.Duration, t Trigger) Trigger {

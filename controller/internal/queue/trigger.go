@@ -24,6 +24,8 @@ const (
 
 // Echo is whether a trigger comes from a write of the key's own reconcile. An echo does not end
 // a back-off. Otherwise a reconcile that writes and then fails would retry itself at once.
+//
+// The values are in the order of how much of the change the reconcile has made. So two merged triggers have the smaller value.
 type Echo uint8
 
 const (
@@ -32,8 +34,8 @@ const (
 	// PossibleEcho is a change that the key's own reconcile may have made. It ends a back-off, but
 	// only once until a reconcile succeeds.
 	PossibleEcho
-	// IsEcho is a change that the key's own reconcile made.
-	IsEcho
+	// CertainEcho is a change that the key's own reconcile made.
+	CertainEcho
 	// OwnStatus is an echo that changes nothing but the status. It asks for no reconcile, unless the reconcile
 	// that is running ends with an error.
 	OwnStatus

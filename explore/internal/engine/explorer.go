@@ -112,7 +112,8 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 	if e.mustRunAlone() {
 		e.settings.Parallel = 1
 	}
-	e.references, e.limits, e.election = r, r.waitLimits(), r.election
+	e.references, e.limits = r, r.waitLimits()
+	e.runner.election = r.election // the runs from here on know how the program elects its leader
 	return nil
 }
 

@@ -28,7 +28,8 @@ const (
 // removal of a namespace costs the control plane more requests than most runs. The methods are safe
 // for concurrent use.
 type namespaces struct {
-	cluster
+	// cluster has a client that reports no warnings: all kinds are deleted, also deprecated ones.
+	cluster cluster
 	// emptying is of the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
@@ -51,11 +52,11 @@ func (n *namespaces) acquire() (name string, isNew bool) {
 
 // create makes a namespace with its ResourceQuota.
 func (n *namespaces) create(ctx context.Context, name string) error {
-	_, err := kube.Everywhere[corev1.Namespace](n.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	_, err := kube.Everywhere[corev1.Namespace](n.cluster.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		return err
 	}
-	_, err = kube.Namespaced[corev1.ResourceQuota](n.client, name).Create(ctx, &corev1.ResourceQuota{
+	_, err = kube.Namespaced[corev1.ResourceQuota](n.cluster.client, name).Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: history.QuotaName},
 		Spec:       corev1.ResourceQuotaSpec{Hard: quotaLimits()},
 	})
@@ -102,7 +103,7 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 		}
 		left := leftIn(recording.State())
 		if len(left) == 0 {
-			return kube.Namespaced[corev1.Event](n.client, name).DeleteAll(ctx, []kube.Selector{kube.Everything()})
+			return kube.Namespaced[corev1.Event](n.cluster.client, name).DeleteAll(ctx, []kube.Selector{kube.Everything()})
 		}
 		for _, v := range left {
 			if err := n.deleteVersion(ctx, v); err != nil {
@@ -135,11 +136,11 @@ func leftIn(state history.State) []history.Version {
 
 // deleteVersion deletes an object at once, without its finalizers.
 func (n *namespaces) deleteVersion(ctx context.Context, v history.Version) error {
-	r, err := n.resource(v.Resource)
+	r, err := n.cluster.resource(v.Resource)
 	if err != nil {
 		return nil // its definition is gone, and with it the object
 	}
-	api := kube.Dynamic(n.client, r, v.Namespace)
+	api := kube.Dynamic(n.cluster.client, r, v.Namespace)
 	if len(v.Content().GetFinalizers()) > 0 {
 		_, err := api.Patch(ctx, v.Name, kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}}))
 		if kube.IgnoreNotFound(err) != nil {
@@ -156,7 +157,7 @@ func (n *namespaces) remove(name string, recording *history.Recording) error {
 	// The context of the exploration may have ended.
 	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
 	defer cancel()
-	if err := kube.IgnoreNotFound(kube.Everywhere[corev1.Namespace](n.client).Delete(ctx, name)); err != nil {
+	if err := kube.IgnoreNotFound(kube.Everywhere[corev1.Namespace](n.cluster.client).Delete(ctx, name)); err != nil {
 		return err
 	}
 	for _, v := range recording.State().Objects() {
@@ -177,7 +178,7 @@ func (n *namespaces) close() error {
 	defer cancel()
 	errs := n.errs
 	for _, name := range n.free {
-		errs = append(errs, kube.IgnoreNotFound(kube.Everywhere[corev1.Namespace](n.client).Delete(ctx, name)))
+		errs = append(errs, kube.IgnoreNotFound(kube.Everywhere[corev1.Namespace](n.cluster.client).Delete(ctx, name)))
 	}
 	return errors.Join(errs...)
 }

@@ -81,15 +81,15 @@ func (r *replicas) start(ctx context.Context, needsStandby bool) error {
 func (r *replicas) addReplica() (*replica, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := &replica{number: len(r.all) + 1}
-	r.all = append(r.all, p)
-	return p, r.startReplicaLocked(p)
+	rep := &replica{number: len(r.all) + 1}
+	r.all = append(r.all, rep)
+	return rep, r.startReplicaLocked(rep)
 }
 
 // waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
 // gives up after some time, because the rest of the run shows what is wrong.
-func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.RequestRecord) bool) error {
-	for until := time.Now().Add(r.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
+func (r *replicas) waitForRequests(ctx context.Context, rep *replica, holds func([]proxy.RequestRecord) bool) error {
+	for until := time.Now().Add(r.election.takeOverTime()); time.Now().Before(until) && rep.isRunning(); {
 		if holds(r.proxy.Requests()) {
 			return nil
 		}
@@ -101,7 +101,7 @@ func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([
 }
 
 // startReplicaLocked starts a process of a replica.
-func (r *replicas) startReplicaLocked(p *replica) error {
+func (r *replicas) startReplicaLocked(rep *replica) error {
 	r.processCount++
 	session, err := r.proxy.Session(fmt.Sprint("process-", r.processCount))
 	if err != nil {
@@ -112,17 +112,17 @@ func (r *replicas) startReplicaLocked(p *replica) error {
 	if err := os.WriteFile(settings.kubeconfig, session.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
-	r.numbers[session.Name()] = p.number
-	p.session, p.mayEnd = session, false
-	p.process, err = r.launcher.launch(settings)
+	r.numbers[session.Name()] = rep.number
+	rep.session, rep.mayEnd = session, false
+	rep.process, err = r.launcher.launch(settings)
 	return err
 }
 
 // startLocked starts a process of each replica.
 func (r *replicas) startLocked() error {
 	r.isRestartDue = false
-	for _, p := range r.all {
-		if err := r.startReplicaLocked(p); err != nil {
+	for _, rep := range r.all {
+		if err := r.startReplicaLocked(rep); err != nil {
 			return err
 		}
 	}
@@ -131,8 +131,8 @@ func (r *replicas) startLocked() error {
 
 // stopLocked kills the processes of all replicas.
 func (r *replicas) stopLocked() {
-	for _, p := range r.all {
-		p.stop()
+	for _, rep := range r.all {
+		rep.kill()
 	}
 }
 
@@ -172,18 +172,18 @@ func (r *replicas) isDown() bool {
 func (r *replicas) exit() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.all {
-		if p.process != nil && !p.isRunning() && !r.hasLostLease(p) {
-			return p.process.err()
+	for _, rep := range r.all {
+		if rep.process != nil && !rep.isRunning() && !r.hasLostLease(rep) {
+			return rep.process.err()
 		}
 	}
 	return nil
 }
 
 // hasLostLease reports whether a replica may have ended because it has lost its lease.
-func (r *replicas) hasLostLease(p *replica) bool {
+func (r *replicas) hasLostLease(rep *replica) bool {
 	e := r.election
-	return e != nil && (p.mayEnd || e.hasLost(p.session.Name(), r.proxy.Requests()))
+	return e != nil && (rep.mayEnd || e.hasLost(rep.session.Name(), r.proxy.Requests()))
 }
 
 // supervise restarts replicas that have ended because they have lost their lease, as a kubelet
@@ -198,13 +198,13 @@ func (r *replicas) supervise(ctx context.Context) error {
 	if r.isHandingOver || r.isRestartDue || r.outages.Load() > 0 {
 		return nil
 	}
-	for _, p := range r.all {
-		if p.process == nil || p.isRunning() || !r.hasLostLease(p) {
+	for _, rep := range r.all {
+		if rep.process == nil || rep.isRunning() || !r.hasLostLease(rep) {
 			continue
 		}
-		r.trace.record(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", p.number)})
-		p.stop()
-		if err := r.startReplicaLocked(p); err != nil {
+		r.trace.record(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", rep.number)})
+		rep.kill()
+		if err := r.startReplicaLocked(rep); err != nil {
 			return err
 		}
 	}
@@ -232,12 +232,12 @@ func (r *replicas) releaseLeaseLocked(ctx context.Context) error {
 func (r *replicas) advanceClock(ctx context.Context) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.all {
-		if p.process == nil {
+	for _, rep := range r.all {
+		if rep.process == nil {
 			continue
 		}
 		r.trace.record(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
-		if advanced, err := p.process.advance(ctx); !advanced || err != nil {
+		if advanced, err := rep.process.advance(ctx); !advanced || err != nil {
 			return advanced, err
 		}
 	}
@@ -247,8 +247,8 @@ func (r *replicas) advanceClock(ctx context.Context) (bool, error) {
 // hasLeaderLocked reports whether a replica that runs has the lease.
 func (r *replicas) hasLeaderLocked() bool {
 	session := r.election.leader(r.proxy.Requests())
-	return slices.ContainsFunc(r.all, func(p *replica) bool {
-		return p.isRunning() && p.session.Name() == session
+	return slices.ContainsFunc(r.all, func(rep *replica) bool {
+		return rep.isRunning() && rep.session.Name() == session
 	})
 }
 
@@ -300,13 +300,13 @@ func (r *replicas) beginHandOver(session *proxy.Session, isKilled bool) *replica
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.isHandingOver = true
-	for _, p := range r.all {
-		if p.session == session {
-			p.mayEnd = true
+	for _, rep := range r.all {
+		if rep.session == session {
+			rep.mayEnd = true
 			if isKilled {
-				p.stop()
+				rep.kill()
 			}
-			return p
+			return rep
 		}
 	}
 	return nil
@@ -332,9 +332,9 @@ func (r *replicas) numberOf(session string) int {
 func (r *replicas) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.all {
-		if p.process != nil {
-			p.process.stop()
+	for _, rep := range r.all {
+		if rep.process != nil {
+			rep.process.stop()
 		}
 	}
 	r.stopLocked()
@@ -358,25 +358,25 @@ type replica struct {
 }
 
 // isRunning reports whether the replica has a process that has not ended by itself.
-func (p *replica) isRunning() bool {
-	if p.process == nil {
+func (r *replica) isRunning() bool {
+	if r.process == nil {
 		return false
 	}
 	select {
-	case <-p.process.ended():
+	case <-r.process.ended():
 		return false
 	default:
 		return true
 	}
 }
 
-// stop cuts the process off from the server, and kills it.
-func (p *replica) stop() {
-	if p.session != nil {
-		p.session.CutOff()
+// kill cuts the process off from the server, and kills it.
+func (r *replica) kill() {
+	if r.session != nil {
+		r.session.CutOff()
 	}
-	if p.process != nil {
-		p.process.kill()
+	if r.process != nil {
+		r.process.kill()
 	}
-	p.session, p.process = nil, nil
+	r.session, r.process = nil, nil
 }

@@ -41,7 +41,7 @@ func (i *stepInjector) hasFaults() bool { return len(i.faults) > 0 }
 // arm arms the faults that requests and streams of the program trigger.
 func (i *stepInjector) arm(ctx context.Context) error {
 	return i.forEach(func(f faults.Fault) error {
-		if !f.IsArmed() {
+		if !f.NeedsArming() {
 			return nil
 		}
 		armed, err := i.run.Injector.Arm(f)
@@ -63,7 +63,7 @@ func (i *stepInjector) beforeStep(ctx context.Context) error {
 // and controllers.
 func (i *stepInjector) afterStep(ctx context.Context) error {
 	return i.forEach(func(f faults.Fault) error {
-		if f.IsArmed() {
+		if f.NeedsArming() {
 			return nil
 		}
 		return faults.FamilyOf(f.Kind).AfterStep(ctx, i.run, f)

@@ -40,7 +40,7 @@ func (a *Armed) Session() *proxy.Session { return a.session.Load() }
 // End ends the fault. What the fault has held, and the program has not given up, passes then.
 func (a *Armed) End() { a.endOnce.Do(func() { close(a.ended) }) }
 
-// trigger records that the fault has happened.
+// recordTriggered records that the fault has happened.
 func (a *Armed) recordTriggered() { a.triggerOnce.Do(func() { close(a.triggered) }) }
 
 // isActive reports whether the fault can happen in a step.

@@ -41,9 +41,9 @@ func (f Fault) StepIndex() int {
 	return f.Step
 }
 
-// IsArmed reports whether the proxy injects the fault, or notices when it is due. All other faults happen before
-// their step or after it.
-func (f Fault) IsArmed() bool { return f.At != nil || f.Stream != "" }
+// NeedsArming reports whether the fault must be armed before its step: the proxy injects the fault, or notices when it is
+// due. All other faults happen before their step or after it. One of them, [Stale], arms itself after its step.
+func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" }
 
 // Object names an object of the run's namespace.
 type Object struct {

@@ -17,7 +17,7 @@ func controllerMutations() []mutation {
 		{52, 11, "controller/internal/relation", "Owner.Keys", `!_to._resource._clusterScoped`, `true`},
 
 		{53, 12, "controller/internal/queue", "schedule.merge", `_o._due < _w._due`, `_o._due < _w._due && _w._due == never`},
-		{54, 12, "controller/internal/queue", "Queue.Add", `(_Echo == IsEcho || _w._low)`, `_Echo == IsEcho`},
+		{54, 12, "controller/internal/queue", "Queue.Add", `(_Echo == CertainEcho || _w._low)`, `_Echo == CertainEcho`},
 		{55, 12, "controller/internal/echo", "newWriteResult", `_X && !ident.IsNewer(_version, _Before), _version == _replaced`, `_version == _replaced`},
 		{56, 12, "controller/internal/echo", "Tracker.classifyLocked", `_by._key != _id._key`, `false`},
 		{57, 12, "controller", "dispatcher.isAccepted", `_change._missed || _X`, `_X`},
@@ -45,7 +45,7 @@ func controllerMutations() []mutation {
 		{75, 17, "controller", "finalizers.isOwn", `_Named || _f.isRetired(_name)`, `true`},
 		{76, 17, "controller", "reconciler.reconcile", `_found == selected && _obj.GetDeletionTimestamp() == nil && _Pause.isOn(_obj)`, `_found == selected && _Pause.isOn(_obj)`},
 
-		{77, 18, "controller", "engine.end", `time.After(_e._definition._grace)`, `time.After(100 * _e._definition._grace)`},
+		{77, 18, "controller", "engine.end", `time.After(_e._configuration._grace)`, `time.After(100 * _e._configuration._grace)`},
 		{78, 18, "controller", "engine.run", `context.WithoutCancel(_ctx)`, `_ctx`},
 
 		{85, 20, "controller", "requestTrace.Do", `_t._reads++`, ``},

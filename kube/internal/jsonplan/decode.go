@@ -52,7 +52,7 @@ func NewDecoder(options json.Options) *Decoder {
 func (d *Decoder) Decode(data []byte, into any) bool {
 	v := reflect.ValueOf(into).Elem()
 	p := d.planOf(v.Type())
-	if p.kind == isOther {
+	if p.kind == kindOther {
 		return false
 	}
 	s, ok := d.states.Get().(*state)
@@ -92,37 +92,37 @@ const maxShared = 32
 // nested in depth other values.
 func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
 	c := s.Next()
-	if c == 'n' && p.kind != isMethod && p.kind != isOther {
+	if c == 'n' && p.kind != kindMethod && p.kind != kindOther {
 		return s.SkipLiteral("null")
 	}
 	switch p.kind {
-	case isString:
+	case kindString:
 		text, ok := s.text()
 		if ok {
 			v.SetString(s.stringOf(text))
 		}
 		return ok
-	case isStruct:
+	case kindStruct:
 		return s.decodeStruct(p, v, depth)
-	case isPointer:
+	case kindPointer:
 		elem := reflect.New(p.elem.t)
 		v.Set(elem)
 		return s.decode(p.elem, elem.Elem(), depth)
-	case isSlice:
+	case kindSlice:
 		return s.decodeSlice(p, v, depth)
-	case isStringMap:
+	case kindStringMap:
 		return s.decodeStringMap(v.Addr().Interface().(*map[string]string))
-	case isMap:
+	case kindMap:
 		return s.decodeMap(p, v, depth)
-	case isStrings:
+	case kindStrings:
 		return s.decodeStrings(p, v.Addr().Interface().(*[]string))
-	case isBool:
+	case kindBool:
 		if c == 't' {
 			v.SetBool(true)
 			return s.SkipLiteral("true")
 		}
 		return s.SkipLiteral("false")
-	case isInt:
+	case kindInt:
 		number, ok := s.number(c)
 		if !ok {
 			return false
@@ -130,7 +130,7 @@ func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
 		i, err := strconv.ParseInt(number, 10, p.t.Bits())
 		v.SetInt(i)
 		return err == nil
-	case isUint:
+	case kindUint:
 		number, ok := s.number(c)
 		if !ok {
 			return false
@@ -138,7 +138,7 @@ func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
 		i, err := strconv.ParseUint(number, 10, p.t.Bits())
 		v.SetUint(i)
 		return err == nil
-	case isTime:
+	case kindTime:
 		return s.decodeTime(v.Addr().Interface().(*metav1.Time))
 	}
 	from := s.At
@@ -146,7 +146,7 @@ func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
 		return false
 	}
 	raw, to := s.Data[from:s.At:s.At], v.Addr().Interface()
-	if p.kind == isMethod && c != 'n' {
+	if p.kind == kindMethod && c != 'n' {
 		return to.(stdjson.Unmarshaler).UnmarshalJSON(raw) == nil
 	}
 	return json.Unmarshal(raw, to, s.decoder.options) == nil

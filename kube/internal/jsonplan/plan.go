@@ -37,21 +37,21 @@ type field struct {
 type kind uint8
 
 const (
-	// isOther is a type that only the decoder of all types knows.
-	isOther kind = iota
-	// isMethod is a type that has UnmarshalJSON.
-	isMethod
-	isTime
-	isString
-	isBool
-	isInt
-	isUint
-	isPointer
-	isStruct
-	isSlice
-	isStrings
-	isMap
-	isStringMap
+	// kindOther is a type that only the decoder of all types knows.
+	kindOther kind = iota
+	// kindMethod is a type that has UnmarshalJSON.
+	kindMethod
+	kindTime
+	kindString
+	kindBool
+	kindInt
+	kindUint
+	kindPointer
+	kindStruct
+	kindSlice
+	kindStrings
+	kindMap
+	kindStringMap
 )
 
 // maxFields is how many fields the plan of a struct has at most.
@@ -69,7 +69,7 @@ func (p *typePlan) indexByLength() {
 		names[f.name] = true
 	}
 	if len(names) < len(p.fields) {
-		p.kind = isOther
+		p.kind = kindOther
 	}
 }
 
@@ -113,14 +113,14 @@ func (m *planner) planLocked(t reflect.Type) *typePlan {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
-		p.kind = isTime
+		p.kind = kindTime
 	case isKnownToLibrary(t) || hasOtherMethods(t) || hasOtherMethods(pointer):
 	case t.Kind() != reflect.Pointer && pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
-		p.kind = isMethod
+		p.kind = kindMethod
 	case t == reflect.TypeFor[[]string]():
-		p.kind, p.firstCapacity = isStrings, 4
+		p.kind, p.firstCapacity = kindStrings, 4
 	case t == reflect.TypeFor[map[string]string]():
-		p.kind = isStringMap
+		p.kind = kindStringMap
 	default:
 		m.fillLocked(p)
 	}
@@ -131,20 +131,20 @@ func (m *planner) planLocked(t reflect.Type) *typePlan {
 func (m *planner) fillLocked(p *typePlan) {
 	switch p.t.Kind() {
 	case reflect.String:
-		p.kind = isString
+		p.kind = kindString
 	case reflect.Bool:
-		p.kind = isBool
+		p.kind = kindBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		p.kind = isInt
+		p.kind = kindInt
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		p.kind = isUint
+		p.kind = kindUint
 	case reflect.Pointer:
-		p.kind, p.elem = isPointer, m.planLocked(p.t.Elem())
+		p.kind, p.elem = kindPointer, m.planLocked(p.t.Elem())
 	case reflect.Slice:
 		if p.t.Elem().Kind() == reflect.Uint8 { // it may be base64
 			return
 		}
-		p.kind, p.elem = isSlice, m.planLocked(p.t.Elem())
+		p.kind, p.elem = kindSlice, m.planLocked(p.t.Elem())
 		p.firstCapacity = 1
 		if p.t.Elem().Size() <= 256 {
 			p.firstCapacity = 2
@@ -154,10 +154,10 @@ func (m *planner) fillLocked(p *typePlan) {
 		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasMethods(key) || hasMethods(reflect.PointerTo(key)) {
 			return
 		}
-		p.kind, p.elem = isMap, m.planLocked(p.t.Elem())
+		p.kind, p.elem = kindMap, m.planLocked(p.t.Elem())
 	case reflect.Struct:
 		if fields, ok := m.fieldsLocked(nil, p.t, nil); ok && len(fields) <= maxFields {
-			p.kind, p.fields = isStruct, fields
+			p.kind, p.fields = kindStruct, fields
 			p.indexByLength()
 		}
 	}

@@ -126,7 +126,7 @@ func (g *Guard) check(r *http.Request) int {
 	}
 	code, err := g.review(ctx, token, verbOf(r), r.URL.Path)
 	if err != nil {
-		// The reporter of the connection logs what lasts.
+		// The reporter of the requests logs an error that lasts.
 		g.log.Debug("the cluster cannot be asked whether a token allows a request", "path", r.URL.Path, "error", err)
 		return http.StatusServiceUnavailable
 	}

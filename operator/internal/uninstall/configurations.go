@@ -11,10 +11,10 @@ import (
 )
 
 // findConfigurations returns the webhook configurations of the installation.
-func findConfigurations(ctx context.Context, c *cluster, o *Options) (all []*live.Object, err error) {
+func findConfigurations(ctx context.Context, c *cluster, f *findings) (all []*live.Object, err error) {
 	for _, r := range manifests.WebhookConfigurations() {
-		found, err := live.List(ctx, c.client, wire.Stream{Resource: r}, o.ownsConfiguration)
-		if kube.IsNoResource(err) || kube.IsForbidden(err) && !o.HasWebhooks {
+		found, err := live.List(ctx, c.client, wire.Stream{Resource: r}, f.ownsConfiguration)
+		if kube.IsNoResource(err) || kube.IsForbidden(err) && !f.HasWebhooks {
 			continue // removeLabelled reports what the user may not list
 		}
 		if err != nil {
@@ -26,26 +26,26 @@ func findConfigurations(ctx context.Context, c *cluster, o *Options) (all []*liv
 }
 
 // removeConfigurations removes the webhook configurations of the installation.
-func removeConfigurations(ctx context.Context, c *cluster, o *Options) error {
-	all, err := findConfigurations(ctx, c, o)
+func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
+	all, err := findConfigurations(ctx, c, f)
 	if err != nil {
 		return err
 	}
 	return c.removeAll(ctx, all)
 }
 
-// retireConfigurations removes the webhook configurations for good, before the Pods of d end: after its last Pod, a
+// retireConfigurations removes the webhook configurations for good, before the Pods end: after its last Pod, a
 // configuration would make the API server refuse all writes of its objects. While the program runs, its leader makes a
 // configuration again that is missing. So the program loses its permissions outside of its namespace before.
-func retireConfigurations(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
-	if d.Metadata.UID == "" || !o.HasWebhooks || c.isDryRun {
+func retireConfigurations(ctx context.Context, c *cluster, f *findings) error {
+	if f.deployment.Metadata.UID == "" || !f.HasWebhooks || c.isDryRun {
 		return nil // in a dry run, other steps name these objects
 	}
 	for _, r := range c.resources {
 		if r.Plural != "clusterrolebindings" {
 			continue
 		}
-		bindings, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: o.Selector()}, nil)
+		bindings, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: f.Selector()}, nil)
 		if err == nil {
 			err = c.removeAll(ctx, bindings)
 		}
@@ -53,18 +53,27 @@ func retireConfigurations(ctx context.Context, c *cluster, o *Options, d *live.O
 			return err
 		}
 	}
-	return removeConfigurations(ctx, c, o)
+	return removeConfigurations(ctx, c, f)
+}
+
+// removeLateConfigurations removes the webhook configurations that the leader has made again at its end: a request may have
+// been under way.
+func removeLateConfigurations(ctx context.Context, c *cluster, f *findings) error {
+	if c.isDryRun {
+		return nil // removeConfigurations has named them
+	}
+	return removeConfigurations(ctx, c, f)
 }
 
 // removeWebhookSecret removes the Secret with the webhook authorities. If somebody deletes the Secret, the program makes
 // it again without labels.
-func removeWebhookSecret(ctx context.Context, c *cluster, o *Options) error {
+func removeWebhookSecret(ctx context.Context, c *cluster, f *findings) error {
 	i := slices.IndexFunc(c.resources, func(r wire.Resource) bool { return r.Group == "" && r.Plural == "secrets" })
-	if i < 0 || !o.HasWebhooks {
+	if i < 0 || !f.HasWebhooks {
 		return nil
 	}
-	secret, exists, err := live.Find(ctx, c.client, c.resources[i], o.Namespace, manifests.WebhookSecretName(o.Name))
-	if err != nil || !exists || o.CheckOwner(secret) != nil {
+	secret, exists, err := live.Find(ctx, c.client, c.resources[i], f.Namespace, manifests.WebhookSecretName(f.Name))
+	if err != nil || !exists || f.CheckOwner(secret) != nil {
 		return err
 	}
 	return c.remove(ctx, secret)

@@ -40,15 +40,17 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		})
 		var out bytes.Buffer
 		c := &cluster{client: server.Client(), out: &out, limit: time.Minute, resources: []wire.Resource{bindings}}
-		o := &Options{Installation: i, HasWebhooks: true, Out: &out}
-		if err := removeConfigurations(t.Context(), c, o); err != nil {
+		f := &findings{
+			Options:    &Options{Installation: i, HasWebhooks: true, Out: &out},
+			deployment: &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: "ns", Name: "robots", UID: "1"}},
+		}
+		if err := removeConfigurations(t.Context(), c, f); err != nil {
 			t.Fatal(err)
 		}
 		if made.Load() != 1 || server.Object(configurations[0].Plural, "", "robots.ns") == nil {
 			t.Fatalf("the leader has made the configuration %d times", made.Load())
 		}
-		d := &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: "ns", Name: "robots", UID: "1"}}
-		if err := retireConfigurations(t.Context(), c, o, d); err != nil {
+		if err := retireConfigurations(t.Context(), c, f); err != nil {
 			t.Fatal(err)
 		}
 		if server.Object(configurations[0].Plural, "", "robots.ns") != nil || server.Object("clusterrolebindings", "", "robots.ns") != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // convertedDefinitions returns the CustomResourceDefinitions whose objects the installation converts.
-func convertedDefinitions(ctx context.Context, c *cluster, o *Options) (all []*live.Object, err error) {
-	for _, r := range o.Kinds {
+func convertedDefinitions(ctx context.Context, c *cluster, f *findings) (all []*live.Object, err error) {
+	for _, r := range f.Kinds {
 		d, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
 		if kube.IsForbidden(err) {
 			continue // removeDefinitions reports it, if the definition has to go
@@ -22,7 +22,7 @@ func convertedDefinitions(ctx context.Context, c *cluster, o *Options) (all []*l
 		if err != nil {
 			return nil, err
 		}
-		if s := d.ConversionService(); exists && s.Namespace == o.Namespace && s.Name == o.Name {
+		if s := d.ConversionService(); exists && s.Namespace == f.Namespace && s.Name == f.Name {
 			all = append(all, d)
 		}
 	}
@@ -53,18 +53,18 @@ func useStorageVersions(ctx context.Context, c *cluster, kinds []wire.Resource) 
 }
 
 // checkConversions returns an error if objects are stored in two versions and no program is left that converts them.
-func checkConversions(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
-	if d.Metadata.UID != "" {
+func checkConversions(ctx context.Context, c *cluster, f *findings) error {
+	if f.deployment.Metadata.UID != "" {
 		return nil
 	}
-	converted, err := convertedDefinitions(ctx, c, o)
+	converted, err := convertedDefinitions(ctx, c, f)
 	if err != nil {
 		return err
 	}
 	for _, definition := range converted {
 		if old := oldStoredVersions(definition); len(old) > 0 {
 			return fmt.Errorf("objects of %s may be stored in %v, and no program is left that converts them: install the program once more with %s manifests, and uninstall it when all its replicas are ready",
-				definition, old, o.Program)
+				definition, old, f.Program)
 		}
 	}
 	return nil
@@ -77,19 +77,19 @@ func oldStoredVersions(definition *live.Object) []string {
 	})
 }
 
-// handOverConversions makes the objects readable that stay after the end of the program of d. If another installation
+// handOverConversions makes the objects readable that stay after the end of the program. If another installation
 // exists, it converts the objects from now on. Otherwise all objects are stored in the storage version, and only that
 // version is served. The program still runs, because the objects of other versions are read through it.
-func handOverConversions(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
-	if d.Metadata.UID == "" {
+func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
+	if f.deployment.Metadata.UID == "" {
 		return nil
 	}
-	converted, err := convertedDefinitions(ctx, c, o)
+	converted, err := convertedDefinitions(ctx, c, f)
 	if err != nil || len(converted) == 0 {
 		return err
 	}
-	if len(o.others) > 0 {
-		next := o.others[0].Metadata
+	if len(f.others) > 0 {
+		next := f.others[0].Metadata
 		for _, definition := range converted {
 			service := definition.ConversionService()
 			service.Namespace, service.Name = next.Namespace, next.Name
@@ -101,7 +101,7 @@ func handOverConversions(ctx context.Context, c *cluster, o *Options, d *live.Ob
 		}
 		return nil
 	}
-	if err := o.Migrate(ctx); err != nil {
+	if err := f.Migrate(ctx); err != nil {
 		return fmt.Errorf("store the objects that stay in one version: %w", err)
 	}
 	for _, definition := range converted {
@@ -122,8 +122,8 @@ func handOverConversions(ctx context.Context, c *cluster, o *Options, d *live.Ob
 }
 
 // removeConversions ends the conversions of the installation, after the end of its program.
-func removeConversions(ctx context.Context, c *cluster, o *Options) error {
-	converted, err := convertedDefinitions(ctx, c, o)
+func removeConversions(ctx context.Context, c *cluster, f *findings) error {
+	converted, err := convertedDefinitions(ctx, c, f)
 	if err != nil || c.isDryRun {
 		return err
 	}

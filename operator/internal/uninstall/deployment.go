@@ -30,6 +30,14 @@ func findDeployment(ctx context.Context, c *cluster, i *manifests.Installation) 
 	return d, i.CheckOwner(d)
 }
 
+// removeDeployment removes the Deployment of the installation with its Pods.
+func removeDeployment(ctx context.Context, c *cluster, f *findings) error {
+	if f.deployment.Metadata.UID == "" {
+		return nil
+	}
+	return c.remove(ctx, f.deployment)
+}
+
 // otherDeployments returns the Deployments of the other installations of the program.
 func otherDeployments(ctx context.Context, c *cluster, i *manifests.Installation) ([]*live.Object, error) {
 	return live.List(ctx, c.client, wire.Stream{Resource: live.Deployments(), LabelSelector: manifests.LabelName + "=" + i.Program}, func(d *live.Object) bool {

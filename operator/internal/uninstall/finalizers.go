@@ -13,38 +13,39 @@ import (
 
 // objectsToRelease returns the objects that the command does not delete and that have finalizers of the program. Nobody
 // removes these finalizers after the end of the program, unless another installation watches the objects. So the
-// objects could never be deleted.
-func objectsToRelease(ctx context.Context, c *cluster, o *Options) ([]*live.Object, error) {
-	others, err := otherDeployments(ctx, c, &o.Installation)
-	if err != nil || len(o.Finalizers) == 0 {
+// objects could never be deleted. The other installations are looked up anew, because one of them may have been installed or
+// removed meanwhile.
+func objectsToRelease(ctx context.Context, c *cluster, f *findings) ([]*live.Object, error) {
+	others, err := otherDeployments(ctx, c, &f.Installation)
+	if err != nil || len(f.Finalizers) == 0 {
 		return nil, err
 	}
-	return c.listKinds(ctx, o.reconciled, nil, func(x *live.Object) bool {
-		return x.HasFinalizer(o.Finalizers) && !o.isDeleted(x) && !slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
+	return c.listKinds(ctx, f.reconciled, nil, func(x *live.Object) bool {
+		return x.HasFinalizer(f.Finalizers) && !f.isDeleted(x) && !slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
 	})
 }
 
 // checkFinalizers returns an error if finalizers would be left that nobody removes, unless the command removes them.
-func checkFinalizers(ctx context.Context, c *cluster, o *Options) error {
-	objects, err := objectsToRelease(ctx, c, o)
-	if err == nil && len(objects) > 0 && !o.RemoveFinalizers {
+func checkFinalizers(ctx context.Context, c *cluster, f *findings) error {
+	objects, err := objectsToRelease(ctx, c, f)
+	if err == nil && len(objects) > 0 && !f.RemoveFinalizers {
 		err = fmt.Errorf("without the program nobody could delete these objects, which have its finalizers:%s\n--remove-finalizers removes the finalizers %v from them, and leaves behind what the objects have outside of the cluster",
-			live.Counts(objects), o.Finalizers)
+			live.Counts(objects), f.Finalizers)
 	}
 	return err
 }
 
 // removeFinalizers removes the finalizers of the program from the objects of objectsToRelease, if the user wants that.
-func removeFinalizers(ctx context.Context, c *cluster, o *Options) error {
-	if !o.RemoveFinalizers {
+func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
+	if !f.RemoveFinalizers {
 		return nil
 	}
 	for began := time.Now(); ; {
-		objects, err := objectsToRelease(ctx, c, o)
+		objects, err := objectsToRelease(ctx, c, f)
 		if err != nil || len(objects) == 0 {
 			return err
 		}
-		if o.DryRun {
+		if f.DryRun {
 			fmt.Fprintf(c.out, "would remove the finalizers of the program from these objects:%s\n", live.Counts(objects))
 			return nil
 		}
@@ -52,7 +53,7 @@ func removeFinalizers(ctx context.Context, c *cluster, o *Options) error {
 			return errors.New("somebody adds the finalizers of the program again: another process of the program runs, so end it first." + live.Counts(objects))
 		}
 		for _, x := range objects {
-			if err := c.removeFinalizers(ctx, x, o.Finalizers); err != nil {
+			if err := c.removeFinalizers(ctx, x, f.Finalizers); err != nil {
 				return err
 			}
 		}

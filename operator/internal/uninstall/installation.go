@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// removeLabelled removes the objects that have the labels of the installation. d has been removed.
-func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
+// removeLabelled removes the objects that have the labels of the installation. The Deployment has been removed.
+func removeLabelled(ctx context.Context, c *cluster, f *findings) error {
 	if c.discoveryErr != nil {
 		fmt.Fprintf(c.out, "left the objects of some resources as they are: %v\n", c.discoveryErr)
 	}
@@ -26,7 +26,7 @@ func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object)
 		if !live.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
 			continue // definitions have a step of their own, and namespaces stay
 		}
-		objects, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: o.Selector(), Representation: wire.MetadataOnly}, nil)
+		objects, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly}, nil)
 		switch {
 		case kube.IsNoResource(err): // its definition has gone meanwhile
 		case kube.IsForbidden(err):
@@ -36,7 +36,7 @@ func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object)
 		}
 		for _, each := range objects {
 			// The labels of a Service are also those of its EndpointSlices, which go with it.
-			if len(each.Metadata.OwnerReferences) > 0 || each.Metadata.UID == d.Metadata.UID {
+			if len(each.Metadata.OwnerReferences) > 0 || each.Metadata.UID == f.deployment.Metadata.UID {
 				continue
 			}
 			if err := c.remove(ctx, each); err != nil {
@@ -52,14 +52,14 @@ func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object)
 
 // removeLease removes the Lease of the program, unless somebody holds it. A program that ends releases its Lease, and
 // a Lease of other programs may have the same name.
-func removeLease(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
+func removeLease(ctx context.Context, c *cluster, f *findings) error {
 	valueOf := func(value, flag, usual string) string {
-		if values := flagValues(d, flag); value == "" && len(values) > 0 {
+		if values := flagValues(f.deployment, flag); value == "" && len(values) > 0 {
 			return values[len(values)-1]
 		}
 		return cmp.Or(value, usual)
 	}
-	l, exists, err := live.Find(ctx, c.client, lease.Resource(), valueOf(o.LeaseNamespace, "lease-namespace", o.Namespace), valueOf(o.LeaseName, "lease-name", o.Program))
+	l, exists, err := live.Find(ctx, c.client, lease.Resource(), valueOf(f.LeaseNamespace, "lease-namespace", f.Namespace), valueOf(f.LeaseName, "lease-name", f.Program))
 	if err != nil || !exists {
 		return err
 	}
@@ -74,13 +74,13 @@ func removeLease(ctx context.Context, c *cluster, o *Options, d *live.Object) er
 const recentRenewal = time.Minute
 
 // removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
-// them.
-func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
-	others, err := otherDeployments(ctx, c, &o.Installation)
+// them. The other installations are looked up anew, because one of them may have been installed or removed meanwhile.
+func removeDefinitions(ctx context.Context, c *cluster, f *findings) error {
+	others, err := otherDeployments(ctx, c, &f.Installation)
 	if err != nil {
 		return err
 	}
-	for _, r := range o.Kinds {
+	for _, r := range f.Kinds {
 		definition, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
 				return err
 			}
 			// In a dry run the objects that would be deleted do not count.
-			objects, err := c.listKinds(ctx, served, nil, func(x *live.Object) bool { return !o.DryRun || !o.isDeleted(x) })
+			objects, err := c.listKinds(ctx, served, nil, func(x *live.Object) bool { return !f.DryRun || !f.isDeleted(x) })
 			if err != nil {
 				return err
 			}
@@ -146,6 +146,15 @@ func removeUserRoles(ctx context.Context, c *cluster, definition string) error {
 		}
 	}
 	return nil
+}
+
+// showNamespace prints the command that deletes the Namespace. Only the user knows what else the Namespace holds.
+func showNamespace(ctx context.Context, c *cluster, f *findings) error {
+	namespace, exists, err := live.Find(ctx, c.client, namespaces(), "", f.Namespace)
+	if exists {
+		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
+	}
+	return err
 }
 
 func namespaces() wire.Resource {

@@ -20,32 +20,16 @@ const (
 	reportPeriod = 10 * time.Second
 )
 
-// checkObjects returns an error if the objects of the program's kinds cannot be deleted, or must not.
-func checkObjects(d *live.Object, o *Options, objects []*live.Object) error {
-	switch {
-	case len(objects) == 0:
-		return nil
-	case !o.DeleteObjects:
-		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", live.Counts(objects))
-	case d.Metadata.UID == "" && len(o.Watched) == 0:
-		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
-			d, live.Counts(objects))
-	case d.Status.ReadyReplicas == 0 && slices.ContainsFunc(objects, o.mustCleanUp):
-		return fmt.Errorf("no replica of %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
-			d, live.Counts(objects))
-	}
-	return nil
-}
-
 // removeObjects deletes the objects of the program's kinds, and waits for their cleanups.
-func removeObjects(ctx context.Context, c *cluster, o *Options, objects []*live.Object) error {
-	if len(objects) > 0 && o.DryRun {
+func removeObjects(ctx context.Context, c *cluster, f *findings) error {
+	objects := f.objects
+	if len(objects) > 0 && f.DryRun {
 		fmt.Fprintf(c.out, "would delete these objects, and wait for their cleanups:%s\n", live.Counts(objects))
 		return nil
 	}
 	readyAt, reportedAt, fewestAt, reported, fewest := time.Now(), time.Time{}, time.Now(), 0, len(objects)
 	for len(objects) > 0 {
-		if err := deleteObjects(ctx, c, objects, o); err != nil {
+		if err := deleteObjects(ctx, c, f, objects); err != nil {
 			return err
 		}
 		if len(objects) != reported || time.Since(reportedAt) > reportPeriod {
@@ -56,10 +40,10 @@ func removeObjects(ctx context.Context, c *cluster, o *Options, objects []*live.
 		if err != nil {
 			return fmt.Errorf("wait for the cleanups: %w", err)
 		}
-		if objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, o.isOwn); err != nil {
+		if objects, err = c.listKinds(ctx, f.ownKinds, f.watched, f.isOwn); err != nil {
 			return err
 		}
-		d, err := findDeployment(ctx, c, &o.Installation)
+		d, err := findDeployment(ctx, c, &f.Installation)
 		if err != nil {
 			return err
 		}
@@ -70,7 +54,7 @@ func removeObjects(ctx context.Context, c *cluster, o *Options, objects []*live.
 			fewestAt, fewest = time.Now(), len(objects)
 		}
 		switch {
-		case time.Since(readyAt) > readyLimit && slices.ContainsFunc(objects, o.mustCleanUp):
+		case time.Since(readyAt) > readyLimit && slices.ContainsFunc(objects, f.mustCleanUp):
 			return fmt.Errorf("no replica of %s is ready any more, so nobody cleans up after these objects:%s", d, live.Counts(objects))
 		case time.Since(fewestAt) > c.limit && len(objects) > 0:
 			return fmt.Errorf("no cleanup has ended for %s: %s\nread the log of the program, and run the command again, with a longer --timeout if a cleanup takes longer", c.limit, progress(objects))
@@ -81,13 +65,13 @@ func removeObjects(ctx context.Context, c *cluster, o *Options, objects []*live.
 
 // deleteObjects deletes the objects that are not being deleted. It removes the finalizers of the program
 // from the others if nobody is to clean up.
-func deleteObjects(ctx context.Context, c *cluster, objects []*live.Object, o *Options) error {
+func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*live.Object) error {
 	for _, x := range objects {
 		var err error
 		if x.Metadata.DeletionTimestamp == nil {
 			err = c.delete(ctx, x, metav1.DeletePropagationBackground)
-		} else if o.AbandonCleanup && x.HasFinalizer(o.Finalizers) {
-			err = c.removeFinalizers(ctx, x, o.Finalizers)
+		} else if f.AbandonCleanup && x.HasFinalizer(f.Finalizers) {
+			err = c.removeFinalizers(ctx, x, f.Finalizers)
 		}
 		if err != nil {
 			return err

@@ -54,18 +54,17 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 				server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{own, foreign}}})
 				var out bytes.Buffer
 				c := &cluster{client: server.Client(), out: &out, limit: time.Hour}
-				options := &Options{
+				f := &findings{Options: &Options{
 					Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
-					Watched:      []string{"default"}, Kinds: []wire.Resource{robots}, ownKinds: []wire.Resource{robots},
-					Finalizers: []string{own}, DeleteObjects: true, AbandonCleanup: test.isAbandoned, Out: &out,
-				}
+					Kinds:        []wire.Resource{robots}, Finalizers: []string{own}, DeleteObjects: true, AbandonCleanup: test.isAbandoned, Out: &out,
+				}, watched: []string{"default"}, ownKinds: []wire.Resource{robots}}
 				ctx, cancel := context.WithTimeout(t.Context(), readyLimit/2)
 				defer cancel()
-				objects, err := c.listKinds(ctx, options.ownKinds, options.Watched, nil)
-				if err != nil || len(objects) != 1 {
-					t.Fatalf("the objects are %v, %v", objects, err)
+				var err error
+				if f.objects, err = c.listKinds(ctx, f.ownKinds, f.watched, nil); err != nil || len(f.objects) != 1 {
+					t.Fatalf("the objects are %v, %v", f.objects, err)
 				}
-				if err := removeObjects(ctx, c, options, objects); !errors.Is(err, context.DeadlineExceeded) {
+				if err := removeObjects(ctx, c, f); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the error is %v", err)
 				}
 				o, exists, err := live.Find(t.Context(), c.client, robots, "default", "a")
@@ -116,15 +115,15 @@ func TestWaitForCleanupsEnds(t *testing.T) {
 			"status":   map[string]any{"readyReplicas": 1},
 		})
 		c := &cluster{client: server.Client(), out: new(bytes.Buffer), limit: 10 * time.Minute}
-		o := &Options{
+		f := &findings{Options: &Options{
 			Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
-			ownKinds:     []wire.Resource{robots}, Finalizers: []string{"example.com/cleanup"}, DeleteObjects: true,
-		}
-		objects, err := c.listKinds(t.Context(), o.ownKinds, nil, nil)
-		if err != nil {
+			Finalizers:   []string{"example.com/cleanup"}, DeleteObjects: true,
+		}, ownKinds: []wire.Resource{robots}}
+		var err error
+		if f.objects, err = c.listKinds(t.Context(), f.ownKinds, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := removeObjects(t.Context(), c, o, objects); err == nil || !strings.Contains(err.Error(), "no cleanup has ended for 10m0s") {
+		if err := removeObjects(t.Context(), c, f); err == nil || !strings.Contains(err.Error(), "no cleanup has ended for 10m0s") {
 			t.Errorf("the error is %v", err)
 		}
 	})
@@ -178,7 +177,7 @@ func TestLeaseThatIsHeldStays(t *testing.T) {
 		}{[]string{"run", "--lease-name=shared", "--lease-namespace=elsewhere"}})
 		var out bytes.Buffer
 		c := &cluster{client: server.Client(), out: &out, limit: time.Minute}
-		if err := removeLease(t.Context(), c, &Options{Installation: manifests.Installation{Program: "robots", Namespace: "robots"}}, d); err != nil {
+		if err := removeLease(t.Context(), c, &findings{Options: &Options{Installation: manifests.Installation{Program: "robots", Namespace: "robots"}}, deployment: d}); err != nil {
 			t.Error(err)
 		}
 		if isLeft := server.Object("leases", "elsewhere", "shared") != nil; isLeft != stays || strings.Contains(out.String(), "kept") != stays {
@@ -193,13 +192,13 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 	_, robots := newRobots()
 	for name, test := range map[string]struct {
 		others map[string]string // the argument of each other installation
-		o      Options
+		f      findings
 		want   string
 	}{
-		"all namespaces":                {nil, Options{}, "a b c"},
-		"another in one namespace":      {map[string]string{"one": "--watch-namespace=b"}, Options{}, "a c"},
-		"another in all namespaces":     {map[string]string{"one": "--watch-namespace=b", "two": "run"}, Options{}, ""},
-		"objects that the user deletes": {nil, Options{DeleteObjects: true, ownKinds: []wire.Resource{robots}, Watched: []string{"c"}}, "a b"},
+		"all namespaces":                {nil, findings{Options: &Options{}}, "a b c"},
+		"another in one namespace":      {map[string]string{"one": "--watch-namespace=b"}, findings{Options: &Options{}}, "a c"},
+		"another in all namespaces":     {map[string]string{"one": "--watch-namespace=b", "two": "run"}, findings{Options: &Options{}}, ""},
+		"objects that the user deletes": {nil, findings{Options: &Options{DeleteObjects: true}, ownKinds: []wire.Resource{robots}, watched: []string{"c"}}, "a b"},
 	} {
 		server := fakeserver.New()
 		for _, namespace := range []string{"a", "b", "c"} {
@@ -212,10 +211,10 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 			})
 		}
 		c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
-		o := test.o
-		o.Installation = manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"}
-		o.reconciled, o.Finalizers = []wire.Resource{robots}, []string{"example.com/cleanup"}
-		objects, err := objectsToRelease(t.Context(), c, &o)
+		f := test.f
+		f.Installation = manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"}
+		f.reconciled, f.Finalizers = []wire.Resource{robots}, []string{"example.com/cleanup"}
+		objects, err := objectsToRelease(t.Context(), c, &f)
 		got := ""
 		for _, x := range objects {
 			got += " " + x.Metadata.Namespace

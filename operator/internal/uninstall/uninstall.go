@@ -2,22 +2,27 @@
 // the user did not name.
 //
 // First it looks at everything that could stop it: objects of the program's kinds, finalizers of the program on any
-// object, and what belongs to another installation. Then the user confirms. The order of the removal is:
+// object, and what belongs to another installation. Then the user confirms. The steps of the removal, by their functions,
+// are:
 //
-//  1. The webhook configurations. So no write is refused if the program does not run.
-//  2. The objects of the program's kinds, if the user wants them deleted. The program still runs, and
-//     cleans up after them.
-//  3. The conversions of the program's kinds: another installation takes them over, or all objects are stored in one
-//     version, which is the only one that is served then.
-//  4. The webhook configurations again, which the leader of a program that runs has made again. Before, the program
-//     loses its permissions outside of its namespace.
-//  5. The Deployment with its Pods.
-//  6. The finalizers of the program on objects that stay, if the user wants that.
-//  7. All other objects with the labels of the installation, of whatever kind, and its Lease.
-//  8. The CustomResourceDefinitions, unless somebody else needs them.
+//  1. removeConfigurations removes the webhook configurations. So no write is refused if the program does not run.
+//  2. removeObjects removes the objects of the program's kinds, if the user wants them deleted. The program still runs,
+//     and cleans up after them.
+//  3. handOverConversions gives the conversions of the program's kinds to another installation. If there is none, it stores
+//     all objects in one version, which is the only one that is served then.
+//  4. retireConfigurations removes the webhook configurations again, which the leader of a program that runs has made
+//     again. Before, the program loses its permissions outside of its namespace.
+//  5. removeDeployment removes the Deployment with its Pods.
+//  6. removeLateConfigurations removes the webhook configurations that a last request of the leader has made.
+//  7. removeConversions ends the conversions that no other installation has taken over.
+//  8. removeFinalizers removes the finalizers of the program from objects that stay, if the user wants that.
+//  9. removeLabelled removes all other objects with the labels of the installation, of whatever kind.
+//  10. removeWebhookSecret removes the Secret of the webhooks, which may have no labels.
+//  11. removeLease removes the Lease of the program.
+//  12. removeDefinitions removes the CustomResourceDefinitions, unless somebody else needs them.
+//  13. showNamespace prints the command that deletes the Namespace. Only the user deletes a Namespace.
 //
-// A Namespace is never deleted. The user gets the command that deletes it. Each step that fails ends the
-// command. The next call goes on from there.
+// Each step that fails ends the command. The next call goes on from there.
 package uninstall
 
 import (
@@ -62,11 +67,22 @@ type Options struct {
 	Migrate func(context.Context) error
 	// Out gets a line for each step.
 	Out io.Writer
+}
 
+// findings are what the command has found before the first change.
+type findings struct {
+	*Options
+	// deployment is the Deployment of the installation. It has no UID if it does not exist.
+	deployment *live.Object
+	// watched holds the namespaces that the program watches. It is empty for all namespaces.
+	watched []string
 	// ownKinds and reconciled are Kinds and Reconciled in the versions that the server serves.
 	ownKinds, reconciled []wire.Resource
-	// others are the Deployments of other installations of the program. Their objects are no concern of this one.
+	// others are the Deployments of other installations of the program. Their objects are no concern of this one. It is
+	// empty if the Deployment does not exist, because nobody knows then which objects both watch.
 	others []*live.Object
+	// objects are the objects of the program's kinds that no other installation watches.
+	objects []*live.Object
 }
 
 // errStopped is the error of a command that has changed nothing.
@@ -75,110 +91,112 @@ var errStopped = errors.New("nothing was removed")
 // Run removes the installation. The error contains what is left, and why.
 func Run(ctx context.Context, client *kube.Client, o *Options) error {
 	c := &cluster{client: client, out: o.Out, isDryRun: o.DryRun, limit: o.Timeout}
-	d, objects, err := inspect(ctx, c, o)
+	f, err := inspect(ctx, c, o)
 	if err == nil && !o.DryRun {
 		err = o.Confirm(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStopped, err)
 	}
-	steps := []func() error{
-		func() error { return removeConfigurations(ctx, c, o) },
-		func() error { return removeObjects(ctx, c, o, objects) },
-		func() error { return handOverConversions(ctx, c, o, d) },
-		func() error { return retireConfigurations(ctx, c, o, d) },
-		func() error {
-			if d.Metadata.UID == "" {
-				return nil
-			}
-			return c.remove(ctx, d)
-		},
-		func() error { // a request of the leader may have been under way
-			if o.DryRun {
-				return nil
-			}
-			return removeConfigurations(ctx, c, o)
-		},
-		func() error { return removeConversions(ctx, c, o) },
-		func() error { return removeFinalizers(ctx, c, o) },
-		func() error { return removeLabelled(ctx, c, o, d) },
-		func() error { return removeWebhookSecret(ctx, c, o) },
-		func() error { return removeLease(ctx, c, o, d) },
-		func() error { return removeDefinitions(ctx, c, o) },
-		func() error {
-			namespace, exists, err := live.Find(ctx, client, namespaces(), "", o.Namespace)
-			if exists { // only the user knows what else the namespace holds
-				fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
-			}
-			return err
-		},
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
+	for _, step := range []func(context.Context, *cluster, *findings) error{
+		removeConfigurations,
+		removeObjects,
+		handOverConversions,
+		retireConfigurations,
+		removeDeployment,
+		removeLateConfigurations,
+		removeConversions,
+		removeFinalizers,
+		removeLabelled,
+		removeWebhookSecret,
+		removeLease,
+		removeDefinitions,
+		showNamespace,
+	} {
+		if err := step(ctx, c, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inspect finds what is to be removed. It returns the Deployment of the installation, and the objects of the program's
-// kinds. An error means that the installation cannot be removed, or must not.
-func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objects []*live.Object, err error) {
-	if d, err = findDeployment(ctx, c, &o.Installation); err != nil {
-		return nil, nil, err
+// inspect finds what is to be removed. An error means that the installation cannot be removed, or must not.
+func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
+	f := &findings{Options: o, watched: o.Watched}
+	var err error
+	if f.deployment, err = findDeployment(ctx, c, &o.Installation); err != nil {
+		return nil, err
 	}
-	if len(o.Watched) == 0 {
-		o.Watched = flagValues(d, "watch-namespace")
+	if len(f.watched) == 0 {
+		f.watched = flagValues(f.deployment, "watch-namespace")
 	}
-	if d.Metadata.UID != "" { // without it nobody knows which objects both watch
-		if o.others, err = otherDeployments(ctx, c, &o.Installation); err != nil {
-			return nil, nil, err
+	if f.deployment.Metadata.UID != "" {
+		if f.others, err = otherDeployments(ctx, c, &o.Installation); err != nil {
+			return nil, err
 		}
 	}
 	c.resources, c.discoveryErr = wire.DiscoverAll(ctx, c.client)
-	if o.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
-		err = useStorageVersions(ctx, c, o.ownKinds)
+	if f.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
+		err = useStorageVersions(ctx, c, f.ownKinds)
 	}
 	if err == nil {
-		o.reconciled, err = c.served(ctx, o.Reconciled)
+		f.reconciled, err = c.served(ctx, o.Reconciled)
 	}
 	if err == nil {
-		err = useStorageVersions(ctx, c, o.reconciled)
+		err = useStorageVersions(ctx, c, f.reconciled)
 	}
+	var objects []*live.Object
 	if err == nil {
-		objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, nil)
+		objects, err = c.listKinds(ctx, f.ownKinds, f.watched, nil)
 	}
-	shared := slices.DeleteFunc(slices.Clone(objects), o.isOwn)
-	objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !o.isOwn(x) })
+	shared := slices.DeleteFunc(slices.Clone(objects), f.isOwn)
+	f.objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !f.isOwn(x) })
 	if err == nil && len(shared) > 0 {
-		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n", o.others[0], live.Counts(shared))
+		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n", f.others[0], live.Counts(shared))
 	}
 	if err == nil {
-		err = checkObjects(d, o, objects)
+		err = f.checkObjects()
 	}
 	if err == nil {
-		err = checkFinalizers(ctx, c, o)
+		err = checkFinalizers(ctx, c, f)
 	}
 	if err == nil {
 		err = checkBindings(ctx, c, &o.Installation)
 	}
 	if err == nil {
-		err = checkConversions(ctx, c, o, d)
+		err = checkConversions(ctx, c, f)
 	}
 	if err == nil {
-		_, err = findConfigurations(ctx, c, o)
+		_, err = findConfigurations(ctx, c, f)
 	}
-	return d, objects, err
+	return f, err
+}
+
+// checkObjects returns an error if the objects of the program's kinds cannot be deleted, or must not.
+func (f *findings) checkObjects() error {
+	switch {
+	case len(f.objects) == 0:
+		return nil
+	case !f.DeleteObjects:
+		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", live.Counts(f.objects))
+	case f.deployment.Metadata.UID == "" && len(f.watched) == 0:
+		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
+			f.deployment, live.Counts(f.objects))
+	case f.deployment.Status.ReadyReplicas == 0 && slices.ContainsFunc(f.objects, f.mustCleanUp):
+		return fmt.Errorf("no replica of %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
+			f.deployment, live.Counts(f.objects))
+	}
+	return nil
 }
 
 // isDeleted reports whether the command deletes x as an object of the program.
-func (o *Options) isDeleted(x *live.Object) bool {
-	return o.DeleteObjects && indexOf(o.ownKinds, x.Resource) >= 0 && isIn(o.Watched, x) && o.isOwn(x)
+func (f *findings) isDeleted(x *live.Object) bool {
+	return f.DeleteObjects && indexOf(f.ownKinds, x.Resource) >= 0 && isIn(f.watched, x) && f.isOwn(x)
 }
 
 // isOwn reports whether no other installation watches x.
-func (o *Options) isOwn(x *live.Object) bool {
-	return !slices.ContainsFunc(o.others, func(d *live.Object) bool { return watches(d, x) })
+func (f *findings) isOwn(x *live.Object) bool {
+	return !slices.ContainsFunc(f.others, func(d *live.Object) bool { return watches(d, x) })
 }
 
 // mustCleanUp reports whether the program must clean up after an object that is deleted.

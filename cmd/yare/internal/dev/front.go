@@ -64,14 +64,14 @@ type front struct {
 	// absence is why no operator runs, until absenceEnd at least. It is empty if the operator runs, or is being started.
 	absence    string
 	absenceEnd time.Time
-	// callCount is the number of calls that are being forwarded. changed is closed and made anew when it becomes 0.
+	// callCount is the number of calls that are being forwarded. idle is closed and made anew when callCount becomes 0.
 	callCount int
-	changed   chan struct{}
+	idle      chan struct{}
 }
 
 // newFront starts a front whose files lie in folder.
 func newFront(folder string) (*front, error) {
-	f := &front{caFile: filepath.Join(folder, "webhooks-ca.pem"), socket: filepath.Join(folder, "webhooks"), changed: make(chan struct{})}
+	f := &front{caFile: filepath.Join(folder, "webhooks-ca.pem"), socket: filepath.Join(folder, "webhooks"), idle: make(chan struct{})}
 	if len(f.socket) > maxSocketPath {
 		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", f.socket, maxSocketPath)
 	}
@@ -168,8 +168,8 @@ func (f *front) endCall() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.callCount--; f.callCount == 0 {
-		close(f.changed)
-		f.changed = make(chan struct{})
+		close(f.idle)
+		f.idle = make(chan struct{})
 	}
 }
 
@@ -181,11 +181,11 @@ func (f *front) pause() {
 	}
 	f.mu.Lock()
 	f.isPaused = true
-	count, changed := f.callCount, f.changed
+	count, idle := f.callCount, f.idle
 	f.mu.Unlock()
 	if count > 0 {
 		select {
-		case <-changed:
+		case <-idle:
 		case <-time.After(pauseTimeout):
 		}
 	}

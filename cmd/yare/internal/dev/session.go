@@ -42,14 +42,15 @@ type session struct {
 	// front is nil if it cannot be started.
 	front *front
 
-	// applied is the text of the CRDs that the server has, and sample the text of the sample.
-	applied, sample string
+	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or empty.
+	appliedCRDs, appliedSample string
 	// policies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
 	// again, because a definition has changed.
 	policies           policies
 	arePoliciesChecked bool
-	// served are the permissions of the operator that was started last. They name the configurations of its webhooks.
-	served permissions
+	// startedPermissions are the permissions of the operator that was started last. They name the configurations of its
+	// webhooks.
+	startedPermissions permissions
 	// restart receives a value when an operator that has ended must be started again.
 	restart <-chan time.Time
 	// unreadyReason is why the operator or a sample is not ready. It is empty if all are ready.
@@ -218,7 +219,7 @@ func (s *session) handleSave(ctx context.Context, names []string) error {
 		if len(names) == 0 {
 			return s.applySample(ctx)
 		}
-		s.sample = "" // applied with the new operator
+		s.appliedSample = "" // applied with the new operator
 	}
 	s.Console.Printf("%s; building again", describeChanges(names))
 	err := s.builder.build(ctx)
@@ -283,11 +284,11 @@ func (s *session) grant(ctx context.Context) error {
 // deploy applies the CRDs and the admission policies of the newest build, grants the permissions, starts the operator,
 // and applies the sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
-	if s.builder.crds.text != s.applied && len(s.builder.crds.items) > 0 { // other projects may define its kinds
+	if s.builder.crds.text != s.appliedCRDs && len(s.builder.crds.items) > 0 { // other projects may define its kinds
 		if err := s.builder.crds.apply(ctx, s.kubectl); err != nil {
 			return s.reportUnlessFinal(ctx, err)
 		}
-		s.applied, s.arePoliciesChecked = s.builder.crds.text, false
+		s.appliedCRDs, s.arePoliciesChecked = s.builder.crds.text, false
 		s.Console.Printf("applied %s", strings.Join(s.builder.crds.names(), ", "))
 	}
 	if err := s.applyPolicies(ctx); err != nil {
@@ -299,10 +300,10 @@ func (s *session) deploy(ctx context.Context) error {
 	s.restart, s.runner.pause = nil, 0
 	s.run()
 	// The operator of before has ended, so nobody makes its configurations again.
-	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.served); err != nil {
+	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.startedPermissions); err != nil {
 		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
 	}
-	s.served = s.builder.permissions
+	s.startedPermissions = s.builder.permissions
 	return s.applySample(ctx)
 }
 
@@ -381,7 +382,7 @@ func exitText(how error) string {
 func (s *session) applySample(ctx context.Context) error {
 	name := filepath.Join(s.Dir, "sample.yaml")
 	text, _, err := readSample(s.builder.target.sample())
-	if err == nil && (text == "" || text == s.sample) {
+	if err == nil && (text == "" || text == s.appliedSample) {
 		return nil
 	}
 	var out string
@@ -389,7 +390,7 @@ func (s *session) applySample(ctx context.Context) error {
 		out, err = s.kubectl.applySample(ctx, text)
 	}
 	if err != nil {
-		s.sample = ""
+		s.appliedSample = ""
 		if ctx.Err() != nil || s.UntilReady {
 			return fmt.Errorf("apply %s: %w", name, err)
 		}
@@ -397,7 +398,7 @@ func (s *session) applySample(ctx context.Context) error {
 		s.Console.Block(err.Error())
 		return nil
 	}
-	s.sample = text
+	s.appliedSample = text
 	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
 		s.Console.Printf("applied %s from sample.yaml", strings.TrimSuffix(line, " serverside-applied"))
 	}
@@ -429,10 +430,10 @@ func (s *session) findUnreadyReason(ctx context.Context) string {
 		}
 		return "the operator does not run"
 	}
-	if s.sample == "" {
+	if s.appliedSample == "" {
 		return ""
 	}
-	out, err := s.kubectl.run(ctx, s.sample, "get", "-f", "-", "-o", "json")
+	out, err := s.kubectl.run(ctx, s.appliedSample, "get", "-f", "-", "-o", "json")
 	if err != nil {
 		return err.Error()
 	}

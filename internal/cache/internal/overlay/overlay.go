@@ -100,9 +100,9 @@ func (o *Overlay) RecordPossiblyGone(k Key, uid types.UID) {
 	}
 }
 
-// Settle puts the result of a live read that began at a tick in place of the entry, unless
-// something was recorded since. Settle reports whether it did so.
-func (o *Overlay) Settle(k Key, began Tick, e Entry) (isSettled bool) {
+// ReplaceWithRead puts the result of a live read that began at a tick in place of the entry, unless
+// something was recorded since. ReplaceWithRead reports whether it did so.
+func (o *Overlay) ReplaceWithRead(k Key, began Tick, e Entry) (isReplaced bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	old, had := o.entries[k]

@@ -155,7 +155,7 @@ func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	if e, ok := o.Get(pod); !ok || e.Kind != UnknownState {
 		t.Errorf("the write that began before: %+v (%t), want an unknown state", e, ok)
 	}
-	o.Settle(pod, before, value)
+	o.ReplaceWithRead(pod, before, value)
 	if e, ok := o.Get(pod); !ok || e.Kind != UnknownState {
 		t.Errorf("the read that began before: %+v (%t), want an unknown state", e, ok)
 	}
@@ -200,14 +200,14 @@ func TestRecordPossiblyGone(t *testing.T) {
 	o.RecordPossiblyGone(pod, "u")
 	before := o.Begin()
 	o.RecordPossiblyGone(pod, "u")
-	if o.Settle(pod, before, value); read() != Uncertain {
+	if o.ReplaceWithRead(pod, before, value); read() != Uncertain {
 		t.Error("a read that began before the unknown state has settled it")
 	}
-	if o.Settle(pod, o.Begin(), value); read() != Stored {
+	if o.ReplaceWithRead(pod, o.Begin(), value); read() != Stored {
 		t.Error("a read has not settled the unknown state")
 	}
 	o.RecordPossiblyGone(pod, "u")
-	o.Settle(pod, o.Begin(), Entry{Kind: Tombstone, Holders: []ident.Version{ident.NewVersion("u", "40")}})
+	o.ReplaceWithRead(pod, o.Begin(), Entry{Kind: Tombstone, Holders: []ident.Version{ident.NewVersion("u", "40")}})
 	if o.RecordPossiblyGone(pod, "u"); read() != Absent {
 		t.Error("an object that is known to be gone has an unknown state")
 	}
