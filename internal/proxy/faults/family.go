@@ -133,8 +133,8 @@ func (baseFamily) Text(f Fault) string {
 	return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1)
 }
 
-func (baseFamily) arm(a *Armed, _ stepContext) (effect, error) {
-	return baseEffect{}, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
+func (baseFamily) arm(a *Armed, _ stepContext) (effect, error) { //nolint:unparam // other families return an effect
+	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
 }
 
 func (baseFamily) BeforeStep(context.Context, *Run, Fault) error { return nil }

@@ -22,8 +22,10 @@ const (
 	maxItems = 3
 )
 
-// texts are strings for fields whose schema accepts all strings.
-var texts = []string{"", "a", "red", "red-dark", "two words", "x.example.com", "0", "-1", "1.50", "true", "null", "Größe", "<a&b>", "a,b", "a/b:c", "@a", "\"", " a "}
+// texts returns strings for fields whose schema accepts all strings. The first one is empty.
+func texts() []string {
+	return []string{"", "a", "red", "red-dark", "two words", "x.example.com", "0", "-1", "1.50", "true", "null", "Größe", "<a&b>", "a,b", "a/b:c", "@a", "\"", " a "}
+}
 
 // A Generator makes objects of one version. It is not safe for concurrent use.
 type Generator struct {
@@ -173,7 +175,8 @@ func (g *Generator) value(s *crd.Schema, depth int) any {
 func (g *Generator) object(s *crd.Schema, depth int) map[string]any {
 	object := make(map[string]any)
 	if s.PreserveUnknownFields && len(s.Properties) == 0 {
-		object["free"] = texts[g.random.IntN(len(texts))]
+		all := texts()
+		object["free"] = all[g.random.IntN(len(all))]
 	}
 	names := slices.Sorted(maps.Keys(s.Properties))
 	for _, name := range names {
@@ -319,14 +322,15 @@ func (g *Generator) text(s *crd.Schema) string {
 	if s.Pattern != "" {
 		return matcher{g.random}.matching(s)
 	}
-	if all := formatted[s.Format]; len(all) > 0 {
+	if all := formatted(s.Format); len(all) > 0 {
 		return all[g.random.IntN(len(all))]
 	}
 	from := 0
 	if !g.hasZeros {
 		from = 1 // the first one is empty
 	}
-	text := texts[from+g.random.IntN(len(texts)-from)]
+	all := texts()
+	text := all[from+g.random.IntN(len(all)-from)]
 	if s.MinLength != nil {
 		text += strings.Repeat("x", max(0, int(*s.MinLength)-len([]rune(text))))
 	}
@@ -336,11 +340,14 @@ func (g *Generator) text(s *crd.Schema) string {
 	return text
 }
 
-// formatted are strings of the formats of OpenAPI, as Go types write them.
-var formatted = map[string][]string{
-	"byte": {"", "YQ==", "c2VjcmV0"}, "cidr": {"10.0.0.0/8", "fd00::/8"}, "date": {"2026-11-25"},
-	"date-time": {"2026-11-25T10:00:00Z", "1999-01-01T00:00:00Z"}, "datetime": {"2026-11-25T10:00:00Z"},
-	"duration": {"1h30m0s", "5s"}, "ipv4": {"10.0.0.1"}, "ipv6": {"fd00::1"}, "mac": {"00:00:5e:00:53:01"},
-	"uri": {"https://example.com/a"}, "uuid": {"00000000-0000-4000-8000-000000000002"}, "email": {"a@example.com"},
-	"hostname": {"a.example.com"},
+// formatted returns strings of a format of OpenAPI, as Go types write them. It returns none for a format that it does not
+// know.
+func formatted(format string) []string {
+	return map[string][]string{
+		"byte": {"", "YQ==", "c2VjcmV0"}, "cidr": {"10.0.0.0/8", "fd00::/8"}, "date": {"2026-11-25"},
+		"date-time": {"2026-11-25T10:00:00Z", "1999-01-01T00:00:00Z"}, "datetime": {"2026-11-25T10:00:00Z"},
+		"duration": {"1h30m0s", "5s"}, "ipv4": {"10.0.0.1"}, "ipv6": {"fd00::1"}, "mac": {"00:00:5e:00:53:01"},
+		"uri": {"https://example.com/a"}, "uuid": {"00000000-0000-4000-8000-000000000002"}, "email": {"a@example.com"},
+		"hostname": {"a.example.com"},
+	}[format]
 }

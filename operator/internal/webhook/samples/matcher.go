@@ -13,9 +13,9 @@ import (
 // maxTries bounds the tries to find a string that a pattern and bounds of the length accept.
 const maxTries = 50
 
-// quantities are quantities as Kubernetes writes them. A random text that matches the pattern of a quantity is mostly
+// quantities returns quantities as Kubernetes writes them. A random text that matches the pattern of a quantity is mostly
 // written in another way by a Go type.
-var quantities = []string{"1", "100m", "1Gi", "250Mi"}
+func quantities() []string { return []string{"1", "100m", "1Gi", "250Mi"} }
 
 // A matcher makes strings that match a pattern.
 type matcher struct{ random *rand.Rand }
@@ -27,7 +27,8 @@ func (m matcher) matching(s *crd.Schema) string {
 		return "" // the kind reports the pattern
 	}
 	if isQuantity(pattern) {
-		return quantities[m.random.IntN(len(quantities))]
+		all := quantities()
+		return all[m.random.IntN(len(all))]
 	}
 	parsed, err := syntax.Parse(s.Pattern, syntax.Perl)
 	if err != nil {
