@@ -113,7 +113,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		e.settings.Parallel = 1
 	}
 	e.references, e.limits = r, r.waitLimits()
-	e.runner.election = r.election // the runs from here on know how the program elects its leader
+	e.election = r.election // of the runner: the runs from here on know how the program elects its leader
 	return nil
 }
 
