@@ -195,7 +195,7 @@ func (c *conversions) wait(ctx context.Context) error {
 }
 
 func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
-	s, err := sharedTestConversions(ctx)
+	s, err := sharedProcessConversions(ctx)
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
-// testConversions serves the conversions of all programs in the process of a test, until their cluster ends. A kind has one
+// processConversions serves the conversions of all programs in the process of a test, until their cluster ends. A kind has one
 // conversion in a cluster, and a test goes on after its program, so no program can serve the conversions.
-type testConversions struct {
+type processConversions struct {
 	url    string
 	bundle []byte
 	server *serving.Server
@@ -33,10 +33,10 @@ type testConversions struct {
 	handlers map[string]http.Handler
 }
 
-type testConversionsKey struct{}
+type processConversionsKey struct{}
 
-// newTestConversions opens an address of this machine, for an API server on the same machine.
-func newTestConversions(ctx context.Context, log *slog.Logger) (*testConversions, error) {
+// newProcessConversions opens an address of this machine, for an API server on the same machine.
+func newProcessConversions(ctx context.Context, log *slog.Logger) (*processConversions, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for calls that convert objects: %w", err)
@@ -46,7 +46,7 @@ func newTestConversions(ctx context.Context, log *slog.Logger) (*testConversions
 		_ = listener.Close() // it has no calls yet
 		return nil, err
 	}
-	s := &testConversions{url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler)}
+	s := &processConversions{url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler)}
 	s.server = serving.Serve(listener, s, serving.Options{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
 		Log:            log, Fail: func(err error) { log.Error("the conversions of this test are not served any more", "error", err) },
@@ -55,7 +55,7 @@ func newTestConversions(ctx context.Context, log *slog.Logger) (*testConversions
 }
 
 // ServeHTTP answers a call.
-func (s *testConversions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *processConversions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	handler := s.handlers[r.URL.Path]
 	s.mu.Unlock()
@@ -67,28 +67,28 @@ func (s *testConversions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Close ends the server.
-func (s *testConversions) Close() error {
+func (s *processConversions) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callsEndTime)
 	defer cancel()
 	s.server.Close(ctx)
 	return nil
 }
 
-// sharedTestConversions returns the testConversions of the cluster of a program.
-func sharedTestConversions(ctx context.Context) (*testConversions, error) {
+// sharedProcessConversions returns the processConversions of the cluster of a program.
+func sharedProcessConversions(ctx context.Context) (*processConversions, error) {
 	shared := access.SharedFrom(ctx)
 	if shared == nil {
 		shared = new(access.Shared)
 		context.AfterFunc(ctx, func() { _ = shared.Close() }) // it has no error
 	}
-	v, err := shared.LoadOrMake(testConversionsKey{}, func() (io.Closer, error) {
+	v, err := shared.LoadOrMake(processConversionsKey{}, func() (io.Closer, error) {
 		// The server lives longer than the program and its test.
-		return newTestConversions(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
+		return newProcessConversions(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
 	})
 	if err != nil {
 		return nil, err
 	}
-	s, ok := v.(*testConversions)
+	s, ok := v.(*processConversions)
 	if !ok {
 		return nil, fmt.Errorf("the conversions of this test are a %T", v)
 	}
@@ -96,7 +96,7 @@ func sharedTestConversions(ctx context.Context) (*testConversions, error) {
 }
 
 // serve makes a handler answer the calls to paths.
-func (s *testConversions) serve(handler http.Handler, paths map[string]string) {
+func (s *processConversions) serve(handler http.Handler, paths map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, path := range paths {
@@ -105,7 +105,7 @@ func (s *testConversions) serve(handler http.Handler, paths map[string]string) {
 }
 
 // publish publishes the conversions of kinds, which are served at paths.
-func (s *testConversions) publish(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, paths map[string]string, log *slog.Logger) error {
+func (s *processConversions) publish(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, paths map[string]string, log *slog.Logger) error {
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: paths, Target: configuration.Target{URL: s.url}, Log: log,
 		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
