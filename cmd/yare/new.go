@@ -20,7 +20,7 @@ func newNew(out *console.Console) *cobra.Command {
 		Use:   "new PATH",
 		Short: "Create the Go module of a new operator in PATH",
 		Long: `new creates a Go module with a small operator, which you turn into your own: main.go, its
-test, sample.yaml, README.md and a workflow for GitHub. Then it runs go mod tidy, which may
+test, sample.yaml, README.md, AGENTS.md and a workflow for GitHub. Then it runs go mod tidy, which may
 download Go modules. The folder must be empty, or not exist.
 
 The last part of PATH is the name of the operator. Its kind follows from the name: of
@@ -78,6 +78,8 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 			shown = relative
 		}
 	}
-	out.Printf("next: cd %s && go test ./... && go tool yare dev .", shown)
+	out.Printf("cd %s && go tool yare dev .   runs the operator on a Kubernetes control plane of this machine, and again at every save", shown)
+	out.Printf("go test ./...   tests it on such a control plane. The first run compiles Kubernetes, which takes some minutes")
+	out.Printf("main.go has the resource, the reconcile and the main function, and AGENTS.md the rules of a reconcile")
 	return nil
 }

@@ -103,7 +103,7 @@ func TestNew(t *testing.T) {
 	if status != 0 {
 		t.Fatal(out)
 	}
-	for _, part := range []string{"created main.go", "go.mod replaces yare", "go mod tidy", "cd ship-log && go test ./... && go tool yare dev ."} {
+	for _, part := range []string{"created main.go", "go.mod replaces yare", "go mod tidy", "cd ship-log && go tool yare dev .", "go test ./...", "AGENTS.md the rules of a reconcile"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("it does not print %q:\n%s", part, out)
 		}
@@ -126,7 +126,7 @@ func TestNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(names)
-	want := []string{".github/workflows/test.yml", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "sample.yaml"}
+	want := []string{".github/workflows/test.yml", "AGENTS.md", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "sample.yaml"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

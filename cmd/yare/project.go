@@ -125,6 +125,7 @@ func (p project) write(yare plane.Location) (names []string, err error) {
 		{"main_test.go", "main_test.go"},
 		{"sample.yaml", "sample.yaml"},
 		{"README.md", "README.md"},
+		{"AGENTS.md", "AGENTS.md"},
 		{"test.yml", ".github/workflows/test.yml"},
 	} {
 		text, err := template.ReadFile(path.Join("template", file.source))
