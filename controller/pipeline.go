@@ -51,7 +51,8 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self wire.Ref, t
 }
 
 // handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md lists all
-// handlers of a request. A controller adds the first seven. A request passes from the first to the last:
+// handlers of a request, where adoption.Mover has no number. A controller adds the first seven of the list below. A request
+// passes from the first to the last:
 //
 //  1. requestTrace records the request for the result, and refuses it after the end of the reconcile.
 //  2. adoption.RefuseForbiddenOwners refuses owner references that Kubernetes forbids.

@@ -202,7 +202,7 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 		return fmt.Errorf("apply the status of %s %s: it has no uid: read the object first, or use what Apply returned",
 			t.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()))
 	}
-	return c.checkKind(obj, statusApply{c, newApplier(t, c), obj, options}.run(ctx))
+	return c.forgetUnservedKind(obj, statusApply{c, newApplier(t, c), obj, options}.run(ctx))
 }
 
 // Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
@@ -217,7 +217,7 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
 	t.representation = wire.Full // a projection can be deleted too
-	return c.checkKind(obj, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
+	return c.forgetUnservedKind(obj, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
 }
 
 // targetOf returns the target of the kind of obj, in no namespace. For an object whose Go type stands for any kind,
@@ -242,10 +242,10 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	return target{resource: r, hasStatus: true}, nil
 }
 
-// checkKind returns err. If err reports that the server does not serve the resource of obj, the next write of an object
+// forgetUnservedKind returns err. If err reports that the server does not serve the resource of obj, the next write of an object
 // of that kind asks discovery for the resource. A 404 for the object alone does not: the deletion of an object that is
 // gone would cost a request of discovery each time.
-func (c *Client) checkKind(obj Object, err error) error {
+func (c *Client) forgetUnservedKind(obj Object, err error) error {
 	if err != nil && IsNoResource(err) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
 		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())
 	}

@@ -53,7 +53,7 @@ func doWrite(ctx context.Context, c *Client, verb wire.Verb, obj Object, request
 	}
 	answer := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(Object)
 	if err := t.codec(c).do(ctx, c, r, answer); err != nil {
-		return nil, c.checkKind(obj, nameRefusal(err, obj))
+		return nil, c.forgetUnservedKind(obj, nameRefusal(err, obj))
 	}
 	return answer, nil
 }
