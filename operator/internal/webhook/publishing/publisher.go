@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace, Probe, Elected and Reachable are required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Webhooks, Probe, Elected and Reachable are required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
@@ -24,7 +24,8 @@ type Config struct {
 	// Namespace is the namespace of the installation, which becomes the owner of the configurations. If it is empty, they
 	// have no owner.
 	Namespace string
-	Webhooks  []*admission.Webhook
+	// Webhooks is empty for a program with converters alone. Then the leader removes the entries of an earlier release.
+	Webhooks []*admission.Webhook
 	// Target is where the webhooks are served, without a CABundle.
 	Target configuration.Target
 	// Probe is the name of the objects that probes are about: see [configuration.Probe]. If it is not empty, each

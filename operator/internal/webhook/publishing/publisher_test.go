@@ -231,6 +231,13 @@ func TestConfigurationOfAnEarlierRelease(t *testing.T) {
 		if s := r.Status(); len(s) != 1 {
 			t.Errorf("the status is %+v", s)
 		}
+		// The next release has converters alone.
+		r.stop()
+		r = w.startLeader("A")
+		w.after(0, "|")
+		if err := r.Ready(); err != nil || len(r.Status()) != 0 {
+			t.Errorf("the status is %+v, %v", r.Status(), err)
+		}
 	})
 }
 
@@ -638,7 +645,6 @@ func TestBadConfig(t *testing.T) {
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*publishing.Config){
 		"set Name in the Config":                func(c *publishing.Config) { c.Name = "" },
-		"set Webhooks in the Config":            func(c *publishing.Config) { c.Webhooks = nil },
 		"only Elected and Reachable may be nil": func(c *publishing.Config) { c.Leads = nil },
 		"set the URL, or the namespace":         func(c *publishing.Config) { c.Target = configuration.Target{} },
 		"is there twice":                        func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
