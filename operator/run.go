@@ -143,7 +143,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	}
 	if hasWebhooks(parts) {
 		w := webhookRuntime{
-			observed: addHandlers(env.unfencedClient, env, needs, requests), cache: caches,
+			handlerClient: addHandlers(env.unfencedClient, env, needs, requests), cache: caches,
 			unfencedClient: env.unfencedClient, fencedClient: fencedClient, isLeading: env.election.isLeading, elected: env.elected(),
 			fail: group.fail, registry: new(metrics.Registry),
 		}

@@ -140,7 +140,7 @@ func (w *servedWebhooks) openLoopback(ctx context.Context) (err error) {
 // webhooks.
 func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err error) {
 	w.handler, err = admission.NewHandler(w.webhooks, admission.Options{
-		Client: rt.observed.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.isStrict, Logger: w.log, Observer: newCallMetrics(rt.registry),
+		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.isStrict, Logger: w.log, Observer: newCallMetrics(rt.registry),
 	})
 	if err != nil {
 		return err

@@ -67,10 +67,10 @@ type webhookRuntime struct {
 	// unfencedClient does not pass the fence of the leader election, because each replica answers and publishes bundles.
 	// fencedClient passes the fence.
 	unfencedClient, fencedClient *kube.Client
-	// observed is unfencedClient with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
+	// handlerClient is unfencedClient with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
 	// webhooks may link the cache.
-	observed *kube.Client
-	cache    *cache.Cache
+	handlerClient *kube.Client
+	cache         *cache.Cache
 	// isLeading reports whether the replica leads. elected is that of [controller.Runtime].
 	isLeading func() bool
 	elected   <-chan struct{}

@@ -82,7 +82,7 @@ func (p PermissionProof) Run(t *testing.T) {
 		for _, each := range slices.SortedFunc(maps.Keys(unasked), func(a, b permission) int { return strings.Compare(a.String(), b.String()) }) {
 			list := permission{string(wire.VerbList), each.group, each.resource}
 			switch {
-			case granted.isNeverInDoubt(each):
+			case granted.isGetOfUnwritten(each):
 				t.Logf("only a restored backup, or its author, needs %s", each)
 			case !p.EachGet && each.verb == string(wire.VerbGet) && granted.permissions()[list]:
 				t.Logf("%s allows what %s allows", each, list)

@@ -102,10 +102,10 @@ func (r permissionRules) everywhereWithout(p permission) permissionRules {
 	return permissionRules{"": rest}
 }
 
-// isNeverInDoubt reports whether p is the get of objects that the program does not write. So no write can
+// isGetOfUnwritten reports whether p is the get of objects that the program does not write. So no write can
 // leave them in doubt. The program gets one only while a stream is still of the past that the
 // restoration of a backup has undone: see TestViewDoesNotUseAStoreOfThePast in package cache.
-func (r permissionRules) isNeverInDoubt(p permission) bool {
+func (r permissionRules) isGetOfUnwritten(p permission) bool {
 	if p.verb != string(wire.VerbGet) {
 		return false
 	}

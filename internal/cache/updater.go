@@ -66,14 +66,14 @@ func (u *updater) apply(c follow.Change) []Change {
 		u.endList(c.ResourceVersion, c.IsUnserved)
 	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
-		u.recordContradiction(u.restoration.CheckOverdue())
+		u.recordStreamError(u.restoration.CheckOverdue())
 		u.overlay.sweep() // a program that writes nothing has entries too
 	case follow.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
 		u.overlay.sweep()
 	case follow.ChangeWatchEnded:
-		u.recordContradiction(u.restoration.CheckOverdue())
+		u.recordStreamError(u.restoration.CheckOverdue())
 		u.progress.RecordWatch(false)
 		u.overlay.MarkOld(u.store.collection())
 	}
@@ -142,11 +142,11 @@ func (u *updater) advance(version string, k kube.Key) {
 		return
 	}
 	u.writer.Advance(version)
-	u.recordContradiction(u.restoration.Advance(version, k))
+	u.recordStreamError(u.restoration.Advance(version, k))
 }
 
-// recordContradiction records what is to be reported about a contradiction or a restoration. err may be nil.
-func (u *updater) recordContradiction(err error) {
+// recordStreamError records an error of the stream for the report: a contradiction, a suspicion, or a restoration. err may be nil.
+func (u *updater) recordStreamError(err error) {
 	if err != nil {
 		u.counts.errors.Add(1)
 		u.recordFailure(err)
@@ -175,7 +175,7 @@ func (u *updater) endList(version string, isUnserved bool) {
 		result = u.restoration.RecordList(version)
 	}
 	u.store.isUnserved.Store(isUnserved)
-	u.recordContradiction(result.Err)
+	u.recordStreamError(result.Err)
 	if result.IsDoubtSettled {
 		// Other streams of the same objects may be behind this list.
 		u.overlay.InvalidateUntil(u.store.collection(), u.listBegan, version)

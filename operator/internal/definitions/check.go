@@ -18,7 +18,7 @@ import (
 // server refuse their writes: see [Compare]. The error names each field, and the number of objects that it concerns.
 //
 // Check also returns an error if the apply would do more than one step in the life of a version, or a step for which the
-// objects are not ready: see [Steps]. The error has the command to run, where migrate is the command of the program that
+// objects are not ready: see [StepProblems]. The error has the command to run, where migrate is the command of the program that
 // migrates objects. raw is the definition that the cluster has, as JSON.
 func Check(ctx context.Context, client *kube.Client, raw []byte, definition *crd.CustomResourceDefinition, migrate string) error {
 	before, after, err := decode(raw, definition)
@@ -69,7 +69,7 @@ func decode(raw []byte, definition *crd.CustomResourceDefinition) (before, after
 // checkSteps returns an error with the steps that an apply must not do now.
 func checkSteps(ctx context.Context, client *kube.Client, before, after storedDefinition, definition *crd.CustomResourceDefinition, migrate string) error {
 	var errs []error
-	for _, problem := range Steps(before.Spec, after.Spec, before.Status.StoredVersions, migrate) {
+	for _, problem := range StepProblems(before.Spec, after.Spec, before.Status.StoredVersions, migrate) {
 		errs = append(errs, fmt.Errorf("%s: %s", definition.Metadata.Name, problem))
 	}
 	for _, version := range droppedVersions(before, after) {

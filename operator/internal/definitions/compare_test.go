@@ -131,7 +131,7 @@ func TestCompareVersions(t *testing.T) {
 	}
 }
 
-// A version that stays and is not served any more is a step in the life of the version: see [Steps]. It was a change of
+// A version that stays and is not served any more is a step in the life of the version: see [StepProblems]. It was a change of
 // all objects, so that --check refused row D.
 func TestCompareVersionThatIsNotServedAnyMore(t *testing.T) {
 	t.Parallel()

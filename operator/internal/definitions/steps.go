@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Steps returns what is wrong with an apply of the definition after, when the cluster has the definition before with these
+// StepProblems returns what is wrong with an apply of the definition after, when the cluster has the definition before with these
 // stored versions. A new version of a kind replaces an old one in these steps, each by an apply of its own:
 //
 //	    v1                v2
@@ -18,7 +18,7 @@ import (
 // An apply goes one row down, or one row up. From B to A, and from D to E, the objects must be ready. Then migrate is the
 // command that makes them ready. An example: an apply from A to C has the problem that objects would be stored in v2
 // before each program can read v2.
-func Steps(before, after Definition, storedVersions []string, migrate string) (problems []string) {
+func StepProblems(before, after Definition, storedVersions []string, migrate string) (problems []string) {
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	from, to := before.storage(), after.storage()
 	if from != nil && to != nil && from.Name != to.Name {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// rows are the definitions of the rows of [Steps].
+// rows are the definitions of the rows of [StepProblems].
 func rows() map[string]Definition {
 	of := func(versions ...Version) Definition { return Definition{Versions: versions} }
 	return map[string]Definition{
@@ -43,7 +43,7 @@ func TestSteps(t *testing.T) {
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			got := Steps(rows()[way[:1]], rows()[way[2:3]], strings.Fields(test.stored), "robots migrate")
+			got := StepProblems(rows()[way[:1]], rows()[way[2:3]], strings.Fields(test.stored), "robots migrate")
 			if len(got) != len(test.want) {
 				t.Fatalf("the problems are %q", got)
 			}
