@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/yare-go/yare/kube"
@@ -50,7 +51,9 @@ type servedWebhooks struct {
 	// isRemoved is true if the configurations end with the program.
 	isRemoved bool
 
-	// start sets the fields below. They are nil before.
+	// isStarted is true once start has set the fields below, and the store. They are nil before. Probes of the readiness ask
+	// before.
+	isStarted atomic.Bool
 	publisher *publishing.Publisher
 	handler   *admission.Handler
 	// conversionPublisher is nil without converters, with the files of a certificate, and in tests.
@@ -193,6 +196,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	}
 	w.server = serving.Serve(w.listener, handler, options)
 	context.AfterFunc(ctx, w.server.Drain)
+	w.isStarted.Store(true)
 	w.log.Info("serving webhooks", "address", w.listener.Addr().String())
 	if w.store != nil {
 		w.running.Go(func() { w.run(running, w.store.Run, rt.fail) })
@@ -295,6 +299,9 @@ func (w *servedWebhooks) run(ctx context.Context, f func(context.Context) error,
 // ready like a leader, and no replica waits for the leader: in a first update the leader is of a release without
 // webhooks, which ends only after the readiness of the new replica.
 func (w *servedWebhooks) unreadyReasons() (lines []string) {
+	if !w.isStarted.Load() {
+		return []string{"the webhooks are not served yet"}
+	}
 	if w.store != nil {
 		if err := w.store.Ready(); err != nil {
 			lines = append(lines, err.Error())
@@ -316,6 +323,9 @@ func (w *servedWebhooks) unreadyReasons() (lines []string) {
 // end drains the server, and releases everything. The caller has ended the parts and released the lease.
 func (w *servedWebhooks) end() {
 	if w.server == nil {
+		if w.stop != nil {
+			w.stop()
+		}
 		w.closeListener()
 		return
 	}

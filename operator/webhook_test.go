@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -82,4 +83,18 @@ func TestWebhooksThatAreNotServed(t *testing.T) {
 // failingPart returns a part that ends the program.
 func failingPart() Part {
 	return part(func(context.Context) error { return errors.New("the part has failed") })
+}
+
+// Regression: a probe that came before the webhooks were served said that the replica was ready, and read fields while they
+// were set.
+func TestReplicaIsNotReadyBeforeItServesWebhooks(t *testing.T) {
+	t.Parallel()
+	w, err := openWebhooks(t.Context(), webhookSettings{flags: webhookFlags{address: "127.0.0.1:0"}, program: "web", namespace: "shop", log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.end)
+	if reasons := w.unreadyReasons(); len(reasons) != 1 || !strings.Contains(reasons[0], "not served yet") {
+		t.Errorf("the reasons are %q", reasons)
+	}
 }
