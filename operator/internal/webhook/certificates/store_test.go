@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -303,12 +304,20 @@ func TestRevoke(t *testing.T) {
 func TestBundleFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	store := w.start(1)[0].store
-	changed := store.Changed()
-	if changed == nil {
-		t.Fatal("there is no channel")
+	// The channel is that of the time before the Store has run: a Store that runs can have its bundle at once.
+	store, err := New(w.config())
+	if err != nil {
+		t.Fatal(err)
 	}
-	w.waitUntilSettled()
+	changed := store.Changed()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := store.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
 	<-changed
 	own := w.read().Data.Authorities
 	other := mustEncode(t, mustNext(t, State{}, State{}, time.Now())).Authorities
