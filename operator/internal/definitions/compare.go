@@ -115,7 +115,7 @@ func (c *comparer) add(steps []string, concerns func(any) bool, format string, a
 	c.changes = append(c.changes, Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), steps: steps, concerns: concerns})
 }
 
-// isAny is the condition of every value.
+// isAny reports true for each value.
 func isAny(any) bool { return true }
 
 // compare compares the schemas of the value at steps.

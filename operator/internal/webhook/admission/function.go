@@ -15,9 +15,9 @@ import (
 // when the function has returned.
 func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, leave func()) *answer {
 	answers := make(chan *answer, 1)
-	h.capacity.begin()
+	h.capacity.Begin()
 	go func() {
-		defer h.capacity.end()
+		defer h.capacity.End()
 		defer leave()
 		var a *answer
 		defer func() {

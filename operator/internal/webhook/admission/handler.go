@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
 // Options are what a Handler needs besides its webhooks.
@@ -40,6 +41,9 @@ const (
 	retryAfter = "1"
 )
 
+// maxBody bounds the body of a call, in bytes. An API server accepts objects of 3 MiB, and a call has two.
+const maxBody = 7 << 20
+
 // A Handler answers the calls of the API server to webhooks. The context of a function ends before the timeout that the
 // API server sends: earlier by a tenth of the timeout, by at least 100 ms and at most 1 s. Then the Handler answers that the
 // function is too slow, with the code 504, and does not wait for the function. A Handler is safe for concurrent use.
@@ -48,7 +52,7 @@ type Handler struct {
 	namespaces []string
 	log        *slog.Logger
 	observer   Observer
-	capacity   capacity
+	capacity   serving.Capacity
 }
 
 // NewHandler returns a Handler of webhooks. Errors: those of [Check], a type without a CustomResourceDefinition, and no
@@ -82,12 +86,12 @@ func NewHandler(webhooks []*Webhook, options Options) (*Handler, error) {
 
 // Wait waits until no call is in flight and each function has returned, also those that were too slow. It returns an
 // error if ctx ends before. The caller stops the server first.
-func (h *Handler) Wait(ctx context.Context) error { return h.capacity.wait(ctx) }
+func (h *Handler) Wait(ctx context.Context) error { return h.capacity.Wait(ctx) }
 
 // ServeHTTP answers a call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.capacity.begin()
-	defer h.capacity.end()
+	h.capacity.Begin()
+	defer h.capacity.End()
 	for _, e := range h.endpoints {
 		if e.path == r.URL.Path {
 			began := time.Now()
@@ -113,18 +117,18 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, e *endpoint, beg
 		return "", httpError(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
 	case size > maxBody:
 		return "", httpError(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
-	case !h.capacity.reserve(size):
+	case !h.capacity.Reserve(size):
 		return "", httpError(http.StatusTooManyRequests, ResultOverload, errOverload)
 	}
 	select {
 	case e.calls <- struct{}{}:
 	default:
-		h.capacity.release(size)
+		h.capacity.Release(size)
 		return "", httpError(http.StatusTooManyRequests, ResultOverload, errOverload)
 	}
 	// The goroutine of the function leaves, if there is one.
 	leave := func() {
-		h.capacity.release(size)
+		h.capacity.Release(size)
 		<-e.calls
 	}
 	request, a := e.readRequest(r)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
 // Options are what a Handler needs besides its kinds. All of them have defaults.
@@ -30,6 +32,9 @@ const (
 	retryAfter = "1"
 )
 
+// maxBody bounds the body of a call, in bytes. API servers accept objects of 3 MiB, and mostly convert one object in a call.
+const maxBody = 32 << 20
+
 // A Handler answers the calls of the API server that convert objects. It answers with all objects, or with an HTTP error.
 // A Handler is safe for concurrent use.
 type Handler struct {
@@ -37,7 +42,7 @@ type Handler struct {
 	log       *slog.Logger
 	failures  failureLog
 	observer  Observer
-	capacity  capacity
+	capacity  serving.Capacity
 }
 
 // An endpoint is a kind of a Handler.
@@ -74,12 +79,12 @@ func (h *Handler) HasPath(path string) bool { return h.endpoints[path] != nil }
 
 // Wait waits until no call is in flight and each function has returned, also those that were too slow. It returns an
 // error if ctx ends before. The caller stops the server first.
-func (h *Handler) Wait(ctx context.Context) error { return h.capacity.wait(ctx) }
+func (h *Handler) Wait(ctx context.Context) error { return h.capacity.Wait(ctx) }
 
 // ServeHTTP answers a call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.capacity.begin()
-	defer h.capacity.end()
+	h.capacity.Begin()
+	defer h.capacity.End()
 	e := h.endpoints[r.URL.Path]
 	if e == nil {
 		// Another replica, of another release, may know the kind.
@@ -129,18 +134,18 @@ func (h *Handler) serve(r *http.Request, e *endpoint, began time.Time) *answer {
 		return httpError(http.StatusLengthRequired, CallFailed, errors.New("the header Content-Length is missing"))
 	case size > maxBody:
 		return httpError(http.StatusRequestEntityTooLarge, CallFailed, errors.New("the body is larger than 32 MiB"))
-	case !h.capacity.reserve(size):
+	case !h.capacity.Reserve(size):
 		return httpError(http.StatusTooManyRequests, CallOverload, errOverload)
 	}
 	select {
 	case e.calls <- struct{}{}:
 	default:
-		h.capacity.release(size)
+		h.capacity.Release(size)
 		return httpError(http.StatusTooManyRequests, CallOverload, errOverload)
 	}
 	leave := func() {
 		<-e.calls
-		h.capacity.release(size)
+		h.capacity.Release(size)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r.Body, body); err != nil {
@@ -150,9 +155,9 @@ func (h *Handler) serve(r *http.Request, e *endpoint, began time.Time) *answer {
 	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
 	defer cancel()
 	answers := make(chan *answer, 1)
-	h.capacity.begin()
+	h.capacity.Begin()
 	go func() {
-		defer h.capacity.end()
+		defer h.capacity.End()
 		defer leave()
 		answers <- h.convert(ctx, e.kind, body)
 	}()

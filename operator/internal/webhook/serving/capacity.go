@@ -1,0 +1,76 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// MaxBodies bounds the bodies of all calls of a [Capacity] in flight, in bytes. The body of a call whose function has not
+// returned counts too.
+const MaxBodies = 64 << 20
+
+// Capacity counts the calls in flight and their bodies, and waits for their end. A Capacity is safe for concurrent use.
+type Capacity struct {
+	mu sync.Mutex
+	// bytes is the size of all bodies that are kept.
+	bytes int64
+	// running counts the calls in flight, and the functions that go on after the answer to their call.
+	running int
+	// idle is closed when running becomes zero. It is nil before the first call.
+	idle chan struct{}
+}
+
+// Begin adds a call. The caller ends the call by [Capacity.End].
+func (c *Capacity) Begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == 0 {
+		c.idle = make(chan struct{})
+	}
+	c.running++
+}
+
+// End ends a call.
+func (c *Capacity) End() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running--; c.running == 0 {
+		close(c.idle)
+	}
+}
+
+// Wait waits until no call is in flight. It returns an error if ctx ends before.
+func (c *Capacity) Wait(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		running, idle := c.running, c.idle
+		c.mu.Unlock()
+		if running == 0 {
+			return nil
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return fmt.Errorf("%d calls of API servers have not ended: %w", running, ctx.Err())
+		}
+	}
+}
+
+// Reserve reports whether there is place for n more bytes of bodies. If so, the caller gives them back by [Capacity.Release].
+func (c *Capacity) Reserve(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hasPlace := c.bytes+n <= MaxBodies
+	if hasPlace {
+		c.bytes += n
+	}
+	return hasPlace
+}
+
+// Release gives back n bytes.
+func (c *Capacity) Release(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes -= n
+}
