@@ -27,12 +27,12 @@ type dispatcher struct {
 	uids     *relation.UIDIndex
 	pausedBy pauseAnnotation
 	echoes   *echo.Tracker
-	failures *failures
+	records  *objectRecords
 	cancels  *cancelRegistry
-	// recordRestoration records that a backup was restored.
-	recordRestoration func()
-	mapQueue          *mapQueue
-	enqueue           func(queue.Trigger)
+	// recordDoubtSettled records that a store was in doubt, and is right again.
+	recordDoubtSettled func()
+	mapQueue           *mapQueue
+	enqueue            func(queue.Trigger)
 	// dropGone drops the key of an object that is gone, if the key needs no trigger: see [enqueuer.dropGone].
 	dropGone func(kube.Key) (isDropped bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
@@ -49,8 +49,8 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	case cache.Synced:
 		close(sub.synced)
 		return
-	case cache.Restored:
-		d.recordRestoration()
+	case cache.DoubtSettled:
+		d.recordDoubtSettled()
 		return
 	}
 	k := sub.keyOf(change.Record())
@@ -75,7 +75,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 		d.uids.Add(k, uid)
 	case cache.Deleted:
 		// A predicate may reject the change. Then no reconcile finds that the object is gone.
-		d.failures.forget(k, uid)
+		d.records.forget(k, uid)
 		d.uids.Remove(k, uid)
 	}
 	if isDeletionStep(change) {

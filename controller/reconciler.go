@@ -36,7 +36,7 @@ type reconciler struct {
 
 	queue     workQueue
 	own       ownObjects
-	failures  *failures
+	records   *objectRecords
 	longCalls *longCalls
 	waits     *finalizerWaits
 	// cancels is nil without [CancelDeleted].
@@ -48,7 +48,7 @@ type reconciler struct {
 	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
 	echoes    echoTracker
 	// report reports a result: see [reporter].
-	report func(c *call, obj kube.Object, r Result, f *failure)
+	report func(c *call, obj kube.Object, r Result, f *objectRecord)
 }
 
 // workQueue hands out reconciles: see [queue.Queue].
@@ -285,7 +285,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
 		r.echoes.ForgetOwnStatus(key)
 	}
 	if err == nil {
-		r.failures.forget(key, "")
+		r.records.forget(key, "")
 		r.echoes.ForgetUncertain(key)
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
@@ -293,7 +293,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
 		r.report(&rec.call, rec.object, *result, nil)
 		return queue.Outcome{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	f := r.failures.recordError(key, result.Object.UID)
+	f := r.records.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
 	outcome := queue.Outcome{IsRetried: true}
 	switch {
@@ -321,9 +321,9 @@ func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Outcome {
 			return queue.Outcome{RequeueAfter: checkAfter}
 		}
 	}
-	r.failures.forget(rec.work.Key, rec.result.Object.UID)
+	r.records.forget(rec.work.Key, rec.result.Object.UID)
 	r.echoes.ForgetUncertain(rec.work.Key)
-	return queue.Outcome{Forget: true}
+	return queue.Outcome{}
 }
 
 // retryDelay returns the back-off after a failure: the longer of the wait of the policy and the delay

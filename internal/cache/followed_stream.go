@@ -145,7 +145,7 @@ func (s *followedStream) follow(ctx context.Context) {
 		}
 		s.reportFailures()
 		if result := s.updater.takeListResult(); result.IsDoubtSettled {
-			s.publishRestored(result.IsRestoration)
+			s.publishDoubtSettled(result.IsRestoration)
 		}
 		if isRecovered && s.options.onRecovered != nil {
 			s.options.onRecovered(s.id)
@@ -181,12 +181,12 @@ type restorationError interface {
 	IsRestoration() bool
 }
 
-// publishRestored publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
+// publishDoubtSettled publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
 // that the restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
-func (s *followedStream) publishRestored(isRestoration bool) {
+func (s *followedStream) publishDoubtSettled(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
 		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.IsSynced() {
-			other.published.publish(Change{Type: Restored})
+			other.published.publish(Change{Type: DoubtSettled})
 		}
 	}
 }

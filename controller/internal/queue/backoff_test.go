@@ -164,12 +164,11 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
-	forget := Outcome{Forget: true, RequeueAfter: time.Second, IsRetried: true, RetryAfter: time.Second}
+func TestOutcomeThatAsksForNothingDropsTheKeyUnlessATriggerCame(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
 		getAndDone(t, q, a, Outcome{IsRetried: true})
-		getAndDone(t, q, a, forget)
+		getAndDone(t, q, a, Outcome{})
 		requireIdle(t, q)
 		if q.table.len != 0 {
 			t.Error("the key is still known")
@@ -178,7 +177,7 @@ func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
 		getAndDone(t, q, a, Outcome{IsRetried: true})
 		mustGet(t, q, a)
 		q.Add(echo(a))
-		q.Done(a, forget)
+		q.Done(a, Outcome{})
 		if item := getAndDone(t, q, a, Outcome{}); item.FailureCount != 0 {
 			t.Errorf("attempt %d of what may be another object", item.FailureCount)
 		}

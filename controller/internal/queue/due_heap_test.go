@@ -10,7 +10,6 @@ import (
 func TestADelayedTriggerOutlivesEarlierReconciles(t *testing.T) {
 	for name, o := range map[string]Outcome{
 		"success": {}, "requeue": {RequeueAfter: 10 * time.Minute}, "failure": {IsRetried: true, RetryAfter: 10 * time.Minute},
-		"the object is gone for a while": {Forget: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {

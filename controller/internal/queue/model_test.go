@@ -214,9 +214,6 @@ func (m *model) done(key Key, o Outcome) {
 	m.seq++
 	own := modelSchedule{seq: m.seq, class: Due}
 	switch {
-	case o.Forget:
-		k.failures = 0
-		k.hasEchoEndedBackoff = false
 	case o.IsRetried:
 		m.retries++
 		k.failures++
@@ -350,8 +347,6 @@ func drive(t *testing.T, script []byte) {
 				o = Outcome{IsRetried: true, RetryAfter: time.Duration(next(6)) * time.Second}
 			case 2, 3:
 				o = Outcome{RequeueAfter: time.Duration(next(6)) * time.Second}
-			case 4:
-				o = Outcome{Forget: true, IsRetried: next(2) == 0, RequeueAfter: time.Duration(next(2)) * time.Second}
 			}
 			note("%v done %v %+v", m.now.Format(time.TimeOnly), key, o)
 			m.done(key, o)

@@ -49,11 +49,8 @@ func TestParallel(t *testing.T) {
 					time.Sleep(rand.N(100 * time.Microsecond))
 				}
 				var outcome Outcome
-				switch rand.IntN(10) {
-				case 0:
+				if rand.IntN(10) == 0 {
 					outcome = Outcome{IsRetried: true, RetryAfter: rand.N(time.Millisecond)}
-				case 1:
-					outcome = Outcome{Forget: true}
 				}
 				if !outcome.IsRetried {
 					o.seen.Store(version)

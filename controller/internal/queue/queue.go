@@ -63,7 +63,7 @@ type Work struct {
 	Waited time.Duration
 }
 
-// Outcome is what a reconcile asks of the next one.
+// Outcome is what a reconcile asks of the next one. The zero value asks for none.
 type Outcome struct {
 	// RequeueAfter is the time until the next reconcile, if no trigger comes earlier. 0 asks for none.
 	RequeueAfter time.Duration
@@ -71,8 +71,6 @@ type Outcome struct {
 	IsRetried bool
 	// RetryAfter is the time until the retry. It counts in place of RequeueAfter if IsRetried is true. 0 is at once.
 	RetryAfter time.Duration
-	// Forget is true if the object is gone. Then there is neither a requeue nor a retry.
-	Forget bool
 	// SkipsOwnStatus is true if the triggers of the own writes of the status ask for no reconcile.
 	SkipsOwnStatus bool
 }
@@ -226,8 +224,8 @@ func (q *Queue) Done(key Key, o Outcome) {
 	if q.clock != nil {
 		defer q.signalRest()
 	}
-	retry := o.IsRetried && !o.Forget
-	requeue := o.RequeueAfter > 0 && !o.IsRetried && !o.Forget
+	retry := o.IsRetried
+	requeue := o.RequeueAfter > 0 && !retry
 	if e.hasWrittenStatus && !o.SkipsOwnStatus {
 		e.causes.add(Cause{Change: "own status"})
 		e.afterEcho.merge(schedule{high: true, due: never})
