@@ -154,7 +154,7 @@ func TestNeeds(t *testing.T) {
 	if len(got.Defines) != 1 || got.Defines[0].Resource.Kind != "Garden" {
 		t.Errorf("it defines %v, want Garden", got.Defines)
 	}
-	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Controllers, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	got, err = controller.New(recordingNames(new(journal)), controller.FormerFieldManagers("manager")).Needs()
@@ -172,7 +172,7 @@ func TestNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]string{{"second"}, {"me"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+	if diff := cmp.Diff([][]string{{"second"}, {"me"}}, [][]string{got.Controllers, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }

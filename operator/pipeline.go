@@ -41,7 +41,7 @@ func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *re
 	if len(needs.OwnerLabels) > 0 {
 		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })
 	}
-	if env.isChecked {
+	if env.mode.isStrict() {
 		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	if requests != nil {
