@@ -54,7 +54,7 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 		return
 	}
 	k := sub.keyOf(change.Record())
-	if sub.isOwn {
+	if sub.isOfReconciledKind {
 		d.recordOwnChange(k, change)
 	}
 	isAccepted := d.isAccepted(sub, change)
@@ -87,7 +87,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 // matter. Three kinds of changes are accepted in any case: a step of the deletion of an object of the
 // reconciled kind, the end of its pause, and a change with missed states.
 func (d *dispatcher) isAccepted(sub *subscription, change cache.Change) bool {
-	if change.Missed || sub.isOwn && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
+	if change.Missed || sub.isOfReconciledKind && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
 		return true
 	}
 	accepted, err := sub.watched.accepts(change)
@@ -119,7 +119,7 @@ func (d *dispatcher) keysOf(sub *subscription, change cache.Change) []relation.K
 	if change.Type != cache.Deleted {
 		keys = d.keysOfState(sub, change.AfterObject())
 	}
-	if change.Type == cache.Added || sub.isOwn && change.Type == cache.Modified {
+	if change.Type == cache.Added || sub.isOfReconciledKind && change.Type == cache.Modified {
 		return keys
 	}
 	for _, k := range d.keysOfState(sub, change.BeforeObject()) {

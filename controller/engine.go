@@ -256,14 +256,14 @@ func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, runn
 	running.Go(func() { late.longCalls.run(ctx) })
 	running.Go(func() { late.repair.run(ctx) })
 	if late.deselected != nil {
-		running.Go(func() { runSource(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
+		running.Go(func() { runEmitter(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
 	}
-	for _, s := range e.configuration.sources {
+	for _, s := range e.configuration.emitters {
 		run := s.run
 		if every, ok := s.(every); ok {
 			run = every.onClock(e.clock)
 		}
-		running.Go(func() { runSource(ctx, e.log, run, e.enqueuer.emit) })
+		running.Go(func() { runEmitter(ctx, e.log, run, e.enqueuer.emit) })
 	}
 }
 

@@ -53,7 +53,7 @@ func TestMistakes(t *testing.T) {
 		"no references":                       {build(controller.WatchesReferenced[Plant](nil)), []string{"refers to plants", "kube.NewIndex"}},
 		"references of others":                {build(controller.WatchesReferenced[Plant](kube.NewIndex("x", func(*Plant) []string { return nil }))), []string{`index "x"`, "not of gardens"}},
 		"predicate":                           {build(controller.Reconciled(controller.When(nil))), []string{"predicate is nil", "leave it out"}},
-		"source option":                       {build(controller.Owns[Plant](nil)), []string{"source option is nil"}},
+		"option of a watched kind":            {build(controller.Owns[Plant](nil)), []string{"an option of a watched kind is nil"}},
 		"option":                              {build(nil), []string{"option 1", "nil"}},
 		"any owner of a watched kind":         {build(watches(gardenOf, controller.AnyOwner())), []string{"controller.AnyOwner", "controller.Owns"}},
 		"any owner of the reconciled kind":    {build(controller.Reconciled(controller.AnyOwner())), []string{"controller.AnyOwner"}},

@@ -312,7 +312,7 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 // fakeQueue hands out one key, and then ends.
 type fakeQueue struct {
 	work     []queue.Work
-	outcomes []queue.Outcome
+	outcomes []queue.Next
 }
 
 func (q *fakeQueue) Get(context.Context) (queue.Work, bool) {
@@ -324,7 +324,7 @@ func (q *fakeQueue) Get(context.Context) (queue.Work, bool) {
 	return work, true
 }
 
-func (q *fakeQueue) Done(_ queue.Key, o queue.Outcome) { q.outcomes = append(q.outcomes, o) }
+func (q *fakeQueue) Done(_ queue.Key, o queue.Next) { q.outcomes = append(q.outcomes, o) }
 
 func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	t.Parallel()
@@ -355,7 +355,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		},
 	}
 	c.run(t.Context(), t.Context(), new(sync.WaitGroup))
-	if diff := cmp.Diff([]queue.Outcome{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {}}, q.outcomes); diff != "" {
+	if diff := cmp.Diff([]queue.Next{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {}}, q.outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if !slices.Equal(reported, []string{"good <nil>", "bad bad"}) || !slices.Equal(gone, []string{"gone"}) {

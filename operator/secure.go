@@ -129,7 +129,7 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 	if err != nil {
 		return l, err
 	}
-	client, err := newGuardClient(config, problems)
+	client, err := newAuthorizerClient(config, problems)
 	if err != nil {
 		return l, err
 	}
@@ -164,10 +164,10 @@ func (secureListener) openSecure(ctx context.Context, flags listenFlags, client 
 		return secureListeners{}, err
 	}
 	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	g := secure.NewGuard(client, log)
+	authorizer := secure.NewAuthorizer(client, log)
 	return secureListeners{
 		pages:          secure.Listen(listener, certificates),
-		readerCheck:    func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") },
+		readerCheck:    func(next http.Handler) http.Handler { return authorizer.Handler(next, "/healthz", "/readyz") },
 		certificateEnd: certificates.End,
 	}, nil
 }

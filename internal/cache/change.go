@@ -3,7 +3,7 @@ package cache
 import (
 	"strconv"
 
-	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/cache/internal/database"
 )
 
 // Change is one change of a stream, as a [Subscriber] receives it.
@@ -22,7 +22,7 @@ type Change struct {
 	// not all that matters.
 	Missed bool
 
-	before, after *store.Entry
+	before, after *database.Entry
 }
 
 // ChangeType is the type of a [Change].

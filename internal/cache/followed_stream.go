@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yare-go/yare/internal/cache/internal/database"
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
-	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
@@ -106,7 +106,7 @@ type Stats struct {
 
 func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc) *followedStream {
 	s := &followedStream{shared: common, id: id, counts: &counts{}, cancel: cancel}
-	objects, writer := store.New(store.Options{
+	objects, writer := database.New(database.Options{
 		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
 		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
 		// streams of metadata are included.

@@ -63,8 +63,8 @@ type Work struct {
 	Waited time.Duration
 }
 
-// Outcome is what a reconcile asks of the next one. The zero value asks for none.
-type Outcome struct {
+// Next is what a reconcile asks of the next one. The zero value asks for none.
+type Next struct {
 	// RequeueAfter is the time until the next reconcile, if no trigger comes earlier. 0 asks for none.
 	RequeueAfter time.Duration
 	// IsRetried is true if the reconcile is to be repeated after RetryAfter, as after an error.
@@ -212,7 +212,7 @@ func (q *Queue) handOut(e *entry, now instant) Work {
 
 // Done ends the work on key that began with Get. For a key that is not being worked on it
 // does nothing.
-func (q *Queue) Done(key Key, o Outcome) {
+func (q *Queue) Done(key Key, o Next) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at := q.table.find(&key)
