@@ -65,14 +65,14 @@ var layers = map[string][]string{
 	"internal/follow": {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"watch":           {"kube", "kube/wire", "internal/follow"},
 	"internal/cache": {
-		"kube", "kube/wire", "internal/follow", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/store", "internal/jsonscan", "internal/ident",
+		"kube", "kube/wire", "internal/follow", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/database", "internal/jsonscan", "internal/ident",
 		"internal/jsonscan/projection",
 	},
 	"internal/cache/internal/codec":    {},
 	"internal/cache/internal/overlay":  {"kube", "kube/wire", "internal/ident"},
 	"internal/cache/internal/progress": {"internal/follow", "internal/ident"},
 	"internal/cache/internal/slots":    {},
-	"internal/cache/internal/store":    {"kube", "kube/wire", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
+	"internal/cache/internal/database":    {"kube", "kube/wire", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
 	// Objects for the tests of the cache.
 	"internal/cache/internal/samples": {"kube", "kube/wire"},
 

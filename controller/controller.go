@@ -304,7 +304,7 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", cfg.goType, err)
 	}
 	needs := kube.Needs{
-		Names: []string{cfg.name}, FieldManagers: []string{cfg.manager}, Reconciles: []wire.Resource{cfg.kind.Resource},
+		Controllers: []string{cfg.name}, FieldManagers: []string{cfg.manager}, Reconciles: []wire.Resource{cfg.kind.Resource},
 		Finalizers: slices.Concat(cfg.former, cfg.retired), EveryReplica: true, ShutdownTime: cfg.grace + lastWait,
 		OwnerLabels: ownerLabels(cfg.watched),
 	}

@@ -27,12 +27,12 @@ type dispatcher struct {
 	uids     *relation.UIDIndex
 	pausedBy pauseAnnotation
 	echoes   *echo.Tracker
-	failures *failures
+	records  *objectRecords
 	cancels  *cancelRegistry
-	// recordRestoration records that a backup was restored.
-	recordRestoration func()
-	mapQueue          *mapQueue
-	enqueue           func(queue.Trigger)
+	// recordDoubtSettled records that a store was in doubt, and is right again.
+	recordDoubtSettled func()
+	mapQueue           *mapQueue
+	enqueue            func(queue.Trigger)
 	// dropGone drops the key of an object that is gone, if the key needs no trigger: see [enqueuer.dropGone].
 	dropGone func(kube.Key) (isDropped bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
@@ -49,12 +49,12 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	case cache.Synced:
 		close(sub.synced)
 		return
-	case cache.Restored:
-		d.recordRestoration()
+	case cache.DoubtSettled:
+		d.recordDoubtSettled()
 		return
 	}
 	k := sub.keyOf(change.Record())
-	if sub.isOwn {
+	if sub.isOfReconciledKind {
 		d.recordOwnChange(k, change)
 	}
 	isAccepted := d.isAccepted(sub, change)
@@ -75,7 +75,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 		d.uids.Add(k, uid)
 	case cache.Deleted:
 		// A predicate may reject the change. Then no reconcile finds that the object is gone.
-		d.failures.forget(k, uid)
+		d.records.forget(k, uid)
 		d.uids.Remove(k, uid)
 	}
 	if isDeletionStep(change) {
@@ -87,7 +87,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 // matter. Three kinds of changes are accepted in any case: a step of the deletion of an object of the
 // reconciled kind, the end of its pause, and a change with missed states.
 func (d *dispatcher) isAccepted(sub *subscription, change cache.Change) bool {
-	if change.Missed || sub.isOwn && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
+	if change.Missed || sub.isOfReconciledKind && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
 		return true
 	}
 	accepted, err := sub.watched.accepts(change)
@@ -119,7 +119,7 @@ func (d *dispatcher) keysOf(sub *subscription, change cache.Change) []relation.K
 	if change.Type != cache.Deleted {
 		keys = d.keysOfState(sub, change.AfterObject())
 	}
-	if change.Type == cache.Added || sub.isOwn && change.Type == cache.Modified {
+	if change.Type == cache.Added || sub.isOfReconciledKind && change.Type == cache.Modified {
 		return keys
 	}
 	for _, k := range d.keysOfState(sub, change.BeforeObject()) {

@@ -50,9 +50,9 @@ type engine struct {
 	enqueuer      *enqueuer
 	mapQueue      *mapQueue
 	echoes        *echo.Tracker
-	failures      *failures
+	records       *objectRecords
 	cancels       *cancelRegistry
-	restorations  restorationSignal
+	doubtSettled  settledSignal
 	dispatcher    *dispatcher
 }
 
@@ -70,9 +70,9 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		queue:         queue.New(clock.From(ctx)),
 		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
 		echoes:        echo.NewTracker(),
-		failures:      newFailures(),
+		records:       newObjectRecords(),
 		cancels:       newCancelRegistry(),
-		restorations:  newRestorationSignal(),
+		doubtSettled:  newSettledSignal(),
 	}
 	if e.programLog == nil {
 		e.programLog = slog.Default()
@@ -86,8 +86,8 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 	e.dispatcher = &dispatcher{
 		log: e.log, own: subscriptions,
 		reconciled: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
-		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, failures: e.failures, cancels: e.cancels,
-		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, records: e.records, cancels: e.cancels,
+		recordDoubtSettled: e.doubtSettled.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 	}
 	return e, nil
 }
@@ -134,17 +134,17 @@ func (e *engine) observe() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.failures.failingCount(),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.records.failingCount(),
 		}
 	})
 }
 
 // lateParts are the parts that newLateParts makes once the streams are open, because they read from the cache.
 type lateParts struct {
-	mapper      *mapper
-	reconciler  *reconciler
-	longCalls   *longCalls
-	restoration *restorationRepair
+	mapper     *mapper
+	reconciler *reconciler
+	longCalls  *longCalls
+	repair     *doubtRepair
 	// deselected is nil if the reconciled kind has no selectors, or the controller no finalizers.
 	deselected *deselectedObjects
 }
@@ -177,10 +177,10 @@ func (e *engine) newLateParts() (*lateParts, error) {
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
 		},
 		longCalls: newLongCalls(e.log, cfg.timeout, cfg.concurrency),
-		restoration: &restorationRepair{
-			signal: e.restorations, forget: forget,
+		repair: &doubtRepair{
+			signal: e.doubtSettled, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasFailureRecord: e.failures.hasRecord, enqueueAll: e.enqueuer.enqueueAll,
+			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
 	reader := &objectReader{own: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
@@ -196,8 +196,8 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		queue: e.queue, own: e.subscriptions, failures: e.failures, longCalls: late.longCalls,
-		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
+		queue: e.queue, own: e.subscriptions, records: e.records, longCalls: late.longCalls,
+		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, records: e.records},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}
@@ -254,16 +254,16 @@ func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, runn
 		running.Go(func() { late.reconciler.run(ctx, callsCtx, running) })
 	}
 	running.Go(func() { late.longCalls.run(ctx) })
-	running.Go(func() { late.restoration.run(ctx) })
+	running.Go(func() { late.repair.run(ctx) })
 	if late.deselected != nil {
-		running.Go(func() { runSource(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
+		running.Go(func() { runEmitter(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
 	}
-	for _, s := range e.configuration.sources {
+	for _, s := range e.configuration.emitters {
 		run := s.run
 		if every, ok := s.(every); ok {
 			run = every.onClock(e.clock)
 		}
-		running.Go(func() { runSource(ctx, e.log, run, e.enqueuer.emit) })
+		running.Go(func() { runEmitter(ctx, e.log, run, e.enqueuer.emit) })
 	}
 }
 

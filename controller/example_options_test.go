@@ -41,7 +41,7 @@ func ExampleOption() {
 }
 
 // Predicates and options of a source decide which changes lead to a reconcile, and what is kept in memory.
-func ExampleSourceOption() {
+func ExampleKindOption() {
 	isLarge := controller.Predicate(func(c controller.Change) bool {
 		if c.Type == controller.Deleted {
 			return true
@@ -50,12 +50,12 @@ func ExampleSourceOption() {
 		return c.Type == controller.Added || c.Type == controller.Modified && before.Size != after.Size
 	})
 	var types map[controller.ChangeType]string
-	children := []controller.SourceOption{
+	children := []controller.KindOption{
 		controller.When(controller.Any(controller.AnnotationsChanged, controller.FinalizersChanged, isLarge)),
 		controller.Select(kube.Label("tier", "front")), // others are neither watched nor kept
 		controller.InNamespaces("shop"),
 	}
-	settings := []controller.SourceOption{
+	settings := []controller.KindOption{
 		controller.KeepSecrets(), // otherwise only the metadata of Secrets is kept
 		controller.InOwnNamespace(),
 		controller.Changed(func(before, after *corev1.Secret) bool {

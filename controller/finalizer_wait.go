@@ -22,8 +22,8 @@ type finalizerWaits struct {
 	finalizers *finalizers
 	// clock is nil for the real clock.
 	clock *clock.Clock
-	// failures records which objects have been logged.
-	failures *failures
+	// records records which objects have been logged.
+	records *objectRecords
 }
 
 // reportWait logs that obj has waited for too long. k is the key of obj. reportWait reports whether obj waits, and
@@ -36,7 +36,7 @@ func (w *finalizerWaits) reportWait(k kube.Key, obj kube.Object) (isWaiting bool
 	if deleted == nil || len(waitsFor) == 0 {
 		return false, 0
 	}
-	f := w.failures.failureFor(k, obj.GetUID())
+	f := w.records.recordFor(k, obj.GetUID())
 	if f.isWaitLogged {
 		return true, 0
 	}

@@ -39,10 +39,10 @@ func (f *finalizers) needsCleanup(obj kube.Object) bool {
 }
 
 // hasAny reports whether the finalizer, a former name or a retired finalizer is among names.
-func (f *finalizers) hasAny(names []string) bool { return slices.ContainsFunc(names, f.isOwn) }
+func (f *finalizers) hasAny(names []string) bool { return slices.ContainsFunc(names, f.isHandled) }
 
-// isOwn reports whether name is the finalizer, a former name or a retired finalizer.
-func (f *finalizers) isOwn(name string) bool {
+// isHandled reports whether name is the finalizer, a former name or a retired finalizer.
+func (f *finalizers) isHandled(name string) bool {
 	return f.name != "" && name == f.name || f.isFormer(name) || f.isRetired(name)
 }
 
@@ -72,7 +72,7 @@ func (f *finalizers) isOutdated(name string) bool { return f.isFormer(name) || f
 // removeOwn removes the finalizer, its former names and the retired finalizers in one patch. If no other finalizer
 // is left, the server deletes an object that is being deleted.
 func (f *finalizers) removeOwn(ctx context.Context, c *kube.Client, obj kube.Object) error {
-	_, _, err := f.removeWhere(ctx, c, obj, f.isOwn)
+	_, _, err := f.removeWhere(ctx, c, obj, f.isHandled)
 	return err
 }
 

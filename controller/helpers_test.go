@@ -146,7 +146,7 @@ func startIn(ctx context.Context, t *testing.T, client *kube.Client, parts ...pa
 }
 
 // watches returns the option of a map function that neither reads nor fails.
-func watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...controller.SourceOption) controller.Option {
+func watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...controller.KindOption) controller.Option {
 	if keys == nil {
 		return controller.Watches[S, P](nil, options...)
 	}
@@ -154,7 +154,7 @@ func watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...con
 }
 
 // watchesMetadata does what watches does, for the metadata of a resource.
-func watchesMetadata(r wire.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...controller.SourceOption) controller.Option {
+func watchesMetadata(r wire.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...controller.KindOption) controller.Option {
 	return watches(keys, append(options, controller.Kind(r))...)
 }
 

@@ -66,14 +66,14 @@ func TestStatesThatWereReplacedBeforeTheyWereMapped(t *testing.T) {
 	t.Parallel()
 	gardens := []string{"a", "b", "c", "d", "e"}
 	for name, test := range map[string]struct {
-		options []controller.SourceOption
+		options []controller.KindOption
 		deleted bool
 		repeat  int
 	}{
 		"changes":            {repeat: 1},
 		"a deletion at last": {repeat: 1, deleted: true},
 		"many changes":       {repeat: 10},
-		"changes that do not count": {repeat: 1, options: []controller.SourceOption{controller.When(func(c controller.Change) bool {
+		"changes that do not count": {repeat: 1, options: []controller.KindOption{controller.When(func(c controller.Change) bool {
 			return c.Type == controller.Added || c.Before.Labels.Get("garden") == "a"
 		})}},
 	} {

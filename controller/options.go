@@ -40,7 +40,7 @@ type settings struct {
 	self watchedKind
 	// watched are the other kinds whose changes trigger reconciles.
 	watched  []*watchedKind
-	sources  []source
+	emitters []emitter
 	onResult []func(Result)
 	onGone   []func(kube.Key)
 	// permissions holds the permissions that the author has declared.
@@ -207,7 +207,7 @@ func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDel
 // finalizer is removed. This includes objects that stopped matching while the program was down. Therefore a
 // finalizer belongs to one selection: programs that divide the objects of a kind by selectors need finalizers
 // of different names.
-func Reconciled(options ...SourceOption) Option {
+func Reconciled(options ...KindOption) Option {
 	return optionFunc(func(s *settings) { s.reject(s.self.apply(options)) })
 }
 
@@ -218,33 +218,33 @@ func Reconciled(options ...SourceOption) Option {
 //	controller.New(func(ctx context.Context, u *unstructured.Unstructured, c *kube.Client) (controller.Action, error) { … },
 //		controller.Reconciled(controller.Kind(certificates)),
 //	)
-func Kind(r wire.Resource) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.named = &r })
+func Kind(r wire.Resource) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.named = &r })
 }
 
 // Select watches only the objects that match all selectors.
-func Select(selectors ...kube.Selector) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) })
+func Select(selectors ...kube.Selector) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) })
 }
 
 // When restricts the changes that matter: all predicates must return true for a change. [Changed] takes a
 // predicate on whole objects. For the reconciled kind, the beginning of a deletion and the deletion itself
 // always count, whatever the predicates return: the cleanup of an object must run.
-func When(predicates ...Predicate) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) })
+func When(predicates ...Predicate) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) })
 }
 
 // Index adds indexes to the cache of the watched kind. Lists that select by [kube.Index.Is] then do not
 // look at every object. An index takes memory for every object, and each change costs a call of its
 // function. An index of Secrets needs [KeepSecrets].
-func Index(indexes ...*kube.Index) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.indexes = append(w.indexes, indexes...) })
+func Index(indexes ...*kube.Index) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.indexes = append(w.indexes, indexes...) })
 }
 
 // IndexLabels adds indexes of these labels to the cache of the watched kind. Lists that select by the
 // value of one of these labels then do not look at every object.
-func IndexLabels(keys ...string) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) })
+func IndexLabels(keys ...string) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) })
 }
 
 // InNamespaces watches the kind in these namespaces, and nowhere else, whatever namespaces the program
@@ -253,14 +253,14 @@ func IndexLabels(keys ...string) SourceOption {
 //	controller.Watches(keys, controller.InNamespaces("kube-system"))
 //
 // With [InOwnNamespace] the program's own namespace is added.
-func InNamespaces(namespaces ...string) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.isNarrowed, w.namespaces = true, append(w.namespaces, namespaces...) })
+func InNamespaces(namespaces ...string) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.isNarrowed, w.namespaces = true, append(w.namespaces, namespaces...) })
 }
 
 // InOwnNamespace watches the kind, such as the kind of the program's configuration, in the namespace of
 // the program ([Runtime]), and nowhere else.
-func InOwnNamespace() SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true })
+func InOwnNamespace() KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true })
 }
 
 // IfServed watches a kind that the server need not serve, such as the custom resource of another
@@ -270,8 +270,8 @@ func InOwnNamespace() SourceOption {
 // the objects count as deleted. When the server begins to serve the kind, which is checked every 30 to
 // 45 s, the kind is watched. A write of the kind in the meantime is an error: see [kube.IsNoResource].
 // Without IfServed a controller does not start before the kind is served.
-func IfServed() SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.ifServed = true })
+func IfServed() KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.ifServed = true })
 }
 
 // SkipOwnStatus leaves out the reconcile that follows when a reconcile has written the status of its object. It is an
@@ -284,14 +284,14 @@ func IfServed() SourceOption {
 // error. Changes by cleanups are not left out.
 //
 // A reconcile that decides something by its own former status then does so when it is called for another reason.
-func SkipOwnStatus() SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.skipsOwnStatus = true })
+func SkipOwnStatus() KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.skipsOwnStatus = true })
 }
 
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
 // cached, and every read of a whole Secret is live. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied
 // Secret with the live metadata.
-func KeepSecrets() SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.keepSecrets = true })
+func KeepSecrets() KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.keepSecrets = true })
 }

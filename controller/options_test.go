@@ -53,7 +53,7 @@ func TestMistakes(t *testing.T) {
 		"no references":                       {build(controller.WatchesReferenced[Plant](nil)), []string{"refers to plants", "kube.NewIndex"}},
 		"references of others":                {build(controller.WatchesReferenced[Plant](kube.NewIndex("x", func(*Plant) []string { return nil }))), []string{`index "x"`, "not of gardens"}},
 		"predicate":                           {build(controller.Reconciled(controller.When(nil))), []string{"predicate is nil", "leave it out"}},
-		"source option":                       {build(controller.Owns[Plant](nil)), []string{"source option is nil"}},
+		"option of a watched kind":            {build(controller.Owns[Plant](nil)), []string{"an option of a watched kind is nil"}},
 		"option":                              {build(nil), []string{"option 1", "nil"}},
 		"any owner of a watched kind":         {build(watches(gardenOf, controller.AnyOwner())), []string{"controller.AnyOwner", "controller.Owns"}},
 		"any owner of the reconciled kind":    {build(controller.Reconciled(controller.AnyOwner())), []string{"controller.AnyOwner"}},
@@ -154,7 +154,7 @@ func TestNeeds(t *testing.T) {
 	if len(got.Defines) != 1 || got.Defines[0].Resource.Kind != "Garden" {
 		t.Errorf("it defines %v, want Garden", got.Defines)
 	}
-	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Controllers, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	got, err = controller.New(recordingNames(new(journal)), controller.FormerFieldManagers("manager")).Needs()
@@ -172,7 +172,7 @@ func TestNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]string{{"second"}, {"me"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+	if diff := cmp.Diff([][]string{{"second"}, {"me"}}, [][]string{got.Controllers, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }

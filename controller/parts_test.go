@@ -159,10 +159,10 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 
 func newDispatcher(own ownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
-		log: discard, own: own, echoes: echo.NewTracker(), failures: newFailures(), cancels: newCancelRegistry(),
-		reconciled:        relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
-		recordRestoration: newRestorationSignal().record,
-		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
+		log: discard, own: own, echoes: echo.NewTracker(), records: newObjectRecords(), cancels: newCancelRegistry(),
+		reconciled:         relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
+		recordDoubtSettled: newSettledSignal().record,
+		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
 		dropGone: func(kube.Key) bool { return false },
 	}
 }
@@ -312,7 +312,7 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 // fakeQueue hands out one key, and then ends.
 type fakeQueue struct {
 	work     []queue.Work
-	outcomes []queue.Outcome
+	outcomes []queue.Next
 }
 
 func (q *fakeQueue) Get(context.Context) (queue.Work, bool) {
@@ -324,15 +324,15 @@ func (q *fakeQueue) Get(context.Context) (queue.Work, bool) {
 	return work, true
 }
 
-func (q *fakeQueue) Done(_ queue.Key, o queue.Outcome) { q.outcomes = append(q.outcomes, o) }
+func (q *fakeQueue) Done(_ queue.Key, o queue.Next) { q.outcomes = append(q.outcomes, o) }
 
 func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	t.Parallel()
 	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}}}
 	var reported, gone []string
 	c := &reconciler{
-		name: "test", log: discard, programLog: discard, queue: q, own: fakeObjects{}, failures: newFailures(), longCalls: newLongCalls(discard, 0, 1),
-		waits: &finalizerWaits{log: discard, failures: newFailures()}, finalizers: &finalizers{},
+		name: "test", log: discard, programLog: discard, queue: q, own: fakeObjects{}, records: newObjectRecords(), longCalls: newLongCalls(discard, 0, 1),
+		waits: &finalizerWaits{log: discard, records: newObjectRecords()}, finalizers: &finalizers{},
 		functions: functions{
 			reconcile: func(_ context.Context, obj kube.Object, _ *kube.Client) (Action, error) {
 				if obj.GetName() == "bad" {
@@ -350,12 +350,12 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		},
 		clientFor: func(context.Context, kube.Key, wire.Ref, *requestTrace) *kube.Client { return nil },
 		echoes:    echo.NewTracker(),
-		report: func(_ *call, _ kube.Object, r Result, _ *failure) {
+		report: func(_ *call, _ kube.Object, r Result, _ *objectRecord) {
 			reported = append(reported, fmt.Sprint(r.Object.Name, " ", r.Err))
 		},
 	}
 	c.run(t.Context(), t.Context(), new(sync.WaitGroup))
-	if diff := cmp.Diff([]queue.Outcome{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {Forget: true}}, q.outcomes); diff != "" {
+	if diff := cmp.Diff([]queue.Next{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {}}, q.outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if !slices.Equal(reported, []string{"good <nil>", "bad bad"}) || !slices.Equal(gone, []string{"gone"}) {
@@ -369,8 +369,8 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		var got triggers
 		forgotten, released := 0, 0
 		var isDoubted atomic.Bool
-		r := &restorationRepair{
-			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailureRecord: func(k kube.Key) bool { return k.Name == "b" },
+		r := &doubtRepair{
+			signal: newSettledSignal(), forget: []func(){func() { forgotten++ }}, hasRecord: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 		}
@@ -439,7 +439,7 @@ func TestFinalizerWaitsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
-		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), failures: newFailures()}
+		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), records: newObjectRecords()}
 		obj := configMap("a", "example.com/other")
 		if isWaiting, _ := w.reportWait(key("a"), obj); isWaiting {
 			t.Error("an object that is not being deleted waits")

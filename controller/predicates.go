@@ -85,8 +85,8 @@ func hasChanged(c Change, differ func(before, after Record) bool) bool {
 // f is called concurrently, in the goroutines of the streams, so it must not block. Both objects are
 // decoded for each change that the predicates of When accept. The objects of Secrets have metadata
 // only, unless [KeepSecrets] is among the options.
-func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) {
+func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) KindOption {
+	return kindOptionFunc(func(w *watchedKind) {
 		w.objectPredicates = append(w.objectPredicates, objectPredicate{bind: func(w *watchedKind) (Predicate, error) {
 			kind, err := typeOf(P(new(S)), w.named)
 			switch {

@@ -36,7 +36,7 @@ type reconciler struct {
 
 	queue     workQueue
 	own       ownObjects
-	failures  *failures
+	records   *objectRecords
 	longCalls *longCalls
 	waits     *finalizerWaits
 	// cancels is nil without [CancelDeleted].
@@ -48,13 +48,13 @@ type reconciler struct {
 	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
 	echoes    echoTracker
 	// report reports a result: see [reporter].
-	report func(c *call, obj kube.Object, r Result, f *failure)
+	report func(c *call, obj kube.Object, r Result, f *objectRecord)
 }
 
 // workQueue hands out reconciles: see [queue.Queue].
 type workQueue interface {
 	Get(ctx context.Context) (queue.Work, bool)
-	Done(key queue.Key, o queue.Outcome)
+	Done(key queue.Key, o queue.Next)
 }
 
 // echoTracker is what is known about the writes of reconciles: see [echo.Tracker].
@@ -105,7 +105,7 @@ func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup)
 		}
 		// One of the author's functions has called runtime.Goexit, which ends this goroutine.
 		// Another worker takes its place.
-		outcome := queue.Outcome{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
+		outcome := queue.Next{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
 		defer func() {
 			r.queue.Done(rec.work.Key, outcome)
 			running.Go(func() { r.run(ctx, callsCtx, running) })
@@ -268,7 +268,7 @@ func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isClean
 
 // end reports the result of a reconcile whose error is err, and returns when the next reconcile is
 // due. An error overrides the action that came with it.
-func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
+func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	rec.isReporting = true
 	if rec.endSpan != nil {
 		callLoggingPanic(r.log, "the tracer", func() { rec.endSpan(err) })
@@ -285,17 +285,17 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
 		r.echoes.ForgetOwnStatus(key)
 	}
 	if err == nil {
-		r.failures.forget(key, "")
+		r.records.forget(key, "")
 		r.echoes.ForgetUncertain(key)
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
 		r.report(&rec.call, rec.object, *result, nil)
-		return queue.Outcome{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
+		return queue.Next{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	f := r.failures.recordError(key, result.Object.UID)
+	f := r.records.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
-	outcome := queue.Outcome{IsRetried: true}
+	outcome := queue.Next{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
 		f.backoffCount, f.conflictCount = 0, 0
@@ -315,15 +315,15 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Outcome {
 
 // endWithoutCall ends the work on an object that the controller has nothing to do for. If the object is
 // being deleted and waits for finalizers of others, it is checked once more after a while.
-func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Outcome {
+func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Next {
 	if rec.object != nil {
 		if isWaiting, checkAfter := r.waits.reportWait(rec.work.Key, rec.object); isWaiting {
-			return queue.Outcome{RequeueAfter: checkAfter}
+			return queue.Next{RequeueAfter: checkAfter}
 		}
 	}
-	r.failures.forget(rec.work.Key, rec.result.Object.UID)
+	r.records.forget(rec.work.Key, rec.result.Object.UID)
 	r.echoes.ForgetUncertain(rec.work.Key)
-	return queue.Outcome{Forget: true}
+	return queue.Next{}
 }
 
 // retryDelay returns the back-off after a failure: the longer of the wait of the policy and the delay

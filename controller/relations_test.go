@@ -25,10 +25,10 @@ import (
 func TestAnyOwner(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		options []controller.SourceOption
+		options []controller.KindOption
 		want    []string
 	}{
-		"any owner":         {[]controller.SourceOption{controller.AnyOwner()}, []string{"eden", "hortus"}},
+		"any owner":         {[]controller.KindOption{controller.AnyOwner()}, []string{"eden", "hortus"}},
 		"controlling owner": {nil, []string{"eden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestNamespacesOfASource(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "eden"}}
 	}
 	for name, test := range map[string]struct {
-		option controller.SourceOption
+		option controller.KindOption
 		want   []string
 	}{
 		"namespaces":    {controller.InNamespaces("one", "two"), []string{"one", "two"}},

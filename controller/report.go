@@ -24,7 +24,7 @@ type reporter struct {
 // report reports the result r of a call for obj, which is nil if the object could not be read. A
 // reconcile leads to one line at most: an error is logged when it is new or has come often, and every
 // result is logged at the level Debug. f is nil if the reconcile succeeded.
-func (p *reporter) report(c *call, obj kube.Object, r Result, f *failure) {
+func (p *reporter) report(c *call, obj kube.Object, r Result, f *objectRecord) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
 	attributes, isErrorLogged := recordErrorAttrs(obj, f, r)
 	if isVerbose {
@@ -49,7 +49,7 @@ func (p *reporter) report(c *call, obj kube.Object, r Result, f *failure) {
 // recordErrorAttrs returns the attributes of a log line about the error of a result. It reports whether the
 // line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing. It
 // records in f that the error has come.
-func recordErrorAttrs(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, isErrorLogged bool) {
+func recordErrorAttrs(obj kube.Object, f *objectRecord, r Result) (attributes []slog.Attr, isErrorLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}

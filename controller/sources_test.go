@@ -285,7 +285,7 @@ func TestResult(t *testing.T) {
 // every reconcile, although the version proves that nothing has changed.
 func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]controller.SourceOption{"by default": nil, "asked for": {controller.KeepSecrets()}} {
+	for name, options := range map[string][]controller.KindOption{"by default": nil, "asked for": {controller.KeepSecrets()}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *server) {

@@ -86,7 +86,7 @@ func TestSkipOwnStatus(t *testing.T) {
 		return err
 	}
 	for name, test := range map[string]struct {
-		options []controller.SourceOption
+		options []controller.KindOption
 		// reconcile is one reconcile, whose number is call. stranger is a client of somebody else.
 		reconcile func(ctx context.Context, call int, g *Garden, c, stranger *kube.Client) error
 		want      int
@@ -98,12 +98,12 @@ func TestSkipOwnStatus(t *testing.T) {
 			want:      2,
 		},
 		"with the option": {
-			options:   []controller.SourceOption{controller.SkipOwnStatus()},
+			options:   []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error { return writeStatus(ctx, g, c) },
 			want:      1,
 		},
 		"two writes": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error {
 				g.Status.Size = 7
 				return errors.Join(c.ApplyStatus(ctx, g), writeStatus(ctx, g, c))
@@ -111,7 +111,7 @@ func TestSkipOwnStatus(t *testing.T) {
 			want: 1,
 		},
 		"a replace": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error {
 				g.Status.Size = g.Spec.Size
 				_, err := kube.Namespaced[Garden](c, "default").Status().Replace(ctx, g)
@@ -120,7 +120,7 @@ func TestSkipOwnStatus(t *testing.T) {
 			want: 1,
 		},
 		"a label by a stranger before the write": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, call int, g *Garden, c, stranger *kube.Client) error {
 				if call == 1 {
 					return errors.Join(label(ctx, stranger), writeStatus(ctx, g, c))
@@ -130,7 +130,7 @@ func TestSkipOwnStatus(t *testing.T) {
 			want: 2,
 		},
 		"a label by a stranger after the write": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, call int, g *Garden, c, stranger *kube.Client) error {
 				if call == 1 {
 					return errors.Join(writeStatus(ctx, g, c), label(ctx, stranger))
@@ -140,7 +140,7 @@ func TestSkipOwnStatus(t *testing.T) {
 			want: 2,
 		},
 		"an own label after the write": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, call int, g *Garden, c, _ *kube.Client) error {
 				if call == 1 {
 					return errors.Join(writeStatus(ctx, g, c), label(ctx, c))
@@ -150,7 +150,7 @@ func TestSkipOwnStatus(t *testing.T) {
 			want: 2,
 		},
 		"an error after the write": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, call int, g *Garden, c, _ *kube.Client) error {
 				if err := writeStatus(ctx, g, c); err != nil || call > 1 {
 					return err
@@ -160,7 +160,7 @@ func TestSkipOwnStatus(t *testing.T) {
 			want: 2, wantLate: 3,
 		},
 		"a terminal error after the write": {
-			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			options: []controller.KindOption{controller.SkipOwnStatus()},
 			reconcile: func(ctx context.Context, call int, g *Garden, c, _ *kube.Client) error {
 				if err := writeStatus(ctx, g, c); err != nil || call > 1 {
 					return err

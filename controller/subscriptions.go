@@ -44,7 +44,7 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 				stream.Representation = wire.MetadataOnly
 			}
 			stream.IfServed = w.ifServed
-			s.all = append(s.all, &subscription{watched: w, isOwn: i == 0, stream: stream, synced: make(chan struct{})})
+			s.all = append(s.all, &subscription{watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{})})
 		}
 		if i == 0 {
 			s.own = slices.Clip(s.all)
@@ -231,9 +231,9 @@ func (s *subscriptions) coversRead(r *wire.Request) bool {
 // subscription is one stream of a watched kind.
 type subscription struct {
 	watched *watchedKind
-	// isOwn is true for a stream of the reconciled kind.
-	isOwn  bool
-	stream wire.Stream
+	// isOfReconciledKind is true for a stream of the reconciled kind.
+	isOfReconciledKind bool
+	stream             wire.Stream
 	// synced is closed once the subscription has received all objects.
 	synced chan struct{}
 	// opened is the subscription of the cache. It is nil until [subscriptions.open] has opened the stream. The stream

@@ -42,16 +42,16 @@ type watchedKind struct {
 	skipsOwnStatus bool
 }
 
-// SourceOption configures how a kind is watched: see [Owns], [Watches] and [Reconciled].
-type SourceOption interface{ changeKind(w *watchedKind) }
+// KindOption configures how a kind is watched: see [Owns], [Watches] and [Reconciled].
+type KindOption interface{ changeKind(w *watchedKind) }
 
-type sourceOptionFunc func(*watchedKind)
+type kindOptionFunc func(*watchedKind)
 
-func (f sourceOptionFunc) changeKind(w *watchedKind) { f(w) }
+func (f kindOptionFunc) changeKind(w *watchedKind) { f(w) }
 
 // newWatchOption returns the option that watches objects such as zero. The relation of connect connects
 // them with the reconciled kind.
-func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watchedKind) (relation.Relation, error)) Option {
+func newWatchOption(zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error)) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
 	err = errors.Join(err, w.bind(zero))
@@ -74,10 +74,10 @@ func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watc
 }
 
 // apply applies options to w.
-func (w *watchedKind) apply(options []SourceOption) error {
+func (w *watchedKind) apply(options []KindOption) error {
 	for _, option := range options {
 		if option == nil {
-			return errors.New("a source option is nil: leave it out")
+			return errors.New("an option of a watched kind is nil: leave it out")
 		}
 		option.changeKind(w)
 	}

@@ -15,14 +15,14 @@ import (
 
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
 // [kube.OwnedBy]. The program may then create and patch a C. [WriteVerbs] names other verbs, such as delete.
-func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
+func Owns[C any, P kube.ObjectOf[C]](options ...KindOption) Option {
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) { return relation.Owner{IsAny: w.isAnyOwner}, nil })
 }
 
 // AnyOwner makes a source of [Owns] run the reconcile of every owner of a changed object: also of
 // owners whose owner reference is not the controlling one.
-func AnyOwner() SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.isAnyOwner = true })
+func AnyOwner() KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.isAnyOwner = true })
 }
 
 var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
@@ -33,8 +33,8 @@ var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Own
 // The verbs are constants of package kube/wire.
 //
 //	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
-func WriteVerbs(verbs ...wire.Verb) SourceOption {
-	return sourceOptionFunc(func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true })
+func WriteVerbs(verbs ...wire.Verb) KindOption {
+	return kindOptionFunc(func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true })
 }
 
 var errNoChildren = errors.New("controller.WriteVerbs is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
@@ -52,7 +52,7 @@ var errNoChildren = errors.New("controller.WriteVerbs is an option of controller
 // The child of somebody else is not taken over: see [kube.ErrForeignChild]. If the label of the child has the uid of
 // another object of the reconciled kind, that object is its owner. While that owner exists, the child is refused,
 // also with [kube.Adopt].
-func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOption) Option {
+func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption) Option {
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) {
 		w.labelIndexes = append(w.labelIndexes, label)
 		if problems := validation.IsQualifiedName(label); len(problems) > 0 {
@@ -73,7 +73,7 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOptio
 //
 // The index can be used in lists of the reconciled kind too. An object for which the index
 // function panics is reconciled when any S changes.
-func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...SourceOption) Option {
+func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...KindOption) Option {
 	return newWatchOption(P(new(S)), options, func(*watchedKind) (relation.Relation, error) { return relation.Reference{By: index}, nil })
 }
 
@@ -101,7 +101,7 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 // use, depend on nothing but the S and what it reads, and may be called more than once with the
 // same state. An S that does not fit its type is logged, and triggers nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
-func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
+func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...KindOption) Option {
 	return newWatchOption(P(new(S)), options, func(w *watchedKind) (relation.Relation, error) {
 		m := relation.Map{Watched: w.kind.Resource}
 		if keys == nil {

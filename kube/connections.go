@@ -29,8 +29,8 @@ type connections struct {
 	certificate func(context.Context) (*tls.Certificate, error)
 	now         func() time.Time
 
-	mu        sync.Mutex
-	transport *http.Transport
+	mu     sync.Mutex
+	latest *http.Transport
 	// ca is the content of the CA file that transport trusts.
 	ca []byte
 	// chain is the client certificate of the files when they were last looked at.
@@ -74,7 +74,7 @@ func newConnections(config *Config, exec *pluginRunner) (*connections, error) {
 		}
 	}
 	c.checkedAt = c.now()
-	c.transport, err = c.newHTTPTransport()
+	c.latest, err = c.newHTTPTransport()
 	return c, err
 }
 
@@ -118,7 +118,7 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *connections) CloseIdleConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.transport.CloseIdleConnections()
+	c.latest.CloseIdleConnections()
 }
 
 // current returns the transport for the next request.
@@ -131,7 +131,7 @@ func (c *connections) current() *http.Transport {
 			c.replaceLocked()
 		}
 	}
-	return c.transport
+	return c.latest
 }
 
 // rereadFilesLocked reads the files again, and reports whether they have changed.
@@ -181,8 +181,8 @@ func (c *connections) replaceLocked() {
 		slog.Error("cannot renew the connections", "error", err)
 		return
 	}
-	c.transport.CloseIdleConnections()
-	c.transport = next
+	c.latest.CloseIdleConnections()
+	c.latest = next
 }
 
 // newHTTPTransport returns a transport without connections.

@@ -9,8 +9,9 @@ import (
 // Needs describes what one part of a program requires from the cluster and from the program
 // around it. Definitions, permissions and the order of the start follow from it.
 type Needs struct {
-	// Names are the names of the part. No two parts of a program may share one.
-	Names []string
+	// Controllers are the names of the controllers of the part. No two controllers of a program may share one. A program
+	// is ready once each of its controllers has subscribed to its streams.
+	Controllers []string
 	// FieldManagers are the field managers of the part's applies. No two parts of a program
 	// may share one, because they would remove each other's fields.
 	FieldManagers []string

@@ -25,11 +25,11 @@ import (
 
 // transport is the Handler at the end of every pipeline: HTTP.
 type transport struct {
-	base        *url.URL
-	http        *http.Client
-	credentials *roundTripper
-	timeout     time.Duration
-	warn        func(ctx context.Context, r *wire.Request, text string)
+	base         *url.URL
+	http         *http.Client
+	roundTripper *roundTripper
+	timeout      time.Duration
+	warn         func(ctx context.Context, r *wire.Request, text string)
 }
 
 // newTransport returns a transport of config, which it keeps.
@@ -48,7 +48,7 @@ func newTransport(config *Config, timeout time.Duration, warn func(context.Conte
 		// like success, and would show the credentials to whatever host it leads to.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &transport{base: base, http: httpClient, credentials: credentials, timeout: timeout, warn: warn}, nil
+	return &transport{base: base, http: httpClient, roundTripper: credentials, timeout: timeout, warn: warn}, nil
 }
 
 // Do sends one HTTP request.
@@ -76,7 +76,7 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 		return nil, e
 	}
 	// A credential plugin may wait for a person.
-	if err := t.credentials.prepare(caller, timeout.pause); err != nil {
+	if err := t.roundTripper.prepare(caller, timeout.pause); err != nil {
 		return nil, t.noAnswerError(caller, ctx, r, err, false)
 	}
 	response, err := t.http.Do(request)

@@ -23,11 +23,11 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
-// converterCommands makes each part that embeds it a [converterSource], with the method converter.
-type converterCommands struct{}
+// linkedConversionCode makes each part that embeds it, and has the method converter, a [conversionCode].
+type linkedConversionCode struct{}
 
 // openConversions returns the conversions of the kinds among defines that steps are for.
-func (converterCommands) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
+func (linkedConversionCode) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
 	byKind := make(map[schema.GroupKind][]*conversion.Step)
 	for _, s := range steps {
 		gk := s.First.Resource.GroupKind()
@@ -46,7 +46,7 @@ func (converterCommands) openConversions(defines []kube.Type, steps []*conversio
 	return c, nil
 }
 
-func (converterCommands) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
+func (linkedConversionCode) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
 	return m.run(ctx, o, needs)
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
 
@@ -39,9 +38,9 @@ func Convert[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](t
 
 // converterPart is a part of [Convert].
 type converterPart struct {
-	webhookCommands
-	converterCommands
-	roundTripCommands
+	linkedWebhookCode
+	linkedConversionCode
+	linkedRoundTripCode
 	step  *conversion.Step
 	needs kube.Needs
 }
@@ -54,8 +53,5 @@ func (p converterPart) Start(ctx context.Context, _ *controller.Runtime) error {
 	<-ctx.Done()
 	return nil
 }
-
-// webhook returns nil: a converter is no webhook of admission.
-func (converterPart) webhook() *admission.Webhook { return nil }
 
 func (p converterPart) converter() *conversion.Step { return p.step }

@@ -16,9 +16,9 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
 
-// A converterSource is a part of [Convert]. A program finds it by this interface alone. So the linker leaves the code of
-// conversions out of a program without one.
-type converterSource interface {
+// A conversionCode is a part of [Convert], and has the code for all conversions of a program. A program finds it by this
+// interface alone. So the linker leaves the code out of a program without one.
+type conversionCode interface {
 	converter() *conversion.Step
 	// openConversions returns the conversions of all converters of the program, which steps are.
 	openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
@@ -71,7 +71,7 @@ type conversionPublisher interface {
 // conversionsOf returns the conversions of parts, or nil if there are none. The error names everything that is wrong with
 // the converters.
 func conversionsOf(parts []Part) (conversionService, error) {
-	var first converterSource
+	var first conversionCode
 	var steps []*conversion.Step
 	var defines []kube.Type
 	for _, part := range parts {
@@ -83,17 +83,17 @@ func conversionsOf(parts []Part) (conversionService, error) {
 			continue // needsOf reports it
 		}
 		defines = append(defines, needs.Defines...)
-		if source, ok := unwrapped[converterSource](part); ok {
+		if code, ok := unwrapped[conversionCode](part); ok {
 			if first == nil {
-				first = source
+				first = code
 			}
-			steps = append(steps, source.converter())
+			steps = append(steps, code.converter())
 		}
 	}
 	if first == nil {
 		return nil, nil
 	}
-	// Each of the sources can open the conversions of all.
+	// Each of the parts can open the conversions of all.
 	return first.openConversions(defines, steps)
 }
 
@@ -101,8 +101,8 @@ func conversionsOf(parts []Part) (conversionService, error) {
 func convertedKinds(parts []Part) map[schema.GroupKind]bool {
 	kinds := make(map[schema.GroupKind]bool)
 	for _, part := range parts {
-		if source, ok := unwrapped[converterSource](part); ok {
-			kinds[source.converter().First.Resource.GroupKind()] = true
+		if code, ok := unwrapped[conversionCode](part); ok {
+			kinds[code.converter().First.Resource.GroupKind()] = true
 		}
 	}
 	return kinds

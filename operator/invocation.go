@@ -87,7 +87,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		needs.Access = append(needs.Access, line.election.access(i.Name)...)
 	}
 	if line.listen.secureAddress != "" {
-		if _, err := secureOpenerIn(parts); err != nil {
+		if _, err := secureCodeIn(parts); err != nil {
 			return err
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
@@ -103,7 +103,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		_, openerErr := secureOpenerIn(parts)
+		_, openerErr := secureCodeIn(parts)
 		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flagValues: line.manifests, canBeSecure: openerErr == nil, parts: parts}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
@@ -209,10 +209,13 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	defer open.close()
 	env := environment{
 		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
-		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
+		namespace: namespace, pod: pod,
+	}
+	if os.Getenv(access.CheckVariable) != "" {
+		env.mode = developmentMode
 	}
 	if env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
-		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), isStrict: env.isChecked, log: log,
+		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), mode: env.mode, log: log,
 	}); err != nil {
 		return err
 	}

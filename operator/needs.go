@@ -19,9 +19,9 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		}
 		needs, err := part.Needs()
 		errs = append(errs, err)
-		errs = append(errs, unique("two parts of the program are named %q: give one another controller.Name", all.Names, needs.Names))
+		errs = append(errs, unique("two controllers of the program are named %q: give one another controller.Name", all.Controllers, needs.Controllers))
 		errs = append(errs, unique("two parts of the program apply as the field manager %q: give one another controller.FieldManager", all.FieldManagers, needs.FieldManagers))
-		all.Names = append(all.Names, needs.Names...)
+		all.Controllers = append(all.Controllers, needs.Controllers...)
 		all.FieldManagers = append(all.FieldManagers, needs.FieldManagers...)
 		all.Defines = append(all.Defines, needs.Defines...)
 		all.Reconciles = append(all.Reconciles, needs.Reconciles...)

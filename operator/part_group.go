@@ -45,14 +45,14 @@ func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
 
 // start runs one part. The end of its context is no error of the part.
 func (g *partGroup) start(ctx context.Context, part Part) {
-	// A part with names is ready when its controllers have subscribed. Streams that the functions
+	// A part with controllers is ready when these have subscribed. Streams that the functions
 	// of a controller follow for a while do not affect its readiness.
 	needs, err := part.Needs()
 	if err != nil {
 		g.fail(err)
 		return
 	}
-	if len(needs.Names) == 0 {
+	if len(needs.Controllers) == 0 {
 		ctx = follow.WithSyncTracker(ctx, g.tracker)
 	}
 	if !needs.EveryReplica && !needs.Service && g.runtime.WaitElected(ctx) != nil {

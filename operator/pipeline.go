@@ -41,7 +41,7 @@ func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *re
 	if len(needs.OwnerLabels) > 0 {
 		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })
 	}
-	if env.isChecked {
+	if env.mode.isStrict() {
 		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	if requests != nil {
@@ -57,9 +57,9 @@ func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *re
 	return c
 }
 
-// newGuardClient returns a client for the guard of --listen-secure. The guard can ask the server while the
+// newAuthorizerClient returns a client for the Authorizer of --listen-secure. The Authorizer can ask the server while the
 // client of the program is busy, or is the client of a standby, which may write nothing.
-func newGuardClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
+func newAuthorizerClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
 	c, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err

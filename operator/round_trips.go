@@ -6,9 +6,9 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/samples"
 )
 
-// roundTripCommands makes each part that embeds it check the conversions of a program. No program calls its method, so the
+// linkedRoundTripCode makes each part that embeds it check the conversions of a program. No program calls its method, so the
 // linker leaves the code out of programs. Package yaretest finds the method.
-type roundTripCommands struct{}
+type linkedRoundTripCode struct{}
 
 // CheckRoundTrips converts count random objects of each version of each kind with a converter among parts, and partial
 // objects, to all other versions and back. The same seed gives the same objects.
@@ -16,7 +16,7 @@ type roundTripCommands struct{}
 // report is called once for each kind: with what breaks a law of conversions, and with the fields whose values only an
 // annotation keeps, by the step, such as "v2 to v1". A value that is false, zero or empty does not count. sample is called with some objects in a version that is served and what they are
 // in another one. Errors: what is wrong with the converters.
-func (roundTripCommands) CheckRoundTrips(parts []Part, seed uint64, count int,
+func (linkedRoundTripCode) CheckRoundTrips(parts []Part, seed uint64, count int,
 	report func(kind string, problems []string, kept map[string][]string),
 	sample func(from, to wire.Resource, object, converted []byte) error,
 ) error {

@@ -30,10 +30,13 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 		log = slog.Default()
 	}
 	env := environment{log: withoutScopes(log), unfencedClient: c}
-	env.namespace, env.isChecked = access.FromContext(ctx)
+	var isTest bool
+	if env.namespace, isTest = access.FromContext(ctx); isTest {
+		env.mode = testMode
+	}
 	var err error
 	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
-		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), isStrict: env.isChecked, isInTest: env.isChecked, log: env.log,
+		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, log: env.log,
 	})
 	if err != nil {
 		return err
@@ -57,8 +60,7 @@ type environment struct {
 	tracer wire.Tracer
 	// namespace and pod are the fields of [controller.Runtime].
 	namespace, pod string
-	// isChecked is true if the program refuses requests that its parts do not declare.
-	isChecked bool
+	mode           mode
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
 	// webhooks are what the program serves for API servers. It may be nil.
@@ -123,7 +125,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		registerCertificateMetric(m.registry, env.listeners.certificateEnd)
 		pages.builtInMetrics = m.registry
 		pages.ready = &readiness{
-			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,
+			controllers: needs.Controllers, isSubscribed: m.reconciles.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
 			election: env.election, webhooks: env.webhooks,

@@ -34,13 +34,13 @@ func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{Service: t
 // Start does nothing: the program opens the listener before it starts its parts.
 func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
 
-// A secureOpener opens the address of --listen-secure. A program finds its [secureListener] by this
+// A secureCode opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.
-type secureOpener interface {
+type secureCode interface {
 	openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (secureListeners, error)
 }
 
-// secureListeners are what a secureOpener opens.
+// secureListeners are what a [secureCode] opens.
 type secureListeners struct {
 	pages       net.Listener
 	readerCheck readerCheck
@@ -51,11 +51,11 @@ type secureListeners struct {
 // readerCheck returns a handler that serves by next the requests of the readers that may read the pages.
 type readerCheck func(next http.Handler) http.Handler
 
-// secureOpenerIn returns the part of [SecureListener], or an error if there is none.
-func secureOpenerIn(parts []Part) (secureOpener, error) {
+// secureCodeIn returns the part of [SecureListener], or an error if there is none.
+func secureCodeIn(parts []Part) (secureCode, error) {
 	for _, part := range parts {
-		if opener, ok := part.(secureOpener); ok {
-			return opener, nil
+		if code, ok := part.(secureCode); ok {
+			return code, nil
 		}
 	}
 	return nil, errors.New("the program cannot serve over TLS: add operator.SecureListener() to its parts, or use --listen")
@@ -125,11 +125,11 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 	case f.secureAddress == "":
 		return l, nil
 	}
-	opener, err := secureOpenerIn(parts)
+	opener, err := secureCodeIn(parts)
 	if err != nil {
 		return l, err
 	}
-	client, err := newGuardClient(config, problems)
+	client, err := newAuthorizerClient(config, problems)
 	if err != nil {
 		return l, err
 	}
@@ -164,10 +164,10 @@ func (secureListener) openSecure(ctx context.Context, flags listenFlags, client 
 		return secureListeners{}, err
 	}
 	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	g := secure.NewGuard(client, log)
+	authorizer := secure.NewAuthorizer(client, log)
 	return secureListeners{
 		pages:          secure.Listen(listener, certificates),
-		readerCheck:    func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") },
+		readerCheck:    func(next http.Handler) http.Handler { return authorizer.Handler(next, "/healthz", "/readyz") },
 		certificateEnd: certificates.End,
 	}, nil
 }

@@ -89,7 +89,7 @@ func Default[T any, P kube.DefinedObjectOf[T]](setDefaults func(ctx context.Cont
 
 // webhookPart is a part of [Validate], [ValidateWith] or [Default].
 type webhookPart struct {
-	webhookCommands
+	linkedWebhookCode
 	function *admission.Webhook
 	needs    kube.Needs
 	err      error

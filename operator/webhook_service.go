@@ -128,7 +128,7 @@ func (w *servedWebhooks) openLoopback(ctx context.Context) (err error) {
 	}
 	address := w.listener.Addr().String()
 	w.name, w.target.URL = manifests.ClusterName(w.program, w.namespace), "https://"+address
-	if w.isInTest { // several programs of a test can have one name
+	if w.mode == testMode { // several programs of a test can have one name
 		_, port, _ := net.SplitHostPort(address)
 		w.name += "." + port
 	}
@@ -143,7 +143,7 @@ func (w *servedWebhooks) openLoopback(ctx context.Context) (err error) {
 // webhooks.
 func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err error) {
 	w.handler, err = admission.NewHandler(w.webhooks, admission.Options{
-		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.isStrict, Logger: w.log, Observer: newCallMetrics(rt.registry),
+		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.mode.isStrict(), Logger: w.log, Observer: newCallMetrics(rt.registry),
 	})
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		}
 		registerConfigurationMetrics(rt.registry, w.publisher.Status)
 	}
-	if w.isRemoved && !w.isInTest && rt.isLeading() {
+	if w.isRemoved && w.mode != testMode && rt.isLeading() {
 		if err := w.checkOtherProcess(ctx); err != nil {
 			return err
 		}
@@ -180,13 +180,13 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		if handler, err = w.conversions.handler(handler, w.log, rt.registry); err != nil {
 			return err
 		}
-		if w.files == nil && !w.isInTest {
+		if w.files == nil && w.mode != testMode {
 			if w.conversionPublisher, err = w.newConversionPublisher(rt); err != nil {
 				return err
 			}
 		}
 	}
-	if w.isInTest {
+	if w.mode == testMode {
 		w.prober = admission.NewProber(handler)
 		handler = w.prober
 	}
@@ -206,13 +206,13 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	}
 	if w.conversionPublisher != nil {
 		w.running.Go(func() { w.run(running, w.conversionPublisher.Run, rt.fail) })
-		if w.isStrict { // objects must not be read before API servers convert them
+		if w.mode.isStrict() { // objects must not be read before API servers convert them
 			if err := waitForConversions(ctx, w.conversionPublisher); err != nil {
 				return err
 			}
 		}
 	}
-	if w.isInTest {
+	if w.mode == testMode {
 		w.probeClient = rt.unfencedClient
 		if w.conversions != nil {
 			if err := w.conversions.publishInTest(ctx, rt.unfencedClient, w.log); err != nil {
@@ -282,7 +282,7 @@ func (w *servedWebhooks) newConversionPublisher(rt webhookRuntime) (conversionPu
 
 // probe returns the name of the objects that probes are about. It is empty outside of tests.
 func (w *servedWebhooks) probe() string {
-	if !w.isInTest {
+	if w.mode != testMode {
 		return ""
 	}
 	return w.name
@@ -358,7 +358,7 @@ func (w *servedWebhooks) removeConfigurations() {
 		w.log.Warn("the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them", "configurations", w.name, "error", err)
 		return
 	}
-	if w.isInTest {
+	if w.mode == testMode {
 		waitForNoCalls(ctx, w.probeClient, w.prober, w.namespace, w.probe())
 	}
 }

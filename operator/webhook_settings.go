@@ -32,11 +32,8 @@ type webhookSettings struct {
 	program, namespace, pod string
 	// watched are the namespaces that the program watches. None means all.
 	watched []string
-	// isStrict is true in yare dev and in tests.
-	isStrict bool
-	// isInTest is true for a program in the process of a test, which ends with the test.
-	isInTest bool
-	log      *slog.Logger
+	mode    mode
+	log     *slog.Logger
 }
 
 // openWebhooksOf opens where the webhooks of parts are served, unless they are not served or there are none.
@@ -55,7 +52,7 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 	switch {
 	case s.flags.isOff():
 		return unservedWebhooks{}, nil
-	case s.flags.address == "" && (!s.isStrict || s.namespace == ""):
+	case s.flags.address == "" && (!s.mode.isStrict() || s.namespace == ""):
 		s.log.Warn("the webhooks of the program are not served: give --webhooks, such as --webhooks :9443, or --webhooks \"\" without this warning")
 		return unservedWebhooks{}, nil
 	}
@@ -82,7 +79,7 @@ type webhookRuntime struct {
 
 // variable returns the value of an environment variable of yare dev.
 func (s *webhookSettings) variable(name string) string {
-	if !s.isStrict || s.isInTest {
+	if s.mode != developmentMode {
 		return ""
 	}
 	return os.Getenv(name)

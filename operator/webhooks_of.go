@@ -6,13 +6,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
-// A webhookSource is a part with a webhook. A program finds a [webhookPart] or a [converterPart] by this interface alone. So
-// the linker leaves the code of webhooks out of a program without one.
-type webhookSource interface {
-	// webhook returns the webhook of the part, or nil if the part has a converter.
-	webhook() *admission.Webhook
-	webhookCode
-}
+// An admissionPart is a part with a webhook that the API server calls before it stores an object.
+type admissionPart interface{ webhook() *admission.Webhook }
 
 // A webhookService serves all webhooks of a program.
 type webhookService interface {
@@ -25,28 +20,21 @@ type webhookService interface {
 	end()
 }
 
-// webhookSourcesOf returns the parts with a webhook, also those inside of other parts.
-func webhookSourcesOf(parts []Part) (all []webhookSource) {
-	for _, part := range parts {
-		if source, ok := unwrapped[webhookSource](part); ok {
-			all = append(all, source)
-		}
-	}
-	return all
-}
-
-// webhooksOf returns the webhooks of parts that the API server calls before it stores an object.
+// webhooksOf returns the webhooks of parts, also those of parts inside of other parts. A converter is none of them.
 func webhooksOf(parts []Part) (all []*admission.Webhook) {
-	for _, source := range webhookSourcesOf(parts) {
-		if w := source.webhook(); w != nil {
-			all = append(all, w)
+	for _, part := range parts {
+		if p, ok := unwrapped[admissionPart](part); ok {
+			all = append(all, p.webhook())
 		}
 	}
 	return all
 }
 
-// hasWebhooks reports whether at least one of parts has a webhook.
-func hasWebhooks(parts []Part) bool { return len(webhookSourcesOf(parts)) > 0 }
+// hasWebhooks reports whether at least one of parts has a webhook or a converter.
+func hasWebhooks(parts []Part) bool {
+	_, err := webhookCodeIn(parts)
+	return err == nil
+}
 
 // unservedWebhooks is the service of a program without webhooks, or with webhooks that are not served.
 type unservedWebhooks struct{}

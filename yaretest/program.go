@@ -122,7 +122,7 @@ func controllersOf(parts []operator.Part) (names []string, err error) {
 		}
 		needs, err := each.Needs()
 		errs = append(errs, err)
-		names = append(names, needs.Names...)
+		names = append(names, needs.Controllers...)
 	}
 	return names, errors.Join(errs...)
 }

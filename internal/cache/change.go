@@ -3,7 +3,7 @@ package cache
 import (
 	"strconv"
 
-	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/cache/internal/database"
 )
 
 // Change is one change of a stream, as a [Subscriber] receives it.
@@ -22,7 +22,7 @@ type Change struct {
 	// not all that matters.
 	Missed bool
 
-	before, after *store.Entry
+	before, after *database.Entry
 }
 
 // ChangeType is the type of a [Change].
@@ -38,13 +38,13 @@ const (
 	Deleted
 	// Synced means that the subscriber knows all objects. It comes once, and concerns no object.
 	Synced
-	// Restored means that a store was in doubt, and is right again. The server was restored from a backup, or its
-	// answers have contradicted the store. After a restoration, Restored is published by each stream whose versions
-	// come from the restored server. Restored concerns no object, and comes after the changes of the
-	// stream that follow from the restoration. One restoration may lead to several Restored. What was derived
+	// DoubtSettled means that a store was in doubt, and is right again. The server was restored from a backup, or its
+	// answers have contradicted the store. After a restoration, DoubtSettled is published by each stream whose versions
+	// come from the restored server. DoubtSettled concerns no object, and comes after the changes of the
+	// stream that follow from the restoration. One restoration may lead to several DoubtSettled. What was derived
 	// from resource versions no longer holds. What was decided by a read of another store may have been
 	// decided by a state that the restoration has undone.
-	Restored
+	DoubtSettled
 )
 
 // String returns the name of the type.
@@ -58,15 +58,15 @@ func (t ChangeType) String() string {
 		return "Deleted"
 	case Synced:
 		return "Synced"
-	case Restored:
-		return "Restored"
+	case DoubtSettled:
+		return "DoubtSettled"
 	default:
 		return "ChangeType(" + strconv.Itoa(int(t)) + ")"
 	}
 }
 
 // Record returns After, or Before for a deletion. It returns the zero Record for Synced
-// and Restored.
+// and DoubtSettled.
 func (c Change) Record() Record {
 	if c.Type == Deleted {
 		return c.Before

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yare-go/yare/internal/cache/internal/database"
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
-	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
@@ -106,7 +106,7 @@ type Stats struct {
 
 func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc) *followedStream {
 	s := &followedStream{shared: common, id: id, counts: &counts{}, cancel: cancel}
-	objects, writer := store.New(store.Options{
+	objects, writer := database.New(database.Options{
 		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
 		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
 		// streams of metadata are included.
@@ -145,7 +145,7 @@ func (s *followedStream) follow(ctx context.Context) {
 		}
 		s.reportFailures()
 		if result := s.updater.takeListResult(); result.IsDoubtSettled {
-			s.publishRestored(result.IsRestoration)
+			s.publishDoubtSettled(result.IsRestoration)
 		}
 		if isRecovered && s.options.onRecovered != nil {
 			s.options.onRecovered(s.id)
@@ -181,12 +181,12 @@ type restorationError interface {
 	IsRestoration() bool
 }
 
-// publishRestored publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
+// publishDoubtSettled publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
 // that the restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
-func (s *followedStream) publishRestored(isRestoration bool) {
+func (s *followedStream) publishDoubtSettled(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
 		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.IsSynced() {
-			other.published.publish(Change{Type: Restored})
+			other.published.publish(Change{Type: DoubtSettled})
 		}
 	}
 }

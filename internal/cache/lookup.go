@@ -3,7 +3,7 @@ package cache
 import (
 	"bytes"
 
-	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/cache/internal/database"
 )
 
 // lookupResult is what is known of an object without a request.
@@ -12,7 +12,7 @@ type lookupResult struct {
 	isCertain bool
 	isPresent bool
 	// entry is from a store. It is nil if answered is set, or if there is no object.
-	entry *store.Entry
+	entry *database.Entry
 	// answered is the content that a read or a write was answered with.
 	answered []byte
 }
@@ -33,7 +33,7 @@ func (l lookupResult) record() (Record, error) {
 	case l.answered == nil:
 		return recordOf(l.entry), nil
 	}
-	e, err := store.MetadataOf(l.answered)
+	e, err := database.MetadataOf(l.answered)
 	if err != nil {
 		return Record{}, err
 	}

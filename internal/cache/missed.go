@@ -6,8 +6,8 @@ import (
 	kubefields "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/yare-go/yare/internal/cache/internal/database"
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
-	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
@@ -25,7 +25,7 @@ import (
 type missedStates struct {
 	store   *Store
 	overlay *overlay.Overlay
-	writer  *store.Writer
+	writer  *database.Writer
 	// fields are the fields that objects are reduced to, or nil.
 	fields *projection.Fields
 	// selector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
@@ -35,7 +35,7 @@ type missedStates struct {
 	names kubefields.Selector
 }
 
-func newMissedStates(s *Store, o *overlay.Overlay, w *store.Writer, fields *projection.Fields) missedStates {
+func newMissedStates(s *Store, o *overlay.Overlay, w *database.Writer, fields *projection.Fields) missedStates {
 	selector, err := labels.Parse(s.Stream().LabelSelector)
 	if err != nil {
 		selector = nil // the server refuses it
@@ -77,8 +77,8 @@ func (m *missedStates) hasMissedStateOf(c follow.Change) bool {
 // The list began at a tick and is complete at version. Somebody has deleted these objects, or they no longer
 // match the selector. Objects that never matched are not among them. If only the server can evaluate the selector of
 // the stream, there are no such objects.
-func (m *missedStates) afterList(version string, began overlay.Tick) []*store.Entry {
-	var missed []*store.Entry
+func (m *missedStates) afterList(version string, began overlay.Tick) []*database.Entry {
+	var missed []*database.Entry
 	for k, answered := range m.overlay.Entries(m.store.collection()) {
 		isFromBeforeList := answered.IsRecordedBefore(began)
 		missed = append(missed, m.statesOf(k, answered, func(value overlay.Entry) bool {
@@ -94,7 +94,7 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*store.En
 
 // predecessorsOf returns the last states of missed objects that had the name of the object in c. c is a
 // change of a list. before is the entry that c replaces, or nil.
-func (m *missedStates) predecessorsOf(c follow.Change, before *store.Entry) []*store.Entry {
+func (m *missedStates) predecessorsOf(c follow.Change, before *database.Entry) []*database.Entry {
 	k := m.keyOf(c)
 	answered, ok := m.overlay.Get(k)
 	if !ok {
@@ -107,8 +107,8 @@ func (m *missedStates) predecessorsOf(c follow.Change, before *store.Entry) []*s
 
 // statesOf returns the values of answered for which isMissed returns true, as entries of this stream, at most
 // one for each UID. It leaves out the values that the store had reached before the list.
-func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed func(overlay.Entry) bool) []*store.Entry {
-	var states []*store.Entry
+func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed func(overlay.Entry) bool) []*database.Entry {
+	var states []*database.Entry
 	for _, value := range answered.Values() {
 		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
 			!m.names.Empty() && !m.names.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
@@ -131,7 +131,7 @@ func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed 
 
 // storeEntryOf returns a value of the overlay as an entry of the store. It returns nil if the content of the value was
 // not kept, or cannot be read.
-func (m *missedStates) storeEntryOf(k overlay.Key, value overlay.Entry) *store.Entry {
+func (m *missedStates) storeEntryOf(k overlay.Key, value overlay.Entry) *database.Entry {
 	object := value.Object
 	switch {
 	case object == nil:
@@ -143,7 +143,7 @@ func (m *missedStates) storeEntryOf(k overlay.Key, value overlay.Entry) *store.E
 	if object == nil {
 		return nil
 	}
-	e, err := m.writer.Build(store.NewItem(k.ObjectKey(), value.UID, value.Version, object))
+	e, err := m.writer.Build(database.NewItem(k.ObjectKey(), value.UID, value.Version, object))
 	if err != nil {
 		return nil
 	}

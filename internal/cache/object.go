@@ -5,14 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/cache/internal/database"
 	"github.com/yare-go/yare/kube"
 )
 
 var errNoContent = errors.New("the cache.Object is the zero value")
 
 // Labels are the labels of an object.
-type Labels = store.Labels
+type Labels = database.Labels
 
 // Record holds the fields of an object that are kept decoded: enough to match owners, selectors
 // and predicates, and to distinguish versions. It is a value, and may be kept.
@@ -40,11 +40,11 @@ type Record struct {
 func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
 // recordOf returns the record of an entry.
-func recordOf(e *store.Entry) Record { return recordOfObject(e, e.UID()) }
+func recordOf(e *database.Entry) Record { return recordOfObject(e, e.UID()) }
 
 // recordOfObject returns the record of an entry of the object of a uid. An entry makes the text of the uid anew, so a
 // caller that has the text passes it.
-func recordOfObject(e *store.Entry, uid types.UID) Record {
+func recordOfObject(e *database.Entry, uid types.UID) Record {
 	return Record{
 		Namespace: e.Namespace(), Name: e.Name(), UID: uid, ResourceVersion: e.ResourceVersion(),
 		Generation: e.Generation, Deleting: e.IsDeleting, Labels: e.Labels(),
@@ -56,11 +56,11 @@ func recordOfObject(e *store.Entry, uid types.UID) Record {
 // when the store does.
 type Object struct {
 	Record
-	entry *store.Entry
+	entry *database.Entry
 }
 
 // objectOf returns the object of an entry. It returns the zero Object if e is nil.
-func objectOf(e *store.Entry) Object {
+func objectOf(e *database.Entry) Object {
 	if e == nil {
 		return Object{}
 	}

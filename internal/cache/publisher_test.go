@@ -35,8 +35,8 @@ func TestPublished(t *testing.T) {
 	first.isClosing.Store(true)
 	p.update(s.updater, changeOf(small(b, "v", "")(2)))
 	check("second Added b true")
-	p.publish(Change{Type: Restored})
-	check("second Restored  false")
+	p.publish(Change{Type: DoubtSettled})
+	check("second DoubtSettled  false")
 	if n := len(p.subscriptions); n != 1 {
 		t.Errorf("%d subscriptions are left", n)
 	}

@@ -38,7 +38,7 @@ func newFollower(t *testing.T) *follower {
 		if c.Type == Deleted {
 			content, err = c.BeforeObject().Bytes()
 		}
-		if c.Type != Synced && c.Type != Restored && (err != nil || len(content) == 0) {
+		if c.Type != Synced && c.Type != DoubtSettled && (err != nil || len(content) == 0) {
 			t.Errorf("the content of %s %s: %q, %v", c.Type, c.Record().Name, content, err)
 		}
 		f.mu.Lock()

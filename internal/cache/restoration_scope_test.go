@@ -24,7 +24,7 @@ func TestRestorationListsAStoreThatTheServerHasPassed(t *testing.T) {
 		other.Resource.Plural, other.Resource.Kind = "others", "Other"
 		var restored atomic.Int32
 		open(t, t.Context(), f.cache, other, func(c Change) {
-			if c.Type == Restored {
+			if c.Type == DoubtSettled {
 				restored.Add(1)
 			}
 		})
@@ -71,7 +71,7 @@ func TestContradictionListsTheStreamsOfOtherKinds(t *testing.T) {
 		other.Resource.Plural, other.Resource.Kind = "others", "Other"
 		var restored atomic.Int32
 		open(t, t.Context(), f.cache, other, func(c Change) {
-			if c.Type == Restored {
+			if c.Type == DoubtSettled {
 				restored.Add(1)
 			}
 		})
@@ -136,7 +136,7 @@ func TestAggregatedServerThatBeginsAnewIsNoRestorationOfTheCluster(t *testing.T)
 		t.Cleanup(c.Close)
 		var restored atomic.Int32
 		open(t, t.Context(), c, webApps, func(ch Change) {
-			if ch.Type == Restored {
+			if ch.Type == DoubtSettled {
 				restored.Add(1)
 			}
 		})
@@ -190,7 +190,7 @@ func TestServerThatContradictsItself(t *testing.T) {
 		other := webApps
 		other.Resource.Plural, other.Resource.Kind = "others", "Other"
 		open(t, t.Context(), c, other, func(ch Change) {
-			if ch.Type == Restored {
+			if ch.Type == DoubtSettled {
 				restored.Add(1)
 			}
 		})

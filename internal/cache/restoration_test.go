@@ -37,7 +37,7 @@ func TestRestorationUndoesOwnWrites(t *testing.T) {
 		f.server.Restore(backup)
 		f.stream.Thaw()
 		time.Sleep(50 * time.Second)
-		f.check("Added seen", "Deleted seen", "Deleted written", "Restored ")
+		f.check("Added seen", "Deleted seen", "Deleted written", "DoubtSettled ")
 		if _, err := f.do(f.handler, wire.VerbGet, "written"); !kube.IsNotFound(err) {
 			t.Errorf("reading what the restoration has undone: %v", err)
 		}
@@ -89,7 +89,7 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 		other.LabelSelector = "a=b"
 		var restored atomic.Int32
 		open(t, t.Context(), f.cache, other, func(c Change) {
-			if c.Type == Restored {
+			if c.Type == DoubtSettled {
 				restored.Add(1)
 			}
 		})
@@ -110,7 +110,7 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 		f.mu.Lock()
 		slices.Sort(f.changes)
 		f.mu.Unlock()
-		f.check("Added new", "Restored ", "Restored ")
+		f.check("Added new", "DoubtSettled ", "DoubtSettled ")
 		if n := restored.Load(); n != 2 {
 			t.Errorf("the other subscriber received %d restorations, want one for each list", n)
 		}
@@ -188,7 +188,7 @@ func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // the probe would come ten seconds later
-		f.check("Modified a", "Restored ")
+		f.check("Modified a", "DoubtSettled ")
 	})
 }
 
@@ -232,22 +232,22 @@ func TestLossOfAWriteThatNoWatchHasShownIsFound(t *testing.T) {
 				f.server.Advance(1)
 				f.stream.Bookmark()
 			}
-		}, want: []string{"Deleted written", "Restored "}},
+		}, want: []string{"Deleted written", "DoubtSettled "}},
 		"by the end of the next watch, if nothing happens": {lead: 1000, after: func(f *follower) {
 			time.Sleep(2 * time.Minute)
 			f.stream.Cut()
-		}, want: []string{"Deleted written", "Restored "}},
+		}, want: []string{"Deleted written", "DoubtSettled "}},
 		"by a change of another object that passes the version": {lead: 1, after: func(f *follower) {
 			for _, name := range []string{"x", "y"} {
 				if _, err := f.do(f.server, wire.VerbPatch, name); err != nil {
 					t.Fatal(err)
 				}
 			}
-		}, want: []string{"Added x", "Added y", "Restored "}},
+		}, want: []string{"Added x", "Added y", "DoubtSettled "}},
 		"by a bookmark that passes the version": {lead: 1, after: func(f *follower) {
 			f.server.Advance(10)
 			f.stream.Bookmark()
-		}, want: []string{"Restored "}},
+		}, want: []string{"DoubtSettled "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,7 +325,7 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 		away.Refuse(http.StatusServiceUnavailable, "")
 		f.server.Restore(backup)
 		time.Sleep(30 * time.Second)
-		f.check("Synced ", "Added written", "Restored ")
+		f.check("Synced ", "Added written", "DoubtSettled ")
 		if _, err := f.do(f.server, wire.VerbDelete, "written"); err != nil {
 			t.Fatal(err)
 		}
@@ -333,7 +333,7 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 		away.Thaw()
 		away.Allow()
 		time.Sleep(time.Minute)
-		check("Synced ", "Restored ", "Deleted written", "Restored ")
+		check("Synced ", "DoubtSettled ", "Deleted written", "DoubtSettled ")
 	})
 }
 
@@ -404,7 +404,7 @@ func TestRemovedKindIsNoRestoration(t *testing.T) {
 		open(t, t.Context(), c, id, func(Change) {})
 		var restored, lists atomic.Int32
 		open(t, t.Context(), c, other, func(ch Change) {
-			if ch.Type == Restored {
+			if ch.Type == DoubtSettled {
 				restored.Add(1)
 			}
 		})

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/cache/internal/database"
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
-	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -20,7 +20,7 @@ import (
 // neither for compression nor for each other. Only the stream changes it.
 type Store struct {
 	stream   wire.Stream
-	objects  *store.Database
+	objects  *database.Database
 	progress *progress.Progress
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
 	listBegan  atomic.Uint64
@@ -60,7 +60,7 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
 		}
 	}
-	selected := s.objects.Select(store.Filter(f))
+	selected := s.objects.Select(database.Filter(f))
 	return func(yield func(Object) bool) {
 		for e := range selected.All {
 			if !yield(objectOf(e)) {
@@ -132,7 +132,7 @@ func (s *Store) shown(k kube.Key) restoration.ShownState {
 }
 
 // observe returns what the store shows of an object, and its entry, or nil.
-func (s *Store) observe(k kube.Key) (overlay.Observation, *store.Entry) {
+func (s *Store) observe(k kube.Key) (overlay.Observation, *database.Entry) {
 	// In this order: what the watch has shown by now is in the entry.
 	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
 	e, version := s.objects.State(k)

@@ -28,7 +28,7 @@ type Subscription struct {
 func (s *Subscription) Store() *Store { return s.stream.store }
 
 // IsDoubted reports whether the store may show what a restoration has undone, and waits for a list. Reads are live
-// until then. [Restored] is published at the end of the doubt.
+// until then. [DoubtSettled] is published at the end of the doubt.
 func (s *Subscription) IsDoubted() bool { return s.stream.detector.IsDoubted() }
 
 // Close ends the subscription. It waits for a running call of the subscriber, and the subscriber
@@ -64,7 +64,7 @@ func (s *Subscription) publish(c Change) (isOpen bool) {
 	if s.isClosing.Load() {
 		return false
 	}
-	c.Initial = !s.isSynced && c.Type != Synced && c.Type != Restored
+	c.Initial = !s.isSynced && c.Type != Synced && c.Type != DoubtSettled
 	s.isSynced = s.isSynced || c.Type == Synced
 	s.subscriber(c)
 	return true

@@ -1,10 +1,10 @@
 package cache
 
 import (
+	"github.com/yare-go/yare/internal/cache/internal/database"
 	"github.com/yare-go/yare/internal/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
-	"github.com/yare-go/yare/internal/cache/internal/store"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube"
@@ -17,7 +17,7 @@ type updater struct {
 	stream      wire.Stream
 	store       *Store
 	overlay     *programOverlay
-	writer      *store.Writer
+	writer      *database.Writer
 	progress    *progress.Progress
 	restoration *restoration.Recorder
 	missed      missedStates
@@ -42,7 +42,7 @@ type updater struct {
 	listResult restoration.ListResult
 }
 
-func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
+func newUpdater(s *Store, o *programOverlay, w *database.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
 	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
 	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)
@@ -89,7 +89,7 @@ func (u *updater) put(c follow.Change) {
 			object = u.projected
 		}
 	}
-	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object).WithMetadata(c.Metadata)
+	item := database.NewItem(c.Key, c.UID, c.ResourceVersion, object).WithMetadata(c.Metadata)
 	if u.writer.Has(item) {
 		u.advance(c.ResourceVersion, c.Key)
 		return
@@ -194,7 +194,7 @@ func (u *updater) endList(version string, isUnserved bool) {
 }
 
 // addMissed adds to the changes the deletions that the stream has missed within a list.
-func (u *updater) addMissed(entries []*store.Entry) {
+func (u *updater) addMissed(entries []*database.Entry) {
 	for _, e := range entries {
 		u.progress.RecordChange(e.Namespace(), "", u.isListing)
 		u.addDeleted(e)
@@ -202,7 +202,7 @@ func (u *updater) addMissed(entries []*store.Entry) {
 }
 
 // addDeleted adds to the changes the deletion of an object with its last entry.
-func (u *updater) addDeleted(e *store.Entry) {
+func (u *updater) addDeleted(e *database.Entry) {
 	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
 }
 

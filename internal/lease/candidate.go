@@ -10,14 +10,14 @@ import (
 // candidate is the state machine of an [Elector]. It makes no requests and reads no clock. Its caller passes in
 // the Leases that it has read and written, with readings of the clock.
 //
-// An example with the default times. The lease lasts for 30 s, and the term for 20 s:
+// An example with the default times. The lease lasts for 30 s, and the deadline is 20 s after the last renewal:
 //
 //	 0 s  the candidate reads a Lease that A holds, renewed at 09:00:00 by the clock of A
 //	 4 s  it reads the Lease with the renewal 09:00:04. So A is alive, and holds the lease until 4 s + 30 s
 //	 8 s  it reads the same record, which proves nothing
 //	 9 s  somebody has deleted the Lease. A may have renewed it and may act, so A holds the lease until 9 s + 30 s
 //	39 s  it sends a claim, which names it as the holder
-//	40 s  the server answers. The term began at 39 s, when the claim was sent, and ends at 59 s
+//	40 s  the server answers. The term begins. Its deadline is 59 s, because the claim was sent at 39 s
 type candidate struct {
 	namespace, name string
 	identity        string
@@ -57,7 +57,7 @@ func (c *candidate) observe(l *Lease, at Reading) {
 	if isDeleted {
 		c.deletedHeldUntil, c.heldUntil = max(c.deletedHeldUntil, c.heldUntil), 0
 	}
-	if after != before && after.isHeld() && !c.isOwn(l) {
+	if after != before && after.isHeld() && !c.hasSent(l) {
 		c.hold(after, at)
 	}
 }
@@ -77,8 +77,8 @@ func (c *candidate) untilFree(now Reading) time.Duration {
 	return max(0, heldUntil-now.steady)
 }
 
-// isOwn reports whether this process has sent the record in l.
-func (c *candidate) isOwn(l *Lease) bool {
+// hasSent reports whether this process has sent the record in l.
+func (c *candidate) hasSent(l *Lease) bool {
 	_, isOwn := c.ownRecords[recordOf(l)]
 	return isOwn
 }

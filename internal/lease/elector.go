@@ -228,11 +228,11 @@ func (e *Elector) lead(ctx context.Context, states <-chan *Lease) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-e.Fence.term.over:
+		case <-e.Fence.term.lost:
 		case <-attempt.C:
 			isRenewalDue = true
 		case l := <-states:
-			if e.candidate.isOwn(l) {
+			if e.candidate.hasSent(l) {
 				continue
 			}
 		}

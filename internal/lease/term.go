@@ -17,7 +17,7 @@ var errLittleLeft = fmt.Errorf("less than %s is left of the term, because the le
 // term is the term of one process: its phase, its deadline, and the writes that are under way. It makes no
 // requests. All methods may be called concurrently.
 //
-// An example with the default times. A lease lasts for 30 s, and a term for 20 s:
+// An example with the default times. A lease lasts for 30 s, and the deadline is 20 s after the last renewal:
 //
 //	 0.0 s  a renewal is sent. The answer at 0.3 s makes the deadline 20.0 s
 //	 4.0 s  the next renewal is sent. The answer at 4.1 s makes the deadline 24.0 s
@@ -30,8 +30,8 @@ type term struct {
 	clock  Clock
 	timing Timing
 
-	// over is closed when the phase becomes lost.
-	over chan struct{}
+	// lost is closed when the phase becomes lost.
+	lost chan struct{}
 
 	mu    sync.Mutex
 	phase phase
@@ -49,7 +49,7 @@ type term struct {
 
 // newTerm returns a term that has not begun.
 func newTerm(clock Clock, timing Timing) *term {
-	return &term{clock: clock, timing: timing, over: make(chan struct{})}
+	return &term{clock: clock, timing: timing, lost: make(chan struct{})}
 }
 
 // phase is the state of a process with respect to its term. The phases follow each other in this order. The
@@ -107,7 +107,7 @@ func (t *term) timeLeftLocked(now Reading) time.Duration {
 func (t *term) loseLocked() {
 	if t.phase != lost {
 		t.phase = lost
-		close(t.over)
+		close(t.lost)
 	}
 }
 
@@ -184,7 +184,7 @@ func (t *term) isLost() bool {
 func (t *term) waitLost(ctx context.Context) bool {
 	for !t.isLost() {
 		select {
-		case <-t.over:
+		case <-t.lost:
 		case <-ctx.Done():
 			return false
 		case <-time.After(time.Second):

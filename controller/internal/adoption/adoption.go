@@ -143,7 +143,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 			return nil, err
 		}
 		if attempt > 1 && d.uid == "" && h.recordPossiblyGone != nil {
-			if err := h.checkOwner(ctx, r, owner); err != nil {
+			if err := h.checkOwnerExists(ctx, r, owner); err != nil {
 				return nil, err
 			}
 		}
@@ -160,9 +160,9 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	}
 }
 
-// checkOwner returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
+// checkOwnerExists returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
 // the garbage collector deletes the children of an owner that is gone.
-func (h *handler) checkOwner(ctx context.Context, r *wire.Request, owner wire.Ref) error {
+func (h *handler) checkOwnerExists(ctx context.Context, r *wire.Request, owner wire.Ref) error {
 	h.recordPossiblyGone(owner)
 	response, err := h.next.Do(ctx, &wire.Request{
 		Cluster: owner.Cluster, Verb: wire.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
@@ -313,7 +313,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 		}
 	}
 	switch {
-	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWritten(r, object, true)):
+	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWrittenSinceCreation(r, object)):
 		return decision{}, predecessorConflict(r, owner)
 	case earlier >= 0:
 		return decision{uid: object.UID, stale: earlier, staleUID: object.OwnerReferences[earlier].UID}, nil
@@ -323,7 +323,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 		}
 	}
 	switch {
-	case named || r.Adopt || g.hasWritten(r, object, false):
+	case named || r.Adopt || g.hasWritten(r, object):
 		return decision{uid: object.UID}, nil
 	}
 	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
@@ -338,7 +338,7 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 			continue
 		}
 		existence := g.ownerExistence(owner.Cluster, uid)
-		isFromBackup := g.hasWritten(r, object, false) && !g.hasWritten(r, object, true)
+		isFromBackup := g.hasWritten(r, object) && !g.hasWrittenSinceCreation(r, object)
 		switch {
 		case existence == Exists:
 			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
@@ -360,16 +360,22 @@ func isEarlierOwner(o metav1.OwnerReference, owner wire.Ref) bool {
 // hasWritten reports whether the field manager of r has fields in the object, or a former one has applied the object.
 // Every program that controller-runtime's scaffold makes updates its objects as "manager", so an update under such a
 // name proves nothing.
-// With sinceCreation, entries that are older than the object do not count, because they came with
-// the object from a backup.
-func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
-	manager := r.Query.Get("fieldManager")
+func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta) bool {
+	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return g.isWrite(r, e) })
+}
+
+// hasWrittenSinceCreation is like hasWritten, but for entries that are older than the object. They came with the object
+// from a backup.
+func (g *Guard) hasWrittenSinceCreation(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		isOurs := e.Manager == manager || e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
-		return isOurs && e.Subresource == "" &&
-			e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}") &&
-			!(sinceCreation && e.Time.Before(&object.CreationTimestamp))
+		return g.isWrite(r, e) && !e.Time.Before(&object.CreationTimestamp)
 	})
+}
+
+// isWrite reports whether e has fields of the field manager of r, or fields that a former one has applied.
+func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
+	isOurs := e.Manager == r.Query.Get("fieldManager") || e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
+	return isOurs && e.Subresource == "" && e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}")
 }
 
 // predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply

@@ -30,16 +30,16 @@ type ownerCheck struct {
 // Do serves one request.
 func (h *ownerCheck) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if h.owner.Namespace != "" && h.owner.UID != "" && r.Verb.IsWrite() && bytes.Contains(r.Body, []byte(h.owner.UID)) {
-		if err := checkOwners(r, h.owner); err != nil {
+		if err := checkOwnerReferences(r, h.owner); err != nil {
 			return nil, h.markTerminal(err)
 		}
 	}
 	return h.next.Do(ctx, r)
 }
 
-// checkOwners returns an error if r adds a forbidden owner reference to owner: in an object of a
+// checkOwnerReferences returns an error if r adds a forbidden owner reference to owner: in an object of a
 // cluster-scoped kind, or in an object of another namespace.
-func checkOwners(r *wire.Request, owner wire.Ref) error {
+func checkOwnerReferences(r *wire.Request, owner wire.Ref) error {
 	if !r.Resource.ClusterScoped && r.Namespace == owner.Namespace {
 		return nil
 	}

@@ -91,11 +91,11 @@ func (c *contentHash) add(place byte, name, value []byte) {
 
 func (c *contentHash) sum(d *digest) { c.hash.Sum(d[:0]) }
 
-// meetsPreconditions reports whether the live object meets the preconditions of the apply. If it does
+// meetsPreconditions reports whether the current object meets the preconditions of the apply. If it does
 // not, the server refuses the apply. An apply of a status always names the version of the object from
 // which it was made. A later version of the same object is no reason to send an apply that would change
 // nothing.
-func (a *apply) meetsPreconditions(live *liveObject) bool {
-	return (a.uid == "" || a.uid == live.uid) &&
-		(a.version == "" || a.version == live.version || a.subresource == "status")
+func (a *apply) meetsPreconditions(current *knownObject) bool {
+	return (a.uid == "" || a.uid == current.uid) &&
+		(a.version == "" || a.version == current.version || a.subresource == "status")
 }

@@ -1,11 +1,11 @@
 // Package noop skips applies that would change nothing.
 //
-// An apply is skipped only if the live object is known for certain and a change to it would
+// An apply is skipped only if the current state of the object is known without a request, and a change to it would
 // trigger this very reconcile. One of three must also hold:
 //
 //  1. The last apply of this manager, subresource and uid had this very content and was
-//     answered at exactly the version that is live.
-//  2. The live object, without its version, its status and the entries of other managers,
+//     answered at exactly the version that is current.
+//  2. The current object, without its version, its status and the entries of other managers,
 //     is what it was after that apply. So changes of the status, defaults, webhooks and
 //     1000m in place of 1 cost nothing.
 //  3. The managedFields entry of this manager covers exactly the fields of the apply, and
@@ -20,7 +20,7 @@
 // An example. The manager "webapp" applies {replicas: 2}, and the server answers with version 12 and
 // the state {replicas: 2, strategy: RollingUpdate}, in which strategy is a default. Later:
 //
-//	the live object                                     the next apply of {replicas: 2}
+//	the current object                                  the next apply of {replicas: 2}
 //	version 12                                          is skipped by rule 1
 //	version 13: a controller wrote the status           is skipped by rule 2, the state is the same
 //	version 14: somebody scaled to 3                    is sent
@@ -46,9 +46,9 @@ type View interface {
 	KnownState(ref wire.Ref) cache.KnownState
 }
 
-// IsTrigger reports whether a change to the object live of resource r would trigger the
+// IsTrigger reports whether a change to an object of resource r, whose known state is current, would trigger the
 // reconcile that is under way.
-type IsTrigger func(r wire.Resource, live *cache.KnownState) bool
+type IsTrigger func(r wire.Resource, current *cache.KnownState) bool
 
 // Checker remembers the applies of one controller, to find those that would change nothing.
 // It is safe for concurrent use.
@@ -64,7 +64,7 @@ type Checker struct {
 	sweepAt int
 }
 
-// NewChecker returns a Checker that finds live objects in view.
+// NewChecker returns a Checker that finds current objects in view.
 func NewChecker(view View) *Checker {
 	c := &Checker{view: view, last: make(map[applyKey]applied), sweepAt: firstSweep}
 	_, _ = rand.Read(c.seed[:]) // never fails
@@ -91,13 +91,13 @@ type applied struct {
 	// version is the version in the answer to the apply, or a later version at which the apply would
 	// have changed nothing.
 	version string
-	// state is the digest of the object at that version: see liveObject.state.
+	// state is the digest of the object at that version: see knownObject.state.
 	state digest
 }
 
 // Handler returns a handler that skips the applies without effect, and passes all other requests to
-// next. The answer to a skipped apply is the live object. If the cache keeps only its metadata, the
-// answer is the applied object with the live metadata.
+// next. The answer to a skipped apply is the current object. If the cache keeps only its metadata, the
+// answer is the applied object with the current metadata.
 func (c *Checker) Handler(next wire.Handler, isTrigger IsTrigger) wire.Handler {
 	return &handler{Checker: c, next: next, isTrigger: isTrigger}
 }
@@ -108,7 +108,7 @@ type handler struct {
 	isTrigger IsTrigger
 }
 
-// ForgetAll drops all that is remembered. The next apply of each object is compared by the live
+// ForgetAll drops all that is remembered. The next apply of each object is compared by the current
 // object's managedFields only, or sent.
 func (c *Checker) ForgetAll() {
 	c.mu.Lock()
@@ -139,7 +139,7 @@ func (c *Checker) put(k applyKey, now applied) {
 // sweep forgets the applies to objects that the cache does not show any more.
 func (c *Checker) sweep(all map[applyKey]applied) {
 	for k, last := range all {
-		if live := c.view.KnownState(k.object); live.IsPresent && live.Record.UID == last.uid {
+		if current := c.view.KnownState(k.object); current.IsPresent && current.Record.UID == last.uid {
 			delete(all, k)
 		}
 	}
@@ -172,13 +172,13 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	ref := r.Ref()
 	ref.UID = ""
 	k := applyKey{object: ref, manager: r.Query.Get("fieldManager"), subresource: r.Subresource}
-	var live *liveObject
+	var current *knownObject
 	if !r.Live {
-		live = h.knownObject(ref)
+		current = h.knownObject(ref)
 	}
-	if live != nil && a.meetsPreconditions(live) {
-		if now, isUnchanged := h.check(k, a, live); isUnchanged {
-			if body, err := live.answer(a); err == nil {
+	if current != nil && a.meetsPreconditions(current) {
+		if now, isUnchanged := h.check(k, a, current); isUnchanged {
+			if body, err := current.answer(a); err == nil {
 				h.put(k, now)
 				return &wire.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
 			}
@@ -195,48 +195,48 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 
 // remember records an apply that was answered with object.
 func (h *handler) remember(k applyKey, a *apply, object []byte) {
-	live := &liveObject{object: object}
-	state, err := live.state(k, a, h.seed[:])
+	current := &knownObject{object: object}
+	state, err := current.state(k, a, h.seed[:])
 	if err == nil {
-		err = live.readIdentity()
+		err = current.readIdentity()
 	}
 	if err != nil {
 		h.forgetKey(k)
 		return
 	}
-	h.put(k, applied{uid: live.uid, content: a.content, version: live.version, state: state})
+	h.put(k, applied{uid: current.uid, content: a.content, version: current.version, state: state})
 }
 
 // knownObject returns the object as it certainly is, or nil.
-func (h *handler) knownObject(ref wire.Ref) *liveObject {
-	live := h.view.KnownState(ref)
+func (h *handler) knownObject(ref wire.Ref) *knownObject {
+	current := h.view.KnownState(ref)
 	// The server decides what an apply can do to an object that is being deleted.
-	if !live.IsPresent || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
+	if !current.IsPresent || current.Record.Deleting || !h.isTrigger(ref.Resource, &current) {
 		return nil
 	}
-	object, err := live.Bytes()
+	object, err := current.Bytes()
 	if err != nil {
 		return nil
 	}
-	return &liveObject{
-		object: object, uid: live.Record.UID, version: live.Record.ResourceVersion,
-		isMetadataOnly: live.Representation == wire.MetadataOnly,
+	return &knownObject{
+		object: object, uid: current.Record.UID, version: current.Record.ResourceVersion,
+		isMetadataOnly: current.Representation == wire.MetadataOnly,
 	}
 }
 
 // check reports whether the apply would change nothing, and if so, what to remember of it.
-func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, isUnchanged bool) {
+func (h *handler) check(k applyKey, a *apply, current *knownObject) (now applied, isUnchanged bool) {
 	last, known := h.get(k)
-	known = known && last.uid == live.uid && last.content == a.content
-	if known && last.version == live.version {
+	known = known && last.uid == current.uid && last.content == a.content
+	if known && last.version == current.version {
 		return last, true
 	}
-	if live.isMetadataOnly {
+	if current.isMetadataOnly {
 		return applied{}, false
 	}
-	state, err := live.state(k, a, h.seed[:])
-	if err != nil || !(known && last.state == state) && !live.isOwnedExactly(k, a) {
+	state, err := current.state(k, a, h.seed[:])
+	if err != nil || !(known && last.state == state) && !current.isOwnedExactly(k, a) {
 		return applied{}, false
 	}
-	return applied{uid: live.uid, content: a.content, version: live.version, state: state}, true
+	return applied{uid: current.uid, content: a.content, version: current.version, state: state}, true
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // ownsExactly reports whether owned, the field set of one manager, covers exactly the fields
-// of wanted, and each of these fields has the same value in live. all holds the field sets of
+// of wanted, and each of these fields has the same value in current. all holds the field sets of
 // all managers. If so, an apply of wanted by that manager changes nothing.
 //
 // The trees are walked together. The walk needs no schema, because the field set shows how
@@ -27,28 +27,28 @@ import (
 //		"f:replicas": {},
 //		"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:name": {}, "f:image": {}}}}}
 //
-// The live object has replicas 2, and containers [{name: log, image: log:1}, {name: web, image: web:1}].
+// The current object has replicas 2, and containers [{name: log, image: log:1}, {name: web, image: web:1}].
 // An apply then compares as follows:
 //
 //	wanted spec                                            is owned exactly
 //	replicas: 2, containers: [{name: web, image: web:1}]   yes: the container log is of another manager
-//	replicas: 3, containers: [{name: web, image: web:1}]   no: the live value is 2
+//	replicas: 3, containers: [{name: web, image: web:1}]   no: the current value is 2
 //	containers: [{name: web, image: web:1}]                no: the apply would remove replicas
 //	replicas: 2, containers: [{name: web, image: web:1},
 //	  {name: log, image: log:1}]                           no: the apply would add log to the field set
 //
 // The walk goes from "f:spec" to "f:containers", which is a list with keys. The key {"name":"web"} leads to
-// item 0 of the wanted list and to item 1 of the live list, and these two items are compared.
-func ownsExactly(owned map[string]any, all []map[string]any, wanted, live any) bool {
+// item 0 of the wanted list and to item 1 of the current list, and these two items are compared.
+func ownsExactly(owned map[string]any, all []map[string]any, wanted, current any) bool {
 	if isLeaf(owned) {
-		return reflect.DeepEqual(wanted, live) && (isEmpty(wanted) || !slices.ContainsFunc(all, hasParts))
+		return reflect.DeepEqual(wanted, current) && (isEmpty(wanted) || !slices.ContainsFunc(all, hasParts))
 	}
 	switch w := wanted.(type) {
 	case map[string]any:
-		l, ok := live.(map[string]any)
+		l, ok := current.(map[string]any)
 		return ok && ownsMembers(owned, all, w, l)
 	case []any:
-		l, ok := live.([]any)
+		l, ok := current.([]any)
 		return ok && ownsItems(owned, all, w, l)
 	default:
 		return false
@@ -87,7 +87,7 @@ func below(sets []map[string]any, name string) []map[string]any {
 	return parts
 }
 
-func ownsMembers(owned map[string]any, all []map[string]any, wanted, live map[string]any) bool {
+func ownsMembers(owned map[string]any, all []map[string]any, wanted, current map[string]any) bool {
 	found := 0
 	for name, part := range owned {
 		if name == "." {
@@ -98,9 +98,9 @@ func ownsMembers(owned map[string]any, all []map[string]any, wanted, live map[st
 			return false
 		}
 		w, inWanted := wanted[member]
-		l, inLive := live[member]
+		l, inCurrent := current[member]
 		set, isSet := part.(map[string]any)
-		if !inWanted || !inLive || !isSet || !ownsExactly(set, below(all, name), w, l) {
+		if !inWanted || !inCurrent || !isSet || !ownsExactly(set, below(all, name), w, l) {
 			return false
 		}
 		found++
@@ -108,9 +108,9 @@ func ownsMembers(owned map[string]any, all []map[string]any, wanted, live map[st
 	return found == len(wanted)
 }
 
-func ownsItems(owned map[string]any, all []map[string]any, wanted, live []any) bool {
+func ownsItems(owned map[string]any, all []map[string]any, wanted, current []any) bool {
 	found := 0
-	// positions holds, for each wanted item, its index in live, or -1 until it is found. An
+	// positions holds, for each wanted item, its index in current, or -1 until it is found. An
 	// apply puts the items that it names in its own order.
 	positions := slices.Repeat([]int{-1}, len(wanted))
 	for name, part := range owned {
@@ -127,8 +127,8 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, live []any) b
 			if utiljson.Unmarshal([]byte(text), &keys) != nil {
 				return false
 			}
-			if w, l = indexOfKeys(wanted, keys, true), indexOfKeys(live, keys, false); w < 0 || l < 0 ||
-				!ownsExactly(set, below(all, name), wanted[w], live[l]) {
+			if w, l = indexOfKeys(wanted, keys, true), indexOfKeys(current, keys, false); w < 0 || l < 0 ||
+				!ownsExactly(set, below(all, name), wanted[w], current[l]) {
 				return false
 			}
 		} else if text, ok := strings.CutPrefix(name, "v:"); ok {
@@ -136,7 +136,7 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, live []any) b
 			if utiljson.Unmarshal([]byte(text), &v) != nil {
 				return false
 			}
-			w, l = indexOfValue(wanted, v), indexOfValue(live, v)
+			w, l = indexOfValue(wanted, v), indexOfValue(current, v)
 		}
 		// An item that leaves a key out can be taken for two items, but is only one of them.
 		if w < 0 || l < 0 || positions[w] >= 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
-	failed := Outcome{IsRetried: true, RetryAfter: time.Minute}
+	failed := Next{IsRetried: true, RetryAfter: time.Minute}
 	fail := func(t *testing.T, q *Queue) {
 		t.Helper()
 		q.Add(high(a))
@@ -21,7 +21,7 @@ func TestBackoff(t *testing.T) {
 		},
 		"RequeueAfter is for reconciles that did not fail": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			getAndDone(t, q, a, Outcome{IsRetried: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
+			getAndDone(t, q, a, Next{IsRetried: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
 			mustGetAfter(t, q, time.Minute, a)
 		},
 		"a fresh trigger ends the wait": func(t *testing.T, q *Queue) {
@@ -53,7 +53,7 @@ func TestBackoff(t *testing.T) {
 			getAndDone(t, q, a, failed)
 			q.Add(possible)
 			mustGetAfter(t, q, time.Minute, a)
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 			fail(t, q) // after a success the doubt counts again
 			q.Add(possible)
 			mustGet(t, q, a)
@@ -111,14 +111,14 @@ func TestBackoff(t *testing.T) {
 		},
 		"without a wait": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			getAndDone(t, q, a, Outcome{IsRetried: true})
+			getAndDone(t, q, a, Next{IsRetried: true})
 			mustGet(t, q, a)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
 				test(t, q)
-				q.Done(a, Outcome{})
+				q.Done(a, Next{})
 				requireIdle(t, q)
 			})
 		})
@@ -128,7 +128,7 @@ func TestBackoff(t *testing.T) {
 func TestALowTriggerNeitherDelaysNorHastensTheRetry(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		getAndDone(t, q, a, Outcome{IsRetried: true, RetryAfter: time.Second})
+		getAndDone(t, q, a, Next{IsRetried: true, RetryAfter: time.Second})
 		for range 10 {
 			q.Add(low(Key{Name: time.Now().String()})) // the flood
 			time.Sleep(time.Millisecond)
@@ -146,7 +146,7 @@ func TestAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		var attempts []int
 		q.Add(high(a))
-		for _, o := range []Outcome{
+		for _, o := range []Next{
 			{IsRetried: true, RetryAfter: 1}, {IsRetried: true, RetryAfter: 2}, {RequeueAfter: 3},
 			{IsRetried: true}, {RequeueAfter: 1}, {},
 		} {
@@ -164,22 +164,21 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
-	forget := Outcome{Forget: true, RequeueAfter: time.Second, IsRetried: true, RetryAfter: time.Second}
+func TestOutcomeThatAsksForNothingDropsTheKeyUnlessATriggerCame(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		getAndDone(t, q, a, Outcome{IsRetried: true})
-		getAndDone(t, q, a, forget)
+		getAndDone(t, q, a, Next{IsRetried: true})
+		getAndDone(t, q, a, Next{})
 		requireIdle(t, q)
 		if q.table.len != 0 {
 			t.Error("the key is still known")
 		}
 		q.Add(high(a))
-		getAndDone(t, q, a, Outcome{IsRetried: true})
+		getAndDone(t, q, a, Next{IsRetried: true})
 		mustGet(t, q, a)
 		q.Add(echo(a))
-		q.Done(a, forget)
-		if item := getAndDone(t, q, a, Outcome{}); item.FailureCount != 0 {
+		q.Done(a, Next{})
+		if item := getAndDone(t, q, a, Next{}); item.FailureCount != 0 {
 			t.Errorf("attempt %d of what may be another object", item.FailureCount)
 		}
 		requireIdle(t, q)

@@ -28,7 +28,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 			for i := range keys {
 				q.Add(Trigger{Key: keys[i], Cause: cause, Priority: High})
 				item, _ := q.Get(ctx)
-				q.Done(item.Key, Outcome{})
+				q.Done(item.Key, Next{})
 			}
 		}
 	})
@@ -41,7 +41,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 			}
 			for range keys {
 				item, _ := q.Get(ctx)
-				q.Done(item.Key, Outcome{})
+				q.Done(item.Key, Next{})
 			}
 		}
 	})

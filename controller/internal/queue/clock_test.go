@@ -13,7 +13,7 @@ import (
 
 // onClock runs f with a queue on a clock, and one worker that calls reconcile. No real time
 // passes.
-func onClock(t *testing.T, reconcile func(Work) Outcome, f func(t *testing.T, q *Queue, advance func(time.Duration))) {
+func onClock(t *testing.T, reconcile func(Work) Next, f func(t *testing.T, q *Queue, advance func(time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.New()
@@ -47,24 +47,24 @@ func onClock(t *testing.T, reconcile func(Work) Outcome, f func(t *testing.T, q 
 // When Advance returns, all that became due has run, each at its time.
 func TestAdvance(t *testing.T) {
 	for name, test := range map[string]struct {
-		outcome Outcome
+		outcome Next
 		// triggers are delayed triggers of the key a, with their delays.
 		triggers []time.Duration
 		advance  []time.Duration
 		want     string
 	}{
-		"requeue":                      {Outcome{RequeueAfter: 10 * time.Second}, nil, []time.Duration{time.Minute}, "0s 10s 20s 30s 40s 50s 1m0s"},
-		"requeue in several moves":     {Outcome{RequeueAfter: 10 * time.Second}, nil, []time.Duration{9 * time.Second, 0, time.Second, 25 * time.Second}, "0s 10s 20s 30s"},
-		"retry":                        {Outcome{IsRetried: true, RetryAfter: 20 * time.Second}, nil, []time.Duration{time.Minute}, "0s 20s 40s 1m0s"},
-		"delayed triggers":             {Outcome{}, []time.Duration{time.Hour, time.Minute}, []time.Duration{time.Minute, 2 * time.Hour}, "0s 1m0s 1h0m0s"},
-		"nothing is due":               {Outcome{RequeueAfter: time.Hour}, nil, []time.Duration{time.Minute}, "0s"},
-		"a delayed trigger is not due": {Outcome{}, []time.Duration{time.Hour}, []time.Duration{time.Hour - time.Nanosecond}, "0s"},
+		"requeue":                      {Next{RequeueAfter: 10 * time.Second}, nil, []time.Duration{time.Minute}, "0s 10s 20s 30s 40s 50s 1m0s"},
+		"requeue in several moves":     {Next{RequeueAfter: 10 * time.Second}, nil, []time.Duration{9 * time.Second, 0, time.Second, 25 * time.Second}, "0s 10s 20s 30s"},
+		"retry":                        {Next{IsRetried: true, RetryAfter: 20 * time.Second}, nil, []time.Duration{time.Minute}, "0s 20s 40s 1m0s"},
+		"delayed triggers":             {Next{}, []time.Duration{time.Hour, time.Minute}, []time.Duration{time.Minute, 2 * time.Hour}, "0s 1m0s 1h0m0s"},
+		"nothing is due":               {Next{RequeueAfter: time.Hour}, nil, []time.Duration{time.Minute}, "0s"},
+		"a delayed trigger is not due": {Next{}, []time.Duration{time.Hour}, []time.Duration{time.Hour - time.Nanosecond}, "0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c *clock.Clock
 			var start time.Time
 			var got string
-			reconcile := func(Work) Outcome {
+			reconcile := func(Work) Next {
 				if got != "" {
 					got += " "
 				}
@@ -93,11 +93,11 @@ func TestAdvance(t *testing.T) {
 // A requeue that a running reconcile is about to ask for counts from before the move.
 func TestAdvanceWaitsForRunningKeys(t *testing.T) {
 	count := 0
-	reconcile := func(Work) Outcome {
+	reconcile := func(Work) Next {
 		if count++; count == 1 {
 			time.Sleep(100 * time.Millisecond)
 		}
-		return Outcome{RequeueAfter: time.Minute}
+		return Next{RequeueAfter: time.Minute}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.New()
@@ -144,7 +144,7 @@ func TestAdvanceUnderLoad(t *testing.T) {
 				mu.Lock()
 				running[item.Key] = false
 				mu.Unlock()
-				q.Done(item.Key, Outcome{RequeueAfter: time.Minute})
+				q.Done(item.Key, Next{RequeueAfter: time.Minute})
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func TestAQueueOnAClockAllocatesNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(100, func() {
 		q.Add(Trigger{Key: a, Priority: High})
 		item, _ := q.Get(t.Context())
-		q.Done(item.Key, Outcome{RequeueAfter: time.Hour})
+		q.Done(item.Key, Next{RequeueAfter: time.Hour})
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)

@@ -8,9 +8,8 @@ import (
 
 // A trigger for later was lost when another reconcile came before its time.
 func TestADelayedTriggerOutlivesEarlierReconciles(t *testing.T) {
-	for name, o := range map[string]Outcome{
+	for name, o := range map[string]Next{
 		"success": {}, "requeue": {RequeueAfter: 10 * time.Minute}, "failure": {IsRetried: true, RetryAfter: 10 * time.Minute},
-		"the object is gone for a while": {Forget: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
@@ -23,13 +22,13 @@ func TestADelayedTriggerOutlivesEarlierReconciles(t *testing.T) {
 					mustGetAfter(t, q, 10*time.Minute, a)
 					elapsed = 10 * time.Minute
 					q.Add(high(a))
-					q.Done(a, Outcome{})
-					getAndDone(t, q, a, Outcome{})
+					q.Done(a, Next{})
+					getAndDone(t, q, a, Next{})
 				}
 				mustGetAfter(t, q, time.Hour-elapsed, a)
-				q.Done(a, Outcome{})
+				q.Done(a, Next{})
 				mustGetAfter(t, q, time.Hour, a)
-				q.Done(a, Outcome{})
+				q.Done(a, Next{})
 				requireIdle(t, q)
 			})
 		})
@@ -44,15 +43,15 @@ func TestADelayedTriggerDuringAReconcileIsKept(t *testing.T) {
 		later.Cause = Cause{Change: "expiry"}
 		q.Add(later)
 		q.Add(high(a))
-		q.Done(a, Outcome{})
+		q.Done(a, Next{})
 		if item := mustGet(t, q, a); item.Causes.String() != "fresh" {
 			t.Errorf("causes %q", item.Causes.String())
 		}
-		q.Done(a, Outcome{})
+		q.Done(a, Next{})
 		if item := mustGetAfter(t, q, time.Hour, a); item.Causes.String() != "expiry" {
 			t.Errorf("causes %q", item.Causes.String())
 		}
-		q.Done(a, Outcome{})
+		q.Done(a, Next{})
 		requireIdle(t, q)
 	})
 }
@@ -70,7 +69,7 @@ func TestManyDelayedTriggersOfOneKey(t *testing.T) {
 		start, n := time.Now(), 0
 		for (*q.table.find(&a)) != nil {
 			item, _ := q.Get(t.Context())
-			q.Done(item.Key, Outcome{})
+			q.Done(item.Key, Next{})
 			n++
 		}
 		if d := time.Since(start); n > maxDelayedTriggers+1 || d != 1000*time.Minute {
@@ -93,7 +92,7 @@ func TestFreshOvertakesDueRequeues(t *testing.T) {
 			if item.Key.Name[0] == 'f' {
 				fresh++
 			}
-			q.Done(item.Key, Outcome{})
+			q.Done(item.Key, Next{})
 		}
 		if fresh != 20 {
 			t.Errorf("%d of 30 reconciles were of fresh changes, want all but the share of what is due", fresh)

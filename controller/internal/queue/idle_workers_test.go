@@ -58,14 +58,14 @@ func TestAWorkerWakesUpForWhateverBecomesReady(t *testing.T) {
 		"a High trigger": func(q *Queue) { q.Add(high(b)) },
 		"a Low trigger":  func(q *Queue) { q.Add(low(b)) },
 		"a due trigger":  func(q *Queue) { q.Add(in(time.Second, low(b))) },
-		"a requeue":      func(q *Queue) { q.Done(a, Outcome{RequeueAfter: time.Second}) },
-		"a retry":        func(q *Queue) { q.Done(a, Outcome{IsRetried: true, RetryAfter: time.Second}) },
+		"a requeue":      func(q *Queue) { q.Done(a, Next{RequeueAfter: time.Second}) },
+		"a retry":        func(q *Queue) { q.Done(a, Next{IsRetried: true, RetryAfter: time.Second}) },
 		"a Low trigger of the time of the work": func(q *Queue) {
 			q.Add(low(a))
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 		},
 		"a wait that becomes shorter": func(q *Queue) {
-			q.Done(a, Outcome{RequeueAfter: time.Hour})
+			q.Done(a, Next{RequeueAfter: time.Hour})
 			q.Add(in(time.Second, high(a)))
 		},
 	} {

@@ -13,7 +13,7 @@ func TestASteadyStateAllocatesNothing(t *testing.T) {
 	defer cancel()
 	key := Key{Namespace: "default", Name: "web"}
 	cause := Cause{Change: "modified", Kind: "Deployment", Namespace: "default", Name: "web"}
-	for name, o := range map[string]Outcome{
+	for name, o := range map[string]Next{
 		"done":    {},
 		"requeue": {RequeueAfter: time.Hour},
 		"retry":   {IsRetried: true, RetryAfter: time.Hour},
@@ -40,7 +40,7 @@ func TestNothingIsKeptOfAFlood(t *testing.T) {
 	flood := heapInUse()
 	for range 100_000 {
 		item, _ := q.Get(ctx)
-		q.Done(item.Key, Outcome{IsRetried: true, RetryAfter: time.Hour})
+		q.Done(item.Key, Next{IsRetried: true, RetryAfter: time.Hour})
 	}
 	for _, key := range keys(100_000) {
 		q.Add(Trigger{Key: key, Priority: High})
@@ -48,9 +48,9 @@ func TestNothingIsKeptOfAFlood(t *testing.T) {
 	for i := range 100_000 {
 		item, _ := q.Get(ctx)
 		if i%10_000 == 0 { // a few stay
-			q.Done(item.Key, Outcome{RequeueAfter: time.Hour})
+			q.Done(item.Key, Next{RequeueAfter: time.Hour})
 		} else {
-			q.Done(item.Key, Outcome{})
+			q.Done(item.Key, Next{})
 		}
 	}
 	s := q.Stats()

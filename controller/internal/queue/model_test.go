@@ -205,7 +205,7 @@ func (m *model) get() (Work, bool) {
 	return item, true
 }
 
-func (m *model) done(key Key, o Outcome) {
+func (m *model) done(key Key, o Next) {
 	k := m.keys[key]
 	if k == nil || !k.running {
 		return
@@ -214,9 +214,6 @@ func (m *model) done(key Key, o Outcome) {
 	m.seq++
 	own := modelSchedule{seq: m.seq, class: Due}
 	switch {
-	case o.Forget:
-		k.failures = 0
-		k.hasEchoEndedBackoff = false
 	case o.IsRetried:
 		m.retries++
 		k.failures++
@@ -344,14 +341,12 @@ func drive(t *testing.T, script []byte) {
 				key = running[next(len(running))]
 				running = remove(running, key)
 			}
-			var o Outcome
+			var o Next
 			switch next(6) {
 			case 0, 1:
-				o = Outcome{IsRetried: true, RetryAfter: time.Duration(next(6)) * time.Second}
+				o = Next{IsRetried: true, RetryAfter: time.Duration(next(6)) * time.Second}
 			case 2, 3:
-				o = Outcome{RequeueAfter: time.Duration(next(6)) * time.Second}
-			case 4:
-				o = Outcome{Forget: true, IsRetried: next(2) == 0, RequeueAfter: time.Duration(next(2)) * time.Second}
+				o = Next{RequeueAfter: time.Duration(next(6)) * time.Second}
 			}
 			note("%v done %v %+v", m.now.Format(time.TimeOnly), key, o)
 			m.done(key, o)

@@ -48,12 +48,9 @@ func TestParallel(t *testing.T) {
 				if rand.IntN(10) == 0 {
 					time.Sleep(rand.N(100 * time.Microsecond))
 				}
-				var outcome Outcome
-				switch rand.IntN(10) {
-				case 0:
-					outcome = Outcome{IsRetried: true, RetryAfter: rand.N(time.Millisecond)}
-				case 1:
-					outcome = Outcome{Forget: true}
+				var outcome Next
+				if rand.IntN(10) == 0 {
+					outcome = Next{IsRetried: true, RetryAfter: rand.N(time.Millisecond)}
 				}
 				if !outcome.IsRetried {
 					o.seen.Store(version)

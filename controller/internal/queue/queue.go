@@ -63,16 +63,14 @@ type Work struct {
 	Waited time.Duration
 }
 
-// Outcome is what a reconcile asks of the next one.
-type Outcome struct {
+// Next is what a reconcile asks of the next one. The zero value asks for none.
+type Next struct {
 	// RequeueAfter is the time until the next reconcile, if no trigger comes earlier. 0 asks for none.
 	RequeueAfter time.Duration
 	// IsRetried is true if the reconcile is to be repeated after RetryAfter, as after an error.
 	IsRetried bool
 	// RetryAfter is the time until the retry. It counts in place of RequeueAfter if IsRetried is true. 0 is at once.
 	RetryAfter time.Duration
-	// Forget is true if the object is gone. Then there is neither a requeue nor a retry.
-	Forget bool
 	// SkipsOwnStatus is true if the triggers of the own writes of the status ask for no reconcile.
 	SkipsOwnStatus bool
 }
@@ -214,7 +212,7 @@ func (q *Queue) handOut(e *entry, now instant) Work {
 
 // Done ends the work on key that began with Get. For a key that is not being worked on it
 // does nothing.
-func (q *Queue) Done(key Key, o Outcome) {
+func (q *Queue) Done(key Key, o Next) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at := q.table.find(&key)
@@ -226,8 +224,8 @@ func (q *Queue) Done(key Key, o Outcome) {
 	if q.clock != nil {
 		defer q.signalRest()
 	}
-	retry := o.IsRetried && !o.Forget
-	requeue := o.RequeueAfter > 0 && !o.IsRetried && !o.Forget
+	retry := o.IsRetried
+	requeue := o.RequeueAfter > 0 && !retry
 	if e.hasWrittenStatus && !o.SkipsOwnStatus {
 		e.causes.add(Cause{Change: "own status"})
 		e.afterEcho.merge(schedule{high: true, due: never})

@@ -57,7 +57,7 @@ func mustGet(t *testing.T, q *Queue, key Key) Work {
 }
 
 // getAndDone gets key, which must be ready, and ends its work with o.
-func getAndDone(t *testing.T, q *Queue, key Key, o Outcome) Work {
+func getAndDone(t *testing.T, q *Queue, key Key, o Next) Work {
 	t.Helper()
 	item := mustGet(t, q, key)
 	q.Done(key, o)
@@ -84,8 +84,8 @@ func TestOneWorkerPerKey(t *testing.T) {
 					q.Add(trigger)
 				}
 				requireIdle(t, q)
-				q.Done(a, Outcome{})
-				getAndDone(t, q, a, Outcome{})
+				q.Done(a, Next{})
+				getAndDone(t, q, a, Next{})
 				requireIdle(t, q)
 			})
 		})
@@ -113,12 +113,12 @@ func TestTriggersDuringWorkCauseExactlyOneMoreRound(t *testing.T) {
 		q.Add(high(a))
 		q.Add(low(a))
 		time.Sleep(time.Second)
-		q.Done(a, Outcome{})
+		q.Done(a, Next{})
 		second := mustGet(t, q, a)
 		if first.Causes.Count() != 1 || second.Causes.Count() != 2 || second.Waited != 0 {
 			t.Errorf("causes %v, then %v after %v", first.Causes, second.Causes, second.Waited)
 		}
-		q.Done(a, Outcome{})
+		q.Done(a, Next{})
 		requireIdle(t, q)
 	})
 }
@@ -132,11 +132,11 @@ func TestLowIsHeld(t *testing.T) {
 		q.Add(low(b))
 		requireIdle(t, q)
 		q.Add(high(b))
-		getAndDone(t, q, b, Outcome{RequeueAfter: time.Minute})
+		getAndDone(t, q, b, Next{RequeueAfter: time.Minute})
 		mustGetAfter(t, q, time.Minute, b)
 		for range 10 { // the share of low keys does not count
 			q.Add(high(c))
-			getAndDone(t, q, c, Outcome{})
+			getAndDone(t, q, c, Next{})
 		}
 		go func() {
 			time.Sleep(time.Hour)
@@ -149,12 +149,12 @@ func TestLowIsHeld(t *testing.T) {
 
 func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
-		q.Done(a, Outcome{RequeueAfter: time.Second})
+		q.Done(a, Next{RequeueAfter: time.Second})
 		requireIdle(t, q)
 		q.Add(high(a))
-		q.Done(a, Outcome{})
-		getAndDone(t, q, a, Outcome{RequeueAfter: time.Minute})
-		q.Done(a, Outcome{})
+		q.Done(a, Next{})
+		getAndDone(t, q, a, Next{RequeueAfter: time.Minute})
+		q.Done(a, Next{})
 		mustGetAfter(t, q, time.Minute, a)
 	})
 }
@@ -163,16 +163,16 @@ func TestEarliestWins(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, q *Queue){
 		"a trigger replaces a later requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			getAndDone(t, q, a, Outcome{RequeueAfter: time.Hour})
+			getAndDone(t, q, a, Next{RequeueAfter: time.Hour})
 			q.Add(high(a))
-			getAndDone(t, q, a, Outcome{})
+			getAndDone(t, q, a, Next{})
 		},
 		"a later trigger does not postpone an earlier one": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			q.Add(in(time.Hour, high(a)))
-			getAndDone(t, q, a, Outcome{})
+			getAndDone(t, q, a, Next{})
 			mustGetAfter(t, q, time.Hour, a)
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 		},
 		"of several times each": func(t *testing.T, q *Queue) {
 			q.Add(in(2*time.Hour, high(a)))
@@ -180,51 +180,51 @@ func TestEarliestWins(t *testing.T) {
 			q.Add(in(3*time.Hour, high(a)))
 			for range 3 {
 				mustGetAfter(t, q, time.Hour, a)
-				q.Done(a, Outcome{})
+				q.Done(a, Next{})
 			}
 		},
 		"a trigger during the work wins over the requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			mustGet(t, q, a)
 			q.Add(high(a))
-			q.Done(a, Outcome{RequeueAfter: time.Hour})
-			getAndDone(t, q, a, Outcome{})
+			q.Done(a, Next{RequeueAfter: time.Hour})
+			getAndDone(t, q, a, Next{})
 		},
 		"an echo during the work wins over the requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			mustGet(t, q, a)
 			q.Add(echo(a))
-			q.Done(a, Outcome{RequeueAfter: time.Hour})
-			getAndDone(t, q, a, Outcome{})
+			q.Done(a, Next{RequeueAfter: time.Hour})
+			getAndDone(t, q, a, Next{})
 		},
 		"a later trigger during the work, and an earlier requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			mustGet(t, q, a)
 			q.Add(in(time.Hour, high(a)))
-			q.Done(a, Outcome{RequeueAfter: time.Minute})
+			q.Done(a, Next{RequeueAfter: time.Minute})
 			mustGetAfter(t, q, time.Minute, a)
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 			mustGetAfter(t, q, 59*time.Minute, a)
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 		},
 		"a later trigger during the work is kept": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			mustGet(t, q, a)
 			q.Add(in(time.Hour, high(a)))
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 			mustGetAfter(t, q, time.Hour, a)
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 		},
 		"a time that is over is now": func(t *testing.T, q *Queue) {
 			q.Add(in(-time.Hour, high(a)))
-			getAndDone(t, q, a, Outcome{})
+			getAndDone(t, q, a, Next{})
 		},
 		"a time without a monotonic reading": func(t *testing.T, q *Queue) {
 			late := in(time.Hour, high(a))
 			late.NotBefore = late.NotBefore.Round(0).UTC()
 			q.Add(late)
 			mustGetAfter(t, q, time.Hour, a)
-			q.Done(a, Outcome{})
+			q.Done(a, Next{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,9 +288,9 @@ func TestWhatComesDueIsBeforeLowAndFirstComeFirstServed(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		later := Key{Name: "later"}
 		q.Add(high(b))
-		getAndDone(t, q, b, Outcome{RequeueAfter: 2 * time.Second})
+		getAndDone(t, q, b, Next{RequeueAfter: 2 * time.Second})
 		q.Add(high(c))
-		getAndDone(t, q, c, Outcome{RequeueAfter: 2 * time.Second})
+		getAndDone(t, q, c, Next{RequeueAfter: 2 * time.Second})
 		q.Add(in(time.Second, low(a)))
 		q.Add(low(later))
 		time.Sleep(3 * time.Second)
@@ -345,7 +345,7 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(time.Hour)
-		q.Done(a, Outcome{RequeueAfter: time.Second})
+		q.Done(a, Next{RequeueAfter: time.Second})
 		if _, ok := q.Get(t.Context()); ok {
 			t.Error("new work after shutdown")
 		}

@@ -7,7 +7,7 @@ func controllerMutations() []mutation {
 		{35, 8, "controller/internal/noop", "handler.Do", `_h.forgetKey(_k)`, ``},
 		{36, 8, "controller/internal/noop", "ownsMembers", `_found == len(_wanted)`, `_found <= len(_wanted)`},
 		{37, 8, "controller/internal/noop", "ownsExactly", `reflect.DeepEqual(_wanted, _live) && _X`, `true || _X`},
-		{39, 8, "controller/internal/noop", "liveObject.state", `delete(_fields, "status")`, ``},
+		{39, 8, "controller/internal/noop", "knownObject.state", `delete(_fields, "status")`, ``},
 
 		{49, 11, "controller/internal/queue", "Queue.Done", `_s, _echo, _possible := _Schedule, _Echo, _Possible`, `_s, _echo, _possible := noSchedule(), _Echo, _Possible`},
 		{50, 11, "controller", "engine.run", `_e.waitSynced(_ctx) && _X`, `_X`},
@@ -30,7 +30,7 @@ func controllerMutations() []mutation {
 
 		{63, 14, "controller/internal/relation", "Owner.Keys", `_X || _owner.Group != _Resource.Group`, `_X`},
 		{64, 14, "controller", "dispatcher.mayHaveUID", `_UID == _Wanted`, `_UID != ""`},
-		{65, 14, "controller/internal/adoption", "checkOwners", `_X && _r._namespace == _owner._namespace`, `_X`},
+		{65, 14, "controller/internal/adoption", "checkOwnerReferences", `_X && _r._namespace == _owner._namespace`, `_X`},
 
 		{66, 15, "controller", "mapper.mapTask", `_failed = true`, `_failed = false`},
 		{67, 15, "controller", "reconciler.run", `_running.Go(_Replacement)`, ``},
@@ -42,7 +42,7 @@ func controllerMutations() []mutation {
 
 		{73, 17, "controller", "reconciler.reconcile", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},
-		{75, 17, "controller", "finalizers.isOwn", `_Named || _f.isRetired(_name)`, `true`},
+		{75, 17, "controller", "finalizers.isHandled", `_Named || _f.isRetired(_name)`, `true`},
 		{76, 17, "controller", "reconciler.reconcile", `_found == selected && _obj.GetDeletionTimestamp() == nil && _Pause.isOn(_obj)`, `_found == selected && _Pause.isOn(_obj)`},
 
 		{77, 18, "controller", "engine.end", `time.After(_e._configuration._grace)`, `time.After(100 * _e._configuration._grace)`},
@@ -56,7 +56,7 @@ func controllerMutations() []mutation {
 		{93, 22, "controller/internal/adoption", "Guard.decideByMetadata",
 			`case _controls: return _Decision, fmt.Errorf(_Format, _Ref, _owner, kube.ErrForeignChild, _Kind, _Name)`,
 			`case _controls && false: return _Decision, fmt.Errorf(_Format, _Ref, _owner, kube.ErrForeignChild, _Kind, _Name)`},
-		{94, 22, "controller/internal/adoption", "Guard.decideByMetadata", `_named || _r._adopt || _g.hasWritten(_r, _object, false)`, `true`},
+		{94, 22, "controller/internal/adoption", "Guard.decideByMetadata", `_named || _r._adopt || _g.hasWritten(_r, _object)`, `true`},
 		{95, 22, "controller/internal/adoption", "decision.send", `_guarded._body, _err = jsonscan.WithMetadata(_Body, _member, _value)`, `_, _err = jsonscan.WithMetadata(_Body, _member, _value)`},
 		{96, 22, "controller/internal/adoption", "isEarlierOwner", `_X && _o.Name == _owner.Name`, `_X`},
 	}

@@ -188,7 +188,7 @@ func childOf(controller, parent string) string { return controller + "-" + paren
 
 // options returns the options of a controller.
 func (w *world) options(p *plan) []controller.Option {
-	own := []controller.SourceOption{controller.When(w.watcher(p, p.plural, p.selects))}
+	own := []controller.KindOption{controller.When(w.watcher(p, p.plural, p.selects))}
 	if p.selects {
 		own = append(own, controller.Select(kube.Label("sel", "y")))
 	}

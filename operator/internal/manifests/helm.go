@@ -69,8 +69,8 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 	}
 	return writeFiles(dir, []file{
 		{name: "templates/manifests.yaml", text: text},
-		{name: "Chart.yaml", text: fmt.Sprintf("apiVersion: v2\nname: %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", o.Program, o.Version), isOwned: true},
-		{name: "values.yaml", text: string(values), isOwned: true},
+		{name: "Chart.yaml", text: fmt.Sprintf("apiVersion: v2\nname: %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", o.Program, o.Version), isWrittenOnce: true},
+		{name: "values.yaml", text: string(values), isWrittenOnce: true},
 	})
 }
 

@@ -31,8 +31,8 @@ func Stream(objects []Object) ([]byte, error) {
 // file is a file to write.
 type file struct {
 	name, text string
-	// isOwned is true if the file belongs to the user: it is written only if it does not exist.
-	isOwned bool
+	// isWrittenOnce is true if the file belongs to the user: it is written only if it does not exist.
+	isWrittenOnce bool
 }
 
 // writeFiles writes files below dir. If a file would replace a file of the user, writeFiles writes none of
@@ -48,7 +48,7 @@ func writeFiles(dir string, files []file) error {
 		case err != nil:
 			errs = append(errs, err)
 			continue
-		case f.isOwned:
+		case f.isWrittenOnce:
 			continue
 		case !bytes.HasPrefix(before, []byte(header)):
 			errs = append(errs, fmt.Errorf("the file %s does not begin with %q, so it was not made by this command: move it away", f.name, header))
@@ -79,6 +79,6 @@ func WriteBase(dir, program string, objects []Object) error {
 	}
 	return writeFiles(dir, []file{
 		{name: "manifests.yaml", text: header + program + " manifests --kustomize, which makes this file anew.\n" + string(text)},
-		{name: "kustomization.yaml", text: "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- manifests.yaml\n", isOwned: true},
+		{name: "kustomization.yaml", text: "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- manifests.yaml\n", isWrittenOnce: true},
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // Counter counts separately for each combination of the values of its labels.
 type Counter struct {
-	series
+	description
 
 	mu sync.Mutex
 	// counts has the texts of the labels as keys.

@@ -12,7 +12,7 @@ import (
 // Histogram counts observations in buckets, separately for each combination of the values of
 // its labels.
 type Histogram struct {
-	series
+	description
 	bounds []float64
 
 	mu sync.Mutex

@@ -20,12 +20,12 @@ const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 // Registry is a set of metrics with different names. The methods of a Registry and of its metrics may be
 // called concurrently.
 type Registry struct {
-	mu       sync.Mutex
-	families []family
+	mu      sync.Mutex
+	metrics []metric
 }
 
-// family is all series of one name.
-type family struct {
+// metric is all series of one name.
+type metric struct {
 	name, help string
 	kind       Kind
 	// writeTo writes all series, in the same order each time.
@@ -43,28 +43,28 @@ const (
 )
 
 // add registers f. It panics if the name is taken.
-func (r *Registry) add(f family) {
+func (r *Registry) add(m metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, other := range r.families {
-		if other.name == f.name {
-			panic(fmt.Sprintf("the metric %s is registered twice", f.name))
+	for _, other := range r.metrics {
+		if other.name == m.name {
+			panic(fmt.Sprintf("the metric %s is registered twice", m.name))
 		}
 	}
-	r.families = append(r.families, f)
+	r.metrics = append(r.metrics, m)
 }
 
 // Counter registers a counter. Its name should end with _total.
 func (r *Registry) Counter(name, help string, labels ...string) *Counter {
-	c := &Counter{series: series{name, labels}, counts: make(map[string]int)}
-	r.add(family{name, help, KindCounter, c.writeTo})
+	c := &Counter{description: description{name, labels}, counts: make(map[string]int)}
+	r.add(metric{name, help, KindCounter, c.writeTo})
 	return c
 }
 
 // Histogram registers a histogram with these upper bounds of its buckets, in ascending order.
 func (r *Registry) Histogram(name, help string, bounds []float64, labels ...string) *Histogram {
-	h := &Histogram{series: series{name, labels}, bounds: bounds, observed: make(map[string]*observations)}
-	r.add(family{name, help, kindHistogram, h.writeTo})
+	h := &Histogram{description: description{name, labels}, bounds: bounds, observed: make(map[string]*observations)}
+	r.add(metric{name, help, kindHistogram, h.writeTo})
 	return h
 }
 
@@ -75,10 +75,10 @@ type Emit func(value float64, values ...string)
 // Collect registers a metric whose values belong to somebody else. Each read of the metric
 // calls collect, from several goroutines.
 func (r *Registry) Collect(kind Kind, name, help string, labels []string, collect func(Emit)) {
-	series := series{name, labels}
-	r.add(family{name, help, kind, func(w io.Writer) {
+	d := description{name, labels}
+	r.add(metric{name, help, kind, func(w io.Writer) {
 		sums := make(map[string]float64)
-		collect(func(v float64, values ...string) { sums[series.labelsOf(values)] += v })
+		collect(func(v float64, values ...string) { sums[d.labelsOf(values)] += v })
 		for _, labels := range slices.Sorted(maps.Keys(sums)) {
 			fmt.Fprintf(w, "%s %g\n", sample(name, labels), sums[labels])
 		}
@@ -88,13 +88,13 @@ func (r *Registry) Collect(kind Kind, name, help string, labels []string, collec
 // WriteTo writes all metrics, in the order in which they were registered.
 func (r *Registry) WriteTo(w io.Writer) (int64, error) {
 	r.mu.Lock()
-	families := r.families[:len(r.families):len(r.families)]
+	all := r.metrics[:len(r.metrics):len(r.metrics)]
 	r.mu.Unlock()
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 	var text bytes.Buffer
-	for _, f := range families {
-		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", f.name, escape.Replace(f.help), f.name, f.kind)
-		f.writeTo(&text)
+	for _, m := range all {
+		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", m.name, escape.Replace(m.help), m.name, m.kind)
+		m.writeTo(&text)
 	}
 	return text.WriteTo(w)
 }

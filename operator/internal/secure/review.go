@@ -10,12 +10,12 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// TokenReviews returns the resource by which a guard asks for the user of a token.
+// TokenReviews returns the resource by which an Authorizer asks for the user of a token.
 func TokenReviews() wire.Resource {
 	return reviewResource("authentication.k8s.io", "TokenReview", "tokenreviews")
 }
 
-// SubjectAccessReviews returns the resource by which a guard asks what a user may do.
+// SubjectAccessReviews returns the resource by which an Authorizer asks what a user may do.
 func SubjectAccessReviews() wire.Resource {
 	return reviewResource("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews")
 }
@@ -27,7 +27,7 @@ func reviewResource(group, kind, plural string) wire.Resource {
 	}
 }
 
-// The types below are types of k8s.io/api, with only the fields that a guard uses: the packages of
+// The types below are types of k8s.io/api, with only the fields that an Authorizer uses: the packages of
 // k8s.io/api would enlarge each program.
 
 type tokenReview struct {

@@ -5,11 +5,11 @@ import (
 )
 
 const (
-	// questionsPerSecond is how many unknown tokens of one source address a guard asks about, after a burst of
+	// questionsPerSecond is how many unknown tokens of one source address an Authorizer asks about, after a burst of
 	// questionBurst.
 	questionsPerSecond = 5
 	questionBurst      = 10
-	// mostSources bounds how many source addresses a guard remembers.
+	// mostSources bounds how many source addresses an Authorizer remembers.
 	mostSources = 1024
 )
 

@@ -40,7 +40,7 @@ func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 		if err != nil {
 			return fmt.Errorf("wait for the cleanups: %w", err)
 		}
-		if objects, err = c.listKinds(ctx, f.ownKinds, f.watched, f.isOwn); err != nil {
+		if objects, err = c.listKinds(ctx, f.ownKinds, f.watched, f.isExclusive); err != nil {
 			return err
 		}
 		d, err := findDeployment(ctx, c, &f.Installation)

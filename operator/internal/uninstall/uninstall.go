@@ -149,8 +149,8 @@ func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
 	if err == nil {
 		objects, err = c.listKinds(ctx, f.ownKinds, f.watched, nil)
 	}
-	shared := slices.DeleteFunc(slices.Clone(objects), f.isOwn)
-	f.objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !f.isOwn(x) })
+	shared := slices.DeleteFunc(slices.Clone(objects), f.isExclusive)
+	f.objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !f.isExclusive(x) })
 	if err == nil && len(shared) > 0 {
 		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n", f.others[0], live.Counts(shared))
 	}
@@ -191,11 +191,11 @@ func (f *findings) checkObjects() error {
 
 // isDeleted reports whether the command deletes x as an object of the program.
 func (f *findings) isDeleted(x *live.Object) bool {
-	return f.DeleteObjects && indexOf(f.ownKinds, x.Resource) >= 0 && isIn(f.watched, x) && f.isOwn(x)
+	return f.DeleteObjects && indexOf(f.ownKinds, x.Resource) >= 0 && isIn(f.watched, x) && f.isExclusive(x)
 }
 
-// isOwn reports whether no other installation watches x.
-func (f *findings) isOwn(x *live.Object) bool {
+// isExclusive reports whether no other installation watches x.
+func (f *findings) isExclusive(x *live.Object) bool {
 	return !slices.ContainsFunc(f.others, func(d *live.Object) bool { return watches(d, x) })
 }
 

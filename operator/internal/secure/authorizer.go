@@ -19,26 +19,26 @@ import (
 const (
 	// answerLifetime is how long an answer of the cluster counts.
 	answerLifetime = time.Minute
-	// mostAnswers bounds how many answers a guard remembers.
+	// mostAnswers bounds how many answers an Authorizer remembers.
 	mostAnswers = 1024
 	// mostReviews bounds how many requests ask the cluster at a time. The others wait.
 	mostReviews = 8
-	// mostGoodTokens bounds how many good tokens a guard remembers, and goodLifetime is for how long.
+	// mostGoodTokens bounds how many good tokens an Authorizer remembers, and goodLifetime is for how long.
 	mostGoodTokens = 256
 	goodLifetime   = time.Hour
 	// reviewTimeout is how long the cluster may take for one request.
 	reviewTimeout = 10 * time.Second
 )
 
-// A Guard passes on a request if its bearer token belongs to a user with the permission for the request. It
+// An Authorizer passes on a request if its bearer token belongs to a user with the permission for the request. It
 // asks the API server: a TokenReview names the user, and a SubjectAccessReview reports whether the user may do
 // what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs for that
 // purpose.
 //
-// A guard neither logs tokens nor keeps them. It asks about the tokens of one source address at a limited rate, so that
+// An Authorizer neither logs tokens nor keeps them. It asks about the tokens of one source address at a limited rate, so that
 // nobody can make the program flood the API server with reviews of invented tokens. Tokens that were good within the last
 // hour pass the limit.
-type Guard struct {
+type Authorizer struct {
 	client *kube.Client
 	log    *slog.Logger
 	// reviewing holds an element for each request that asks the cluster.
@@ -66,22 +66,22 @@ type answer struct {
 	expires time.Time
 }
 
-// NewGuard returns a guard that asks by client.
-func NewGuard(client *kube.Client, log *slog.Logger) *Guard {
-	return &Guard{
+// NewAuthorizer returns an Authorizer that asks by client.
+func NewAuthorizer(client *kube.Client, log *slog.Logger) *Authorizer {
+	return &Authorizer{
 		client: client, log: log, reviewing: make(chan struct{}, mostReviews),
 		answers: make(map[questionHash]answer), goodTokens: make(map[tokenHash]time.Time), limits: newSourceLimits(),
 	}
 }
 
-// Handler returns next behind the guard. Requests for the paths in open need no token.
-func (g *Guard) Handler(next http.Handler, open ...string) http.Handler {
+// Handler returns next behind the Authorizer. Requests for the paths in open need no token.
+func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(open, r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		switch code := g.check(r); code {
+		switch code := a.check(r); code {
 		case http.StatusOK:
 			r.Header.Del("Authorization") // it is nobody else's concern
 			next.ServeHTTP(w, r)
@@ -100,86 +100,86 @@ func (g *Guard) Handler(next http.Handler, open ...string) http.Handler {
 }
 
 // check returns the HTTP status that a request deserves: 200 if the request may pass.
-func (g *Guard) check(r *http.Request) int {
+func (a *Authorizer) check(r *http.Request) int {
 	token, ok := bearerToken(r)
 	if !ok {
 		return http.StatusUnauthorized
 	}
 	question := sha256.Sum256([]byte(token + "\x00" + verbOf(r) + "\x00" + r.URL.Path))
-	if code, ok := g.known(question); ok {
+	if code, ok := a.known(question); ok {
 		return code
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
 	select {
-	case g.reviewing <- struct{}{}:
-		defer func() { <-g.reviewing }()
+	case a.reviewing <- struct{}{}:
+		defer func() { <-a.reviewing }()
 	case <-ctx.Done():
 		return http.StatusServiceUnavailable
 	}
 	// Another request may have asked meanwhile.
-	if code, ok := g.known(question); ok {
+	if code, ok := a.known(question); ok {
 		return code
 	}
-	if !g.mayAsk(sha256.Sum256([]byte(token)), r.RemoteAddr) {
+	if !a.mayAsk(sha256.Sum256([]byte(token)), r.RemoteAddr) {
 		return http.StatusTooManyRequests
 	}
-	code, err := g.review(ctx, token, verbOf(r), r.URL.Path)
+	code, err := a.review(ctx, token, verbOf(r), r.URL.Path)
 	if err != nil {
 		// The reporter of the requests logs an error that lasts.
-		g.log.Debug("the cluster cannot be asked whether a token allows a request", "path", r.URL.Path, "error", err)
+		a.log.Debug("the cluster cannot be asked whether a token allows a request", "path", r.URL.Path, "error", err)
 		return http.StatusServiceUnavailable
 	}
-	g.remember(question, code)
+	a.remember(question, code)
 	if code == http.StatusOK {
-		g.rememberGood(sha256.Sum256([]byte(token)))
+		a.rememberGood(sha256.Sum256([]byte(token)))
 	}
 	return code
 }
 
 // mayAsk reports whether the cluster may be asked about a token from an address, such as 10.0.0.7:4711, and counts the
 // question.
-func (g *Guard) mayAsk(token tokenHash, address string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if at, ok := g.goodTokens[token]; ok && time.Since(at) < goodLifetime {
+func (a *Authorizer) mayAsk(token tokenHash, address string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at, ok := a.goodTokens[token]; ok && time.Since(at) < goodLifetime {
 		return true
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		host = address
 	}
-	return g.limits.allow(host)
+	return a.limits.allow(host)
 }
 
 // rememberGood records that a token is good now. If there are too many good tokens, the one that was good the longest
 // time ago goes.
-func (g *Guard) rememberGood(token tokenHash) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.goodTokens[token] = time.Now()
-	if len(g.goodTokens) <= mostGoodTokens {
+func (a *Authorizer) rememberGood(token tokenHash) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.goodTokens[token] = time.Now()
+	if len(a.goodTokens) <= mostGoodTokens {
 		return
 	}
 	oldest := token
-	for t, at := range g.goodTokens {
-		if at.Before(g.goodTokens[oldest]) {
+	for t, at := range a.goodTokens {
+		if at.Before(a.goodTokens[oldest]) {
 			oldest = t
 		}
 	}
-	delete(g.goodTokens, oldest)
+	delete(a.goodTokens, oldest)
 }
 
 // review asks the cluster, and returns the HTTP status that its answer means.
-func (g *Guard) review(ctx context.Context, token, verb, path string) (code int, err error) {
-	user, ok, err := authenticate(ctx, g.client, token)
+func (a *Authorizer) review(ctx context.Context, token, verb, path string) (code int, err error) {
+	user, ok, err := authenticate(ctx, a.client, token)
 	if err != nil {
 		return 0, err
 	}
 	if !ok {
 		return http.StatusUnauthorized, nil
 	}
-	ok, err = authorize(ctx, g.client, user, verb, path)
+	ok, err = authorize(ctx, a.client, user, verb, path)
 	if err != nil {
 		return 0, err
 	}
@@ -190,33 +190,33 @@ func (g *Guard) review(ctx context.Context, token, verb, path string) (code int,
 }
 
 // known returns the answer to a question that still counts, if there is one.
-func (g *Guard) known(question questionHash) (code int, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	a, ok := g.answers[question]
-	return a.code, ok && time.Now().Before(a.expires)
+func (a *Authorizer) known(question questionHash) (code int, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, ok := a.answers[question]
+	return found.code, ok && time.Now().Before(found.expires)
 }
 
 // remember keeps the answer to a question. If there are too many answers, the expired ones go, or
 // else any one: whoever asks again gets an answer all the same.
-func (g *Guard) remember(question questionHash, code int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (a *Authorizer) remember(question questionHash, code int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	now := time.Now()
-	if len(g.answers) >= mostAnswers {
-		for q, a := range g.answers {
-			if !now.Before(a.expires) {
-				delete(g.answers, q)
+	if len(a.answers) >= mostAnswers {
+		for q, old := range a.answers {
+			if !now.Before(old.expires) {
+				delete(a.answers, q)
 			}
 		}
 	}
-	for q := range g.answers {
-		if len(g.answers) < mostAnswers {
+	for q := range a.answers {
+		if len(a.answers) < mostAnswers {
 			break
 		}
-		delete(g.answers, q)
+		delete(a.answers, q)
 	}
-	g.answers[question] = answer{code: code, expires: now.Add(answerLifetime)}
+	a.answers[question] = answer{code: code, expires: now.Add(answerLifetime)}
 }
 
 // bearerToken returns the token of a request. It reports whether there is one.

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"bytes"
@@ -110,7 +110,7 @@ func TestRecordOfEveryKind(t *testing.T) {
 	}
 }
 
-// Every fixture comes out of a store as it went in, whatever it was written with.
+// Every fixture comes out of a database as it went in, whatever it was written with.
 func TestContentOfEveryKind(t *testing.T) {
 	t.Parallel()
 	s := newTestStore(Options{})

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ type contentIndex struct {
 	unknown map[uint32]bool
 	// hasPanicked is true once the function has panicked.
 	hasPanicked bool
-	// ready is closed once the index has all entries that were in the store before it.
+	// ready is closed once the index has all entries that were in the database before it.
 	ready chan struct{}
 }
 

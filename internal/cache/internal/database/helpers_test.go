@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func newTestStore(o Options) *testStore {
 	return s
 }
 
-// filled returns a store with count objects, compressed if compression is worth the work.
+// filled returns a database with count objects, compressed if compression is worth the work.
 func filled(object func(samples.Random, int) string, count int) *testStore {
 	s, random := newTestStore(Options{}), samples.New(1)
 	for i := range count {
@@ -35,14 +35,14 @@ func filled(object func(samples.Random, int) string, count int) *testStore {
 	return s
 }
 
-// put puts an item into the store.
+// put puts an item into the database.
 func (s *testStore) put(i Item) *Entry {
 	_, e, _ := s.writer.Put(i)
 	s.writer.Maintain(false)
 	return e
 }
 
-// insert puts an object into the store, which is JSON.
+// insert puts an object into the database, which is JSON.
 func (s *testStore) insert(object string) *Entry {
 	e, err := MetadataOf([]byte(object))
 	if err != nil {

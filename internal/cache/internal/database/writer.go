@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"github.com/yare-go/yare/internal/cache/internal/codec"
@@ -8,10 +8,10 @@ import (
 )
 
 // Writer changes a Database. Each Database has one. It must not be used concurrently. It prepares
-// everything outside of the lock of the store: under the lock, one entry takes the place of another.
+// everything outside of the lock of the database: under the lock, one entry takes the place of another.
 type Writer struct {
 	database *Database
-	// objects are the objects of the store, which the Writer reads without the lock.
+	// objects are the objects of the database, which the Writer reads without the lock.
 	objects *objectTable
 	// report receives errors of index functions and of decompression.
 	report func(error)
@@ -28,20 +28,20 @@ type Writer struct {
 // largeBuffer is how large a buffer may be to be kept, in bytes.
 const largeBuffer = 64 << 10
 
-// Has reports whether the store has the version of i, and can return its content.
+// Has reports whether the database has the version of i, and can return its content.
 func (w *Writer) Has(i Item) bool {
 	e := w.objects.find(i.key)
 	return e != nil && e.isDecodable() && e.version.Equal(i.version)
 }
 
-// Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
+// Put puts i into the database. It returns the entry that i replaces, or nil, and the entry of i. err is
 // about metadata that could not be decoded; the entry of i is without them.
 func (w *Writer) Put(i Item) (before, after *Entry, err error) {
 	after, err = w.Build(i)
 	return w.putEntry(after, i.json), after, err
 }
 
-// Build returns an entry of i that no store has. The error is about metadata that could not be
+// Build returns an entry of i that no database has. The error is about metadata that could not be
 // read; the entry is without them.
 func (w *Writer) Build(i Item) (e *Entry, err error) {
 	m := &w.builder.metadata
@@ -60,7 +60,7 @@ func (w *Writer) Build(i Item) (e *Entry, err error) {
 	return e, err
 }
 
-// putEntry puts the entry of an object into the store, and returns the entry that it replaces, or nil.
+// putEntry puts the entry of an object into the database, and returns the entry that it replaces, or nil.
 func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	s := w.database
 	type indexed struct {
@@ -88,7 +88,7 @@ func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	return before
 }
 
-// Remove removes the object of that key from the store, and returns its last entry, or nil.
+// Remove removes the object of that key from the database, and returns its last entry, or nil.
 func (w *Writer) Remove(k kube.Key) (before *Entry) {
 	w.database.mu.Lock()
 	defer w.database.mu.Unlock()
@@ -103,7 +103,7 @@ func (w *Writer) replace(slot uint32, e *Entry) {
 }
 
 // MarkUndecodable marks the object of err: a version of it came that could not be decoded, so the
-// content in the store is outdated. From then on err is the error of [Entry.AppendJSON].
+// content in the database is outdated. From then on err is the error of [Entry.AppendJSON].
 func (w *Writer) MarkUndecodable(err *wire.DecodeError) {
 	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {
@@ -114,8 +114,8 @@ func (w *Writer) MarkUndecodable(err *wire.DecodeError) {
 	w.replace(slot, &e)
 }
 
-// Advance records that all changes up to version are in the store. A version that is empty, or
-// older than the version of the store, has no effect.
+// Advance records that all changes up to version are in the database. A version that is empty, or
+// older than the version of the database, has no effect.
 func (w *Writer) Advance(version string) {
 	s := w.database
 	if version == "" || ident.IsNewer(s.version, version) {
@@ -126,8 +126,8 @@ func (w *Writer) Advance(version string) {
 	s.version = version
 }
 
-// Complete records that the store holds every object, as it was at version. The version may be
-// older than the store's version. Complete reports whether the store is complete for the first time.
+// Complete records that the database holds every object, as it was at version. The version may be
+// older than the database's version. Complete reports whether the database is complete for the first time.
 func (w *Writer) Complete(version string) (isFirst bool) {
 	s := w.database
 	s.mu.Lock()

@@ -1,8 +1,8 @@
-package store
+package database
 
 import "github.com/yare-go/yare/internal/cache/internal/codec"
 
-// compression compresses the contents of the entries of one store.
+// compression compresses the contents of the entries of one database.
 type compression struct {
 	compressor codec.Compressor
 	// isPlain is true if nothing is compressed.
@@ -35,7 +35,7 @@ func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
 	return isNew
 }
 
-// samples returns contents that stand for what the store holds and for what comes next: some of all
+// samples returns contents that stand for what the database holds and for what comes next: some of all
 // objects, evenly, and the last ones.
 func (c *compression) samples(t *objectTable) [][]byte {
 	var samples [][]byte

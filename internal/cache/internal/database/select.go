@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"unique"
@@ -24,7 +24,7 @@ type Filter struct {
 	Value string
 }
 
-// Selection holds the objects that matched a filter when it was made, whatever happens to the store
+// Selection holds the objects that matched a filter when it was made, whatever happens to the database
 // afterwards.
 type Selection struct {
 	filter Filter

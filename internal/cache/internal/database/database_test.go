@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// A store with any history holds what a map would, and selects what a loop over it would.
+// A database with any history holds what a map would, and selects what a loop over it would.
 func TestStoreIsAMap(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -83,7 +83,7 @@ func TestStoreIsAMap(t *testing.T) {
 				s.writer.Remove(k)
 			}
 			if st := s.Stats(); st.Objects != 0 || st.Bytes != 0 || st.JSON != 0 || st.Dictionary != 0 {
-				t.Errorf("an empty store has %+v", st)
+				t.Errorf("an empty database has %+v", st)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestJSONIsPrivate(t *testing.T) {
 			b, _ := e.AppendJSON(nil)
 			clear(b[:cap(b)])
 			if jsonOf(t, e) != before {
-				t.Fatal("the store was changed")
+				t.Fatal("the database was changed")
 			}
 			prefixed, err := e.AppendJSON([]byte("x"))
 			if err != nil || string(prefixed) != "x"+before {

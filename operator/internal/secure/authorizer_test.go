@@ -101,10 +101,10 @@ func (c *cluster) count(kind string) int {
 	return c.counts[kind]
 }
 
-// guarded returns a handler behind a guard of that cluster, and the guard. The handler answers with
+// authorized returns a handler behind an Authorizer of that cluster, and the Authorizer. The handler answers with
 // the token that it sees.
-func guarded(c *cluster, log io.Writer) (http.Handler, *Guard) {
-	g := NewGuard(kube.NewClientFromHandler(c), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+func authorized(c *cluster, log io.Writer) (http.Handler, *Authorizer) {
+	g := NewAuthorizer(kube.NewClientFromHandler(c), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "seen: "+r.Header.Get("Authorization"))
 	}), "/healthz", "/readyz"), g
@@ -131,7 +131,7 @@ func TestGuard(t *testing.T) {
 	t.Parallel()
 	c := newCluster("ann get /metrics", "ann post /gadgets")
 	var log bytes.Buffer
-	h, _ := guarded(c, &log)
+	h, _ := authorized(c, &log)
 	for _, test := range []struct {
 		method, path, authorization string
 		code                        int
@@ -171,7 +171,7 @@ func TestGuard(t *testing.T) {
 func TestUserIsPassedOn(t *testing.T) {
 	t.Parallel()
 	c := newCluster("ann get /metrics")
-	h, _ := guarded(c, io.Discard)
+	h, _ := authorized(c, io.Discard)
 	get(h, "GET", "/metrics", "Bearer token-of-ann")
 	s := c.lastAccess.Spec
 	if s.User != "ann" || s.UID != "7" || len(s.Groups) != 1 || s.Groups[0] != "g" || len(s.Extra["scopes"]) != 2 {
@@ -187,7 +187,7 @@ func TestAnswersCountForAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("ann get /metrics")
-		h, _ := guarded(c, io.Discard)
+		h, _ := authorized(c, io.Discard)
 		check := func(when, token string, code, reviews int) {
 			t.Helper()
 			if w := get(h, "GET", "/metrics", "Bearer "+token); w.Code != code {
@@ -218,7 +218,7 @@ func TestErrorsAreNotAnswers(t *testing.T) {
 	t.Parallel()
 	c := newCluster("ann get /metrics")
 	var log bytes.Buffer
-	h, _ := guarded(c, &log)
+	h, _ := authorized(c, &log)
 	for _, err := range []error{
 		&wire.Error{Verb: wire.VerbCreate, Code: 500}, &wire.Error{Verb: wire.VerbCreate, Code: 403}, errors.New("connection refused"),
 	} {
@@ -245,7 +245,7 @@ func TestAnswersAndReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("ann get /metrics")
 		c.delay = time.Millisecond
-		h, g := guarded(c, io.Discard)
+		h, g := authorized(c, io.Discard)
 		var requests sync.WaitGroup
 		for i := range 3 * mostAnswers {
 			source := fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)
@@ -283,7 +283,7 @@ func TestUnknownTokensHaveARate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("ann get /metrics")
-		h, _ := guarded(c, io.Discard)
+		h, _ := authorized(c, io.Discard)
 		if w := get(h, "GET", "/metrics", "Bearer token-of-ann"); w.Code != 200 {
 			t.Fatalf("the good token: %d", w.Code)
 		}

@@ -18,8 +18,8 @@ var (
 	errNoIdentity = errors.New("the object has no uid or no resourceVersion")
 )
 
-// liveObject is an object as the server has it.
-type liveObject struct {
+// knownObject is an object in the state that the server certainly has: the cache shows it, or an apply was answered with it.
+type knownObject struct {
 	uid     types.UID
 	version string
 	object  []byte
@@ -29,7 +29,7 @@ type liveObject struct {
 	fields, metadata map[string]any
 }
 
-func (l *liveObject) decode() error {
+func (l *knownObject) decode() error {
 	if l.fields != nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (l *liveObject) decode() error {
 }
 
 // readIdentity sets uid and version from the object.
-func (l *liveObject) readIdentity() error {
+func (l *knownObject) readIdentity() error {
 	if err := l.decode(); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (l *liveObject) readIdentity() error {
 // state returns a digest of the fields that an apply of k can have set. The digest contains nothing
 // that changes independently of the apply. For the status subresource that is the status, otherwise the
 // whole object except the status. The only part of managedFields in the digest is the entry of k.
-func (l *liveObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
+func (l *knownObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
 	if err := l.decode(); err != nil {
 		return digest{}, err
 	}
@@ -83,7 +83,7 @@ func (l *liveObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
 }
 
 // entry returns the managedFields entry of the applies of k, or nil.
-func (l *liveObject) entry(k applyKey) map[string]any {
+func (l *knownObject) entry(k applyKey) map[string]any {
 	entries, _ := l.metadata["managedFields"].([]any)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
@@ -96,7 +96,7 @@ func (l *liveObject) entry(k applyKey) map[string]any {
 }
 
 // fieldSets returns the field set of each manager.
-func (l *liveObject) fieldSets() []map[string]any {
+func (l *knownObject) fieldSets() []map[string]any {
 	entries, _ := l.metadata["managedFields"].([]any)
 	var sets []map[string]any
 	for _, e := range entries {
@@ -110,7 +110,7 @@ func (l *liveObject) fieldSets() []map[string]any {
 
 // isOwnedExactly reports whether the manager of k owns exactly the fields of the apply, and
 // each field has the value of the apply.
-func (l *liveObject) isOwnedExactly(k applyKey, a *apply) bool {
+func (l *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
 	var wanted map[string]any
 	if l.decode() != nil || utiljson.Unmarshal(a.body, &wanted) != nil {
 		return false
@@ -145,17 +145,17 @@ func digestOf(seed []byte, v any) (d digest, err error) {
 	return d, err
 }
 
-// answer returns the answer to the apply a that is skipped: the live object, or the applied
-// object with the live metadata.
-func (l *liveObject) answer(a *apply) ([]byte, error) {
+// answer returns the answer to the apply a that is skipped: the current object, or the applied
+// object with the current metadata.
+func (l *knownObject) answer(a *apply) ([]byte, error) {
 	if !l.isMetadataOnly {
 		return l.object, nil
 	}
-	live := jsonscan.New(l.object)
-	if ok, err := live.Find("metadata"); err != nil || !ok {
+	current := jsonscan.New(l.object)
+	if ok, err := current.Find("metadata"); err != nil || !ok {
 		return nil, errors.Join(errNoObject, err)
 	}
-	metadata, err := live.Raw()
+	metadata, err := current.Raw()
 	if err != nil {
 		return nil, err
 	}

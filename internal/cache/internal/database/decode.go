@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// hashSeed is set once and for all, so that hashes of all stores can be compared.
+// hashSeed is set once and for all, so that hashes of all databases can be compared.
 var hashSeed = maphash.MakeSeed()
 
 // metadata holds what a record needs of an object's JSON. The slices are parts of the JSON or of

@@ -2,19 +2,19 @@ package metrics
 
 import "strings"
 
-// series is the name of a metric with the names of its labels.
-type series struct {
+// description is the name of a metric with the names of its labels.
+type description struct {
 	name   string
 	labels []string
 }
 
 // labelsOf returns the labels with these values, as Prometheus writes them between braces.
-func (s series) labelsOf(values []string) string {
-	if len(s.labels) != len(values) {
-		panic("the metric " + s.name + " was given a wrong number of values for its labels")
+func (d description) labelsOf(values []string) string {
+	if len(d.labels) != len(values) {
+		panic("the metric " + d.name + " was given a wrong number of values for its labels")
 	}
 	var text []byte
-	for i, label := range s.labels {
+	for i, label := range d.labels {
 		if i > 0 {
 			text = append(text, ',')
 		}

@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Entry is one version of an object, as small as possible. An Entry never changes once a store
+// Entry is one version of an object, as small as possible. An Entry never changes once a database
 // has it, so that readers need no lock. A change, or compression by another codec, makes another
 // Entry.
 type Entry struct {

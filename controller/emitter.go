@@ -11,18 +11,18 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// source emits triggers.
-type source interface {
+// emitter is a source that is no watched kind. It emits triggers.
+type emitter interface {
 	run(ctx context.Context, emit func(Trigger)) error
 	// check returns what is wrong with the source.
 	check() error
 }
 
-// addSource returns an option that adds a source.
-func addSource(s source) Option {
+// addEmitter returns an option that adds a source.
+func addEmitter(s emitter) Option {
 	return optionFunc(func(settings *settings) {
 		settings.reject(s.check())
-		settings.sources = append(settings.sources, s)
+		settings.emitters = append(settings.emitters, s)
 	})
 }
 
@@ -31,25 +31,25 @@ func addSource(s source) Option {
 // calls run again, with growing intervals. emit does not block and can be called concurrently, but not after run has
 // returned. See [Every] and [Channel] for usual sources.
 func From(run func(ctx context.Context, emit func(Trigger)) error) Option {
-	return addSource(sourceFunc(run))
+	return addEmitter(emitterFunc(run))
 }
 
-// sourceFunc is the source of an author.
-type sourceFunc func(ctx context.Context, emit func(Trigger)) error
+// emitterFunc is the source of an author.
+type emitterFunc func(ctx context.Context, emit func(Trigger)) error
 
-func (f sourceFunc) check() error {
+func (f emitterFunc) check() error {
 	if f == nil {
 		return errors.New("the function of controller.From is nil: write a function that emits triggers")
 	}
 	return nil
 }
 
-func (f sourceFunc) run(ctx context.Context, emit func(Trigger)) error { return f(ctx, emit) }
+func (f emitterFunc) run(ctx context.Context, emit func(Trigger)) error { return f(ctx, emit) }
 
 // Every triggers all objects at an interval. Up to a tenth is added to each
 // interval at random, so that several programs do not resync at the same moments. A resync neither
 // overtakes changes nor ends a back-off.
-func Every(interval time.Duration) Option { return addSource(every{interval}) }
+func Every(interval time.Duration) Option { return addEmitter(every{interval}) }
 
 type every struct{ interval time.Duration }
 
@@ -65,7 +65,7 @@ func (e every) run(ctx context.Context, emit func(Trigger)) error {
 }
 
 // onClock returns a source that waits on c. The clock is not moved before the source waits.
-func (e every) onClock(c *clock.Clock) sourceFunc {
+func (e every) onClock(c *clock.Clock) emitterFunc {
 	cause := "every " + e.interval.String()
 	sleeper := clock.NewSleeper(c, cause)
 	return func(ctx context.Context, emit func(Trigger)) error {
@@ -80,7 +80,7 @@ func (e every) onClock(c *clock.Clock) sourceFunc {
 // Channel triggers objects until a channel is closed. The keys of the objects come
 // through the channel. A key that one controller receives does not reach other controllers with the same
 // channel.
-func Channel(keys <-chan kube.Key) Option { return addSource(channel(keys)) }
+func Channel(keys <-chan kube.Key) Option { return addEmitter(channel(keys)) }
 
 type channel <-chan kube.Key
 
@@ -105,8 +105,8 @@ func (c channel) run(ctx context.Context, emit func(Trigger)) error {
 	}
 }
 
-// runSource runs a source until it ends without an error, or ctx ends.
-func runSource(ctx context.Context, log *slog.Logger, run sourceFunc, emit func(Trigger)) {
+// runEmitter runs a source until it ends without an error, or ctx ends.
+func runEmitter(ctx context.Context, log *slog.Logger, run emitterFunc, emit func(Trigger)) {
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
 		what := "a source"

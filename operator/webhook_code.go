@@ -14,8 +14,9 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
-// A webhookCode has the code for all webhooks of a program. Each [webhookSource] is one, and any of them acts for the whole
-// program. The linker leaves the code out of a program without such a part.
+// A webhookCode has the code for all webhooks and converters of a program. Each [webhookPart] and each [converterPart] is a
+// webhookCode, and any of them acts for the whole program. A program finds them by this interface alone. So the linker leaves
+// the code out of a program without such a part.
 type webhookCode interface {
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	checkDoubles(webhooks []*admission.Webhook) error
@@ -27,35 +28,37 @@ type webhookCode interface {
 
 // webhookCodeIn returns the code for the webhooks of a program, or an error if the program has no webhooks.
 func webhookCodeIn(parts []Part) (webhookCode, error) {
-	if sources := webhookSourcesOf(parts); len(sources) > 0 {
-		return sources[0], nil
+	for _, part := range parts {
+		if code, ok := unwrapped[webhookCode](part); ok {
+			return code, nil
+		}
 	}
 	return nil, errors.New("the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
 }
 
-// webhookCommands makes each part that embeds it a [webhookCode].
-type webhookCommands struct{}
+// linkedWebhookCode makes each part that embeds it a [webhookCode]. So the code is linked with the part.
+type linkedWebhookCode struct{}
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
-func (webhookCommands) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
+func (linkedWebhookCode) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
 	return openWebhooks(ctx, s)
 }
 
 // checkDoubles returns an error for each webhook that is there twice.
-func (webhookCommands) checkDoubles(webhooks []*admission.Webhook) error {
+func (linkedWebhookCode) checkDoubles(webhooks []*admission.Webhook) error {
 	return admission.CheckDoubles(webhooks)
 }
 
 // planWebhooks returns what an installation has for its webhooks.
-func (webhookCommands) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
+func (linkedWebhookCode) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
 // webhookPermissions returns what [webhookAccess] returns.
-func (webhookCommands) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
+func (linkedWebhookCode) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
 	return webhookAccess(name, namespace, parts)
 }
 
 // searchWebhookConflicts notes the webhooks of others that are called beside these webhooks.
-func (webhookCommands) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
+func (linkedWebhookCode) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
 	for _, w := range webhooks {
 		c.Webhooks = append(c.Webhooks, w.Name())
 	}
@@ -64,7 +67,7 @@ func (webhookCommands) searchWebhookConflicts(ctx context.Context, c *manifests.
 
 // revokeAuthority replaces the authorities in the Secret of an installation by a new one, and revokes them and those of
 // the published bundles.
-func (webhookCommands) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
+func (linkedWebhookCode) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
 	name, namespace, err := line.install.names(i.Name)
 	if err != nil {
 		return err

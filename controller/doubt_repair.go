@@ -7,24 +7,24 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// restorationSignal signals that a server was restored from a backup. Restorations that follow one
-// another before the signal is received count as one.
-type restorationSignal chan struct{}
+// settledSignal signals that the doubt in a store is settled: see [cache.DoubtSettled]. Doubts that are settled one
+// after another before the signal is received count as one.
+type settledSignal chan struct{}
 
-func newRestorationSignal() restorationSignal { return make(restorationSignal, 1) }
+func newSettledSignal() settledSignal { return make(settledSignal, 1) }
 
-// record signals a restoration. It does not block.
-func (s restorationSignal) record() {
+// record signals that a doubt is settled. It does not block.
+func (s settledSignal) record() {
 	select {
 	case s <- struct{}{}:
 	default:
 	}
 }
 
-// restorationRepair makes a controller correct after restorations. It forgets everything that is known by
-// resource versions, because a restored server assigns versions twice. Then it reconciles all objects. A
-// reconcile may have read a state that the restoration has undone. The state may come from a store whose
-// changes do not concern this controller.
+// doubtRepair makes a controller correct after a store was in doubt, because of a restoration or a contradiction. It
+// forgets everything that is known by resource versions, because a restored server assigns versions twice. Then it
+// reconciles all objects. A reconcile may have read a state that the restoration has undone. The state may come from a
+// store whose changes do not concern this controller.
 //
 // The stores of a controller recover one after the other, within a minute or later. A store that has not recovered
 // passes reads on to the server, which has just come back. So the reconciles of all objects wait until the last store
@@ -34,23 +34,22 @@ func (s restorationSignal) record() {
 //	10:00:00  the store of WebApps has recovered, and that of Deployments is in doubt. A WebApp that somebody
 //	          changes is reconciled, and reads its Deployment from the server
 //	10:00:37  the store of Deployments has recovered. All WebApps are reconciled, and read from the stores
-type restorationRepair struct {
-	signal restorationSignal
+type doubtRepair struct {
+	signal settledSignal
 	// areDoubted reports whether a store of the controller is in doubt.
 	areDoubted func() bool
 	// releaseLow lets the queue hand out reconciles of low priority.
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
 	forget []func()
-	// hasFailureRecord reports whether the last reconcile of an object failed, or the object waits for finalizers of
-	// others.
-	hasFailureRecord func(kube.Key) bool
+	// hasRecord reports whether the last reconcile of an object failed, or the object waits for finalizers of others.
+	hasRecord func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
 }
 
-// run repairs restorations until ctx ends.
-func (r *restorationRepair) run(ctx context.Context) {
+// run repairs the controller after each doubt, until ctx ends.
+func (r *doubtRepair) run(ctx context.Context) {
 	for {
 		select {
 		case <-r.signal:
@@ -66,7 +65,7 @@ func (r *restorationRepair) run(ctx context.Context) {
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {
 			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "a backup was restored"}}
-			if r.hasFailureRecord(k) {
+			if r.hasRecord(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}
 			return t

@@ -9,18 +9,18 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// failures remembers the objects whose last reconcile failed, and the deleted objects that wait for finalizers of others,
+// objectRecords remembers the objects whose last reconcile failed, and the deleted objects that wait for finalizers of others,
 // until a reconcile succeeds or the object is gone. It holds nothing about other objects.
-type failures struct {
+type objectRecords struct {
 	mu    sync.Mutex
-	byKey map[kube.Key]*failure
+	byKey map[kube.Key]*objectRecord
 	// failing is the number of objects in byKey whose last reconcile failed. The others only wait.
 	failing int
 }
 
-// failure is the record of one object. failures.mu guards uid and isFailing. Only the worker that has the object's key
+// objectRecord is the record of one object. objectRecords.mu guards uid and isFailing. Only the worker that has the object's key
 // uses the other fields.
-type failure struct {
+type objectRecord struct {
 	// isFailing is true if the last reconcile of the object failed.
 	isFailing bool
 	// uid is empty as long as the object could not be read.
@@ -41,18 +41,20 @@ type failure struct {
 	throttle     logThrottle
 }
 
-func newFailures() *failures { return &failures{byKey: make(map[kube.Key]*failure)} }
+func newObjectRecords() *objectRecords {
+	return &objectRecords{byKey: make(map[kube.Key]*objectRecord)}
+}
 
-// failureFor returns the record of an object. It adds a record if the object has none, or if the
+// recordFor returns the record of an object. It adds a record if the object has none, or if the
 // record has another uid. An empty uid matches every object. The new record is not yet of a failed reconcile.
-func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	found, ok := f.byKey[k]
+func (r *objectRecords) recordFor(k kube.Key, uid types.UID) *objectRecord {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, ok := r.byKey[k]
 	if !ok || uid != "" && found.uid != "" && found.uid != uid {
-		f.removeLocked(k)
-		found = &failure{}
-		f.byKey[k] = found
+		r.removeLocked(k)
+		found = &objectRecord{}
+		r.byKey[k] = found
 	}
 	if uid != "" {
 		found.uid = uid
@@ -61,51 +63,51 @@ func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 }
 
 // hasRecord reports whether the last reconcile of an object failed, or the object waits for finalizers of others.
-func (f *failures) hasRecord(k kube.Key) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, ok := f.byKey[k]
+func (r *objectRecords) hasRecord(k kube.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.byKey[k]
 	return ok
 }
 
 // forget removes the record of an object. An empty uid matches every object.
-func (f *failures) forget(k kube.Key, uid types.UID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if found, ok := f.byKey[k]; ok && (uid == "" || found.uid == uid) {
-		f.removeLocked(k)
+func (r *objectRecords) forget(k kube.Key, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found, ok := r.byKey[k]; ok && (uid == "" || found.uid == uid) {
+		r.removeLocked(k)
 	}
 }
 
-func (f *failures) removeLocked(k kube.Key) {
-	if found := f.byKey[k]; found != nil && found.isFailing {
-		f.failing--
+func (r *objectRecords) removeLocked(k kube.Key) {
+	if found := r.byKey[k]; found != nil && found.isFailing {
+		r.failing--
 	}
-	delete(f.byKey, k)
+	delete(r.byKey, k)
 }
 
 // recordError records that the reconcile of an object failed, and returns the record of the object.
-func (f *failures) recordError(k kube.Key, uid types.UID) *failure {
-	found := f.failureFor(k, uid)
+func (r *objectRecords) recordError(k kube.Key, uid types.UID) *objectRecord {
+	found := r.recordFor(k, uid)
 	found.errorCount++
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byKey[k] == found && !found.isFailing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byKey[k] == found && !found.isFailing {
 		found.isFailing = true
-		f.failing++
+		r.failing++
 	}
 	return found
 }
 
 // failingCount returns the number of objects whose last reconcile failed.
-func (f *failures) failingCount() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.failing
+func (r *objectRecords) failingCount() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failing
 }
 
 // recordConflict counts a conflict. It returns for how long conflicts have lasted.
-func (f *failure) recordConflict(now time.Time) time.Duration {
+func (f *objectRecord) recordConflict(now time.Time) time.Duration {
 	if f.conflictCount == 0 {
 		f.conflictsSince, f.conflictReportAfter = now, firstConflictReport
 	}

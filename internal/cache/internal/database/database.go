@@ -1,11 +1,11 @@
-// Package store is a database of objects in memory. It keeps the JSON of each object, compressed
+// Package database keeps objects in memory. It keeps the JSON of each object, compressed
 // against a dictionary made of other objects, beside the few decoded fields that selections and
 // comparisons need. It finds objects by key, namespace, owner, label, and by the indexes of an
 // author.
 //
 // A [Database] is read by anybody and changed by its [Writer] alone. Neither makes a request, and
 // neither knows where the objects come from.
-package store
+package database
 
 import (
 	"slices"
@@ -25,9 +25,9 @@ type Database struct {
 	// indexes are added by others too.
 	mu      sync.RWMutex
 	objects *objectTable
-	// version is the resource version that the store has reached, or empty.
+	// version is the resource version that the database has reached, or empty.
 	version string
-	// isComplete is true once the store has held every object of its selection.
+	// isComplete is true once the database has held every object of its selection.
 	isComplete bool
 	// dictionaries counts the dictionaries that were made so far.
 	dictionaries uint64
@@ -66,14 +66,14 @@ func New(o Options) (*Database, *Writer) {
 	return d, &Writer{database: d, objects: d.objects, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
 }
 
-// Get returns the entry of the object of that key, or nil if the store has no such object. The
+// Get returns the entry of the object of that key, or nil if the database has no such object. The
 // Cluster of k does not count.
 func (d *Database) Get(k kube.Key) *Entry {
 	e, _ := d.State(k)
 	return e
 }
 
-// State returns the entry of the object of k, or nil. version is the resource version that the store has
+// State returns the entry of the object of k, or nil. version is the resource version that the database has
 // reached at the same moment.
 func (d *Database) State(k kube.Key) (e *Entry, version string) {
 	d.mu.RLock()
@@ -88,22 +88,22 @@ func (d *Database) Len() int {
 	return d.objects.table.Len()
 }
 
-// IsComplete reports whether the store has held every object of its selection at some time.
+// IsComplete reports whether the database has held every object of its selection at some time.
 func (d *Database) IsComplete() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.isComplete
 }
 
-// Version returns the resource version that the store has reached: all changes up to it are in
-// the store. It is empty before [Writer.Complete].
+// Version returns the resource version that the database has reached: all changes up to it are in
+// the database. It is empty before [Writer.Complete].
 func (d *Database) Version() string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.version
 }
 
-// Stats returns the Stats of the store.
+// Stats returns the Stats of the database.
 func (d *Database) Stats() Stats {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -112,7 +112,7 @@ func (d *Database) Stats() Stats {
 	return stats
 }
 
-// Index adds x to the store. The store then keeps every object under the values that the function of x
+// Index adds x to the database. The database then keeps every object under the values that the function of x
 // returns for the object. The Writer calls the function for every change, so the function must not block. A
 // panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index can
 // be used once Index has returned. Adding an index twice has no effect.
@@ -170,7 +170,7 @@ func (d *Database) IndexLabel(key string) {
 }
 
 // Select returns the objects that match now. It decompresses nothing. It panics if f names an index
-// that the store does not keep.
+// that the database does not keep.
 func (d *Database) Select(f Filter) Selection {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
