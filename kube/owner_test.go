@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestOwnedBy(t *testing.T) {
@@ -46,6 +47,40 @@ func TestOwnedBy(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, child.OwnerReferences); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A child that has got all annotations of its owner does not get the values that conversions keep for the owner.
+func TestChildrenGetNoKeptValues(t *testing.T) {
+	t.Parallel()
+	const kept, other = "versions.yare.dev/v1.0123456789abcdef", "versions.yare.dev/v1.ffffffffffffffff"
+	owner := &gadget{ObjectMeta: metav1.ObjectMeta{Name: "o", Namespace: "ns", UID: "u", Annotations: map[string]string{"a": "b", kept: "{}"}}}
+	for _, test := range []struct {
+		name         string
+		uid          types.UID
+		before, want map[string]string
+	}{
+		{"new", "", owner.Annotations, map[string]string{"a": "b"}},
+		{"new, with a value of its own", "", map[string]string{other: "{}", kept: "{}"}, map[string]string{other: "{}"}},
+		{"read", "c", map[string]string{kept: "{}"}, map[string]string{kept: "{}"}},
+		{"without annotations", "", nil, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for _, own := range []func(*corev1.ConfigMap){
+				func(c *corev1.ConfigMap) { OwnedBy(owner, c) },
+				func(c *corev1.ConfigMap) { OwnedByLabel(owner, "example.com/owner", c) },
+			} {
+				child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: test.uid, Annotations: test.before}}
+				own(child)
+				if diff := cmp.Diff(test.want, child.Annotations); diff != "" {
+					t.Error(diff)
+				}
+			}
+			if len(owner.Annotations) != 2 {
+				t.Errorf("the owner has the annotations %v", owner.Annotations)
 			}
 		})
 	}

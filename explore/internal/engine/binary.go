@@ -48,6 +48,8 @@ func (b Binary) account() *Account { return b.Account }
 
 func (b Binary) coverFolder() string { return b.CoverFolder }
 
+func (Binary) close() error { return nil }
+
 func (b Binary) launch(s processSettings) (process, error) {
 	fill, err := b.filler(s)
 	if err != nil {

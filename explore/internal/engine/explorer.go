@@ -70,10 +70,11 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	}}, nil
 }
 
-// close removes the namespaces of the runs, and ends the recorder.
+// close removes the namespaces of the runs, and ends the recorder. Then it releases what the processes have had in common:
+// the removal of a namespace needs the conversions of its objects.
 func (e *explorer) close() error {
 	defer e.recorder.Close()
-	return e.namespaces.close()
+	return errors.Join(e.namespaces.close(), e.launcher.close())
 }
 
 // makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.

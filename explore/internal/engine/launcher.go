@@ -17,6 +17,8 @@ type Launcher interface {
 	coverFolder() string
 	// launch starts a process. The process reaches the API server by the kubeconfig only.
 	launch(s processSettings) (process, error)
+	// close releases what the processes have had in common. All processes have ended.
+	close() error
 }
 
 // processSettings are the settings of one process of an operator.

@@ -15,11 +15,16 @@ import (
 
 // Parts returns the launcher of the operator made of the parts that a function returns. A "process" of the operator
 // is a call of the function, and runs in this process. The field manager of the parts has the name of the operator.
-func Parts(name string, parts func() []operator.Part) Launcher { return partsLauncher{name, parts} }
+func Parts(name string, parts func() []operator.Part) Launcher {
+	return partsLauncher{name, parts, new(access.Shared)}
+}
 
 type partsLauncher struct {
 	name  string
 	parts func() []operator.Part
+	// shared is what all processes of an exploration have in common. A kind has one conversion in a cluster, so it must
+	// outlive a crash, and the runs at the same time must not replace it.
+	shared *access.Shared
 }
 
 func (p partsLauncher) String() string { return p.name }
@@ -27,6 +32,8 @@ func (p partsLauncher) String() string { return p.name }
 func (p partsLauncher) account() *Account { return nil }
 
 func (p partsLauncher) coverFolder() string { return "" }
+
+func (p partsLauncher) close() error { return p.shared.Close() }
 
 func (p partsLauncher) launch(s processSettings) (process, error) {
 	client, err := kube.NewClient(s.config)
@@ -36,7 +43,8 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
 	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
-	ctx, cancel := context.WithCancel(access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), running.clock), log), s.namespace))
+	ctx := logctx.WithProgramLogger(clock.With(access.WithShared(context.Background(), p.shared), running.clock), log)
+	ctx, cancel := context.WithCancel(access.WithCheck(ctx, s.namespace))
 	running.cancel = cancel
 	go func() {
 		defer close(running.done)

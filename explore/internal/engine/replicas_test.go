@@ -16,6 +16,7 @@ type fakeLauncher struct{ launched []*fakeProcess }
 func (l *fakeLauncher) String() string      { return "fake" }
 func (l *fakeLauncher) account() *Account   { return nil }
 func (l *fakeLauncher) coverFolder() string { return "" }
+func (l *fakeLauncher) close() error        { return nil }
 
 func (l *fakeLauncher) launch(processSettings) (process, error) {
 	p := &fakeProcess{done: make(chan struct{})}
