@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/migration"
@@ -42,6 +43,10 @@ type conversionService interface {
 	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
 	// when API servers convert by them.
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
+	// countObjects counts the objects for the metrics, until ctx ends.
+	countObjects(ctx context.Context, s objectCountSettings)
+	// warnOfVersions logs a warning for each controller that does not use the stored version of its kind.
+	warnOfVersions(reconciled []wire.Resource, log *slog.Logger)
 	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
 	// converter.
 	fieldConverter(kind schema.GroupKind) migration.FieldConverter
