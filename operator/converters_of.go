@@ -36,6 +36,9 @@ type conversionService interface {
 	// check returns an error if the apply of the definitions would make calls fail. firstStep is the command that installs
 	// the program without definitions.
 	check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error
+	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin to
+	// serve or to store.
+	checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error
 	// handler returns a handler of the conversions, which passes all other calls on to next.
 	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
 	// publisher returns what publishes the conversions.
