@@ -118,8 +118,17 @@ func (c *conversions) addTo(objects []manifests.Object, service, namespace strin
 		r := k.Versions()[0].Resource
 		resources = append(resources, schema.GroupResource{Group: r.Group, Resource: r.Plural})
 	}
+	name := manifests.ClusterName(service, namespace) + "-incomplete"
+	policies := incompletePolicy(name, resources)
+	for _, k := range c.kinds {
+		for _, v := range k.Versions() {
+			if v.HasScale && v.Served {
+				policies = append(policies, incompleteScalePolicy(name+"-scale."+v.Resource.Version+"."+v.Resource.String(), v.Resource)...)
+			}
+		}
+	}
 	last := len(objects) - 1 // the Deployment
-	return slices.Insert(objects, last, incompletePolicy(manifests.ClusterName(service, namespace)+"-incomplete", resources)...)
+	return slices.Insert(objects, last, policies...)
 }
 
 func (c *conversions) check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {

@@ -30,7 +30,7 @@ type converterSource interface {
 type conversionService interface {
 	// access returns the permissions that the program needs to publish its conversions.
 	access() []kube.Access
-	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policy of
+	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policies of
 	// incomplete objects. The last object is the Deployment.
 	addTo(objects []manifests.Object, service, namespace string) []manifests.Object
 	// check returns an error if the apply of the definitions would make calls fail. firstStep is the command that installs

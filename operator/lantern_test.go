@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // The kind Lantern is stored in v1. Only v1 has a note. A colour with the name panic makes the function to v2 panic.
@@ -82,5 +83,50 @@ func TestWarningOfAControllerOnAnotherVersion(t *testing.T) {
 				t.Errorf("the log is %q", text)
 			}
 		})
+	}
+}
+
+type (
+	scaledLantern1 struct {
+		Replicas int32 `json:"replicas,omitempty"`
+	}
+	scaledLantern2 struct {
+		Count int32 `json:"count,omitempty"`
+	}
+)
+
+func (scaledLantern1) Definition() kube.Definition {
+	return kube.Definition{Group: "scaled.example.com", Version: "v1", Kind: "Lantern", Storage: true, Scale: &kube.ScalePaths{}}
+}
+
+func (scaledLantern2) Definition() kube.Definition {
+	return kube.Definition{Group: "scaled.example.com", Version: "v2", Kind: "Lantern"}
+}
+
+// The manifests have a policy for the scale of each version that has one.
+func TestPoliciesOfScales(t *testing.T) {
+	t.Parallel()
+	type (
+		status struct {
+			Replicas int32 `json:"replicas,omitempty"`
+		}
+		first  = kube.CustomResource[scaledLantern1, status]
+		second = kube.CustomResource[scaledLantern2, status]
+	)
+	conversions, err := conversionsOf([]Part{
+		lanternConverter(),
+		Convert(func(a *first, b *second) { b.Spec.Count = a.Spec.Replicas }, func(b *second, a *first) { a.Spec.Replicas = b.Spec.Count }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range conversions.addTo([]manifests.Object{{"kind": "Deployment"}}, "lanterns", "shop") {
+		if metadata, ok := o["metadata"].(manifests.Object); ok && manifests.Kind(o) == "ValidatingAdmissionPolicy" {
+			names = append(names, metadata["name"].(string))
+		}
+	}
+	if got := strings.Join(names, " "); got != "lanterns.shop-incomplete lanterns.shop-incomplete-scale.v1.lanterns.scaled.example.com" {
+		t.Errorf("the policies are %s", got)
 	}
 }
