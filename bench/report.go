@@ -79,6 +79,7 @@ func sections() []section {
 			resident, anonymous,
 		}},
 		{rowWebhook, "One call of a webhook, in %s calls, by yare alone", []figureName{{"call", "CPU of both ends, with TLS", "ms", millisecond}}},
+		{rowConversion, "One conversion of an object, in %s calls, by yare alone", []figureName{{"call", "CPU of both ends, with TLS", "ms", millisecond}}},
 		{rowCurve, "%s custom resources from the replay server", syncing},
 	}
 }

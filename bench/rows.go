@@ -29,8 +29,11 @@ type row struct {
 // rowCurve is the name of all rows against the replay server.
 const rowCurve = "curve"
 
-// rowWebhook is the name of the row with calls of a webhook.
-const rowWebhook = "webhook"
+// rowWebhook is the name of the row with calls of a validator, and rowConversion of the one with calls that convert an object.
+const (
+	rowWebhook    = "webhook"
+	rowConversion = "conversion"
+)
 
 // allRows returns all rows in the order in which they are measured.
 func allRows(o options) []row {
@@ -43,7 +46,8 @@ func allRows(o options) []row {
 		{name: "replayed-groups", objects: o.updates, round: updating{group: groupSize, isReplayed: true}.round},
 		{name: "pods", objects: o.pods, round: syncPods},
 		{name: "webapps", objects: o.webapps, round: applyWebApps},
-		{name: rowWebhook, objects: 5000, isForYare: true, round: callWebhook},
+		{name: rowWebhook, objects: 5000, isForYare: true, round: calls{"BenchmarkWebhookCall"}.round},
+		{name: rowConversion, objects: 5000, isForYare: true, round: calls{"BenchmarkConversionCall"}.round},
 	}
 	for _, n := range o.curve {
 		rows = append(rows, row{name: rowCurve, objects: n, round: syncReplay})

@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// callWebhook measures the calls of a validator: the benchmark of package operator, which is a process of its own.
-func callWebhook(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
+// calls measures the calls of a webhook: a benchmark of package operator, which is a process of its own.
+type calls struct{ benchmark string }
+
+func (c calls) round(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
 	b.close() // nothing else shall use the processor
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkWebhookCall$", "-benchtime", strconv.Itoa(r.objects)+"x", "./operator")
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+c.benchmark+"$", "-benchtime", strconv.Itoa(r.objects)+"x", "./operator")
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("run the benchmark of a webhook: %w\n%s", err, out)
+		return nil, fmt.Errorf("run %s: %w\n%s", c.benchmark, err, out)
 	}
 	nanoseconds, err := benchmarkFigure(string(out), "cpu-ns/op")
 	if err != nil {

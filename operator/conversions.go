@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/migration"
@@ -75,6 +76,8 @@ type conversions struct {
 	kinds   []*conversion.Kind
 	served  *conversion.Handler // handler sets it
 	metrics *conversionMetrics
+	// publishedDefinitions is nil before publisher was called.
+	publishedDefinitions *crdpublishing.Publisher
 }
 
 // paths returns the paths of the conversions, by the names of the CustomResourceDefinitions.
@@ -87,7 +90,11 @@ func (c *conversions) paths() map[string]string {
 }
 
 func (c *conversions) access() []kube.Access {
-	return crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
+	all := crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
+	for _, k := range c.kinds { // countObjects follows the objects. RBAC knows no versions
+		all = append(all, kube.Access{Resource: storedVersion(k).Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}})
+	}
+	return all
 }
 
 // addTo adds spec.conversion without a bundle: the program adds the bundle, and no later apply of the objects removes it.
@@ -111,8 +118,17 @@ func (c *conversions) addTo(objects []manifests.Object, service, namespace strin
 		r := k.Versions()[0].Resource
 		resources = append(resources, schema.GroupResource{Group: r.Group, Resource: r.Plural})
 	}
+	name := manifests.ClusterName(service, namespace) + "-incomplete"
+	policies := incompletePolicy(name, resources)
+	for _, k := range c.kinds {
+		for _, v := range k.Versions() {
+			if v.HasScale && v.Served {
+				policies = append(policies, incompleteScalePolicy(name+"-scale."+v.Resource.Version+"."+v.Resource.String(), v.Resource)...)
+			}
+		}
+	}
 	last := len(objects) - 1 // the Deployment
-	return slices.Insert(objects, last, incompletePolicy(manifests.ClusterName(service, namespace)+"-incomplete", resources)...)
+	return slices.Insert(objects, last, policies...)
 }
 
 func (c *conversions) check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {
@@ -146,6 +162,7 @@ func (c *conversions) publisher(s conversionSettings) (conversionPublisher, erro
 		Client: s.client.WithFieldManager(conversionManager(s.client)),
 	})
 	if err == nil {
+		c.publishedDefinitions = p
 		registerPublishedConversions(s.registry, p.Status)
 	}
 	return p, err

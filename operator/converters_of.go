@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/migration"
@@ -29,12 +30,15 @@ type conversionCode interface {
 type conversionService interface {
 	// access returns the permissions that the program needs to publish its conversions.
 	access() []kube.Access
-	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policy of
+	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policies of
 	// incomplete objects. The last object is the Deployment.
 	addTo(objects []manifests.Object, service, namespace string) []manifests.Object
 	// check returns an error if the apply of the definitions would make calls fail. firstStep is the command that installs
 	// the program without definitions.
 	check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error
+	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin to
+	// serve or to store.
+	checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error
 	// handler returns a handler of the conversions, which passes all other calls on to next.
 	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
 	// publisher returns what publishes the conversions.
@@ -42,6 +46,10 @@ type conversionService interface {
 	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
 	// when API servers convert by them.
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
+	// countObjects counts the objects for the metrics, until ctx ends.
+	countObjects(ctx context.Context, s objectCountSettings)
+	// warnOfVersions logs a warning for each controller that does not use the stored version of its kind.
+	warnOfVersions(reconciled []wire.Resource, log *slog.Logger)
 	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
 	// converter.
 	fieldConverter(kind schema.GroupKind) migration.FieldConverter

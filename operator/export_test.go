@@ -27,5 +27,8 @@ const (
 	LeaderObjects = leaderObjects
 )
 
-// IncompletePolicy is incompletePolicy, for tests on a real server.
-var IncompletePolicy = incompletePolicy
+// IncompletePolicy and IncompleteScalePolicy are for tests on a real server.
+var (
+	IncompletePolicy      = incompletePolicy
+	IncompleteScalePolicy = incompleteScalePolicy
+)

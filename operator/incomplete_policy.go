@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -16,6 +17,7 @@ const (
 		" && (has(object.spec) ? has(oldObject.spec) && object.spec == oldObject.spec : !has(oldObject.spec))" +
 		" && (has(object.status) ? has(oldObject.status) && object.status == oldObject.status : !has(oldObject.status))" +
 		" && object.metadata.?labels == oldObject.metadata.?labels && object.metadata.?annotations == oldObject.metadata.?annotations"
+	incompleteMessage = "a conversion between versions has left something out of this object, and a write would store it so: mend it in the version that its annotation " + ident.IncompleteAnnotation + " names"
 	// markSettingExpr is true for a request that sets the mark of an incomplete object.
 	markSettingExpr = "has(object.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in object.metadata.annotations" +
 		" && (oldObject == null || !(" + incompleteExpr + "))"
@@ -42,7 +44,7 @@ func incompletePolicy(name string, resources []schema.GroupResource) []manifests
 				"validations": []any{
 					manifests.Object{
 						"expression": "oldObject == null || !(" + incompleteExpr + ") || (" + finalizerRemovalExpr + ")",
-						"message":    "a conversion between versions has left something out of this object, and a write would store it so: mend it in the version that its annotation " + ident.IncompleteAnnotation + " names",
+						"message":    incompleteMessage,
 						"reason":     "Invalid",
 					},
 					manifests.Object{
@@ -56,6 +58,39 @@ func incompletePolicy(name string, resources []schema.GroupResource) []manifests
 		{
 			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": meta(),
 			"spec": manifests.Object{"policyName": name, "validationActions": []any{"Deny"}},
+		},
+	}
+}
+
+// incompleteScalePolicy returns a ValidatingAdmissionPolicy of a name with its binding. The policy refuses each write of the
+// scale of an incomplete object of a resource. A policy sees a Scale in such a write, which has no annotations. Therefore the
+// objects of the namespace are its parameters: the expression is evaluated for each of them, and looks at the one with the
+// name of the Scale. The API server follows the objects for that.
+func incompleteScalePolicy(name string, r wire.Resource) []manifests.Object {
+	const isIncomplete = "has(params.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in params.metadata.annotations"
+	meta := func() manifests.Object { return manifests.Object{"name": name} }
+	return []manifests.Object{
+		{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": meta(),
+			"spec": manifests.Object{
+				"failurePolicy": "Fail",
+				"paramKind":     manifests.Object{"apiVersion": r.GroupVersion().String(), "kind": r.Kind},
+				"matchConstraints": manifests.Object{"resourceRules": []any{manifests.Object{
+					"apiGroups": []any{r.Group}, "apiVersions": []any{r.Version}, "operations": []any{"UPDATE"}, "resources": []any{r.Plural + "/scale"}, "scope": "*",
+				}}},
+				"validations": []any{manifests.Object{
+					"expression": "params.metadata.name != object.metadata.name || !(" + isIncomplete + ")",
+					"message":    incompleteMessage,
+					"reason":     "Invalid",
+				}},
+			},
+		},
+		{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": meta(),
+			"spec": manifests.Object{
+				"policyName": name, "validationActions": []any{"Deny"},
+				"paramRef": manifests.Object{"selector": manifests.Object{}, "parameterNotFoundAction": "Allow"},
+			},
 		},
 	}
 }

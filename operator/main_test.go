@@ -69,6 +69,8 @@ func TestMain(m *testing.M) {
 			switch name {
 			case "leader":
 				runLeader()
+			case "lanterns":
+				runLanterns()
 			case "pumps":
 				runPumps()
 			}

@@ -190,13 +190,18 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	return err
 }
 
-// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion.
+// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
+// make objects incomplete.
 func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
 	c, err := conversionsOf(p.parts)
-	if err != nil || c == nil || o.webhooks.isOff() {
+	if err != nil || c == nil {
 		return err
 	}
-	return c.check(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions")
+	err = c.checkIncomplete(ctx, client, install.Definitions)
+	if o.webhooks.isOff() {
+		return err
+	}
+	return errors.Join(err, c.check(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
 }
 
 // note prints a line for the user.

@@ -27,6 +27,7 @@ func metricTypes(t *testing.T) []string {
 	registerConfigurationMetrics(m.registry, func() []publishing.Status { return nil })
 	newConversionMetrics(m.registry)
 	registerPublishedConversions(m.registry, func() []crdpublishing.Status { return nil })
+	registerObjectCounts(m.registry, nil, func() []crdpublishing.Status { return nil })
 	var text strings.Builder
 	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
@@ -147,10 +148,13 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		w := webhookRuntime{
 			handlerClient: addHandlers(env.unfencedClient, env, needs, requests), cache: caches,
 			unfencedClient: env.unfencedClient, fencedClient: fencedClient, isLeading: env.election.isLeading, elected: env.elected(),
-			fail: group.fail, registry: new(metrics.Registry),
+			fail: group.fail, registry: new(metrics.Registry), reconciled: needs.Reconciles,
 		}
 		if m != nil {
-			w.registry = m.registry
+			w.registry, w.isCounting = m.registry, true
+			w.areSubscribed = func() bool {
+				return !slices.ContainsFunc(needs.Controllers, func(name string) bool { return !m.reconciles.isSubscribed(name) })
+			}
 		}
 		if err := env.webhooks.start(ctx, w); err != nil && ctx.Err() == nil {
 			return err

@@ -15,6 +15,10 @@ import (
 	"syscall"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
@@ -29,6 +33,76 @@ func BenchmarkWebhookCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	object := func(size int) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a","namespace":"default","annotations":{"a":%q}},"spec":{"size":%d}}`,
+			strings.Repeat("x", 1900), size))
+	}
+	body, err := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{
+		"uid": "1", "operation": "UPDATE", "name": "a", "namespace": "default", "kind": map[string]any{"group": "example.com", "version": "v1", "kind": "Gadget"},
+		"userInfo": map[string]any{"username": "somebody"}, "object": object(2), "oldObject": object(1),
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkCalls(b, handler, w.Path(), body, `"allowed":true`)
+}
+
+// benchmarkTemplate is a template of Pods, with which an object has 2 KB.
+var benchmarkTemplate = `{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"main","image":"registry.example.com/app:1","args":["` +
+	strings.Repeat(`an-argument-of-the-program","`, 30) + `"],"env":[{"name":"A","value":"1"},{"name":"B","value":"` + strings.Repeat("x", 850) + `"}]}]}}`
+
+type (
+	benchmarkSpec1 struct {
+		Schedule string                 `json:"schedule"`
+		Template corev1.PodTemplateSpec `json:"template"`
+	}
+	benchmarkSpec2 struct {
+		Minute   string                 `json:"minute,omitempty"`
+		Template corev1.PodTemplateSpec `json:"template"`
+	}
+	benchmark1 = kube.CustomResource[benchmarkSpec1, kube.None]
+	benchmark2 = kube.CustomResource[benchmarkSpec2, kube.None]
+)
+
+func (benchmarkSpec1) Definition() kube.Definition {
+	return kube.Definition{Group: "benchmarks.example.com", Version: "v1", Kind: "Timer", Storage: true}
+}
+
+func (benchmarkSpec2) Definition() kube.Definition {
+	return kube.Definition{Group: "benchmarks.example.com", Version: "v2", Kind: "Timer"}
+}
+
+// BenchmarkConversionCall is one call that converts an object of 2 KB, one value of which an annotation keeps, over TLS on a
+// connection that is kept, as API servers do. cpu-ns/op is the processor time of both ends together.
+func BenchmarkConversionCall(b *testing.B) {
+	conversions, err := conversionsOf([]Part{Convert(func(a *benchmark1, b *benchmark2) {
+		b.Spec.Template = a.Spec.Template
+		if a.Spec.Schedule != "@hourly" {
+			b.Spec.Minute = a.Spec.Schedule
+		}
+	}, func(b *benchmark2, a *benchmark1) { a.Spec.Template, a.Spec.Schedule = b.Spec.Template, b.Spec.Minute })})
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler, err := conversions.handler(http.NotFoundHandler(), slog.New(slog.DiscardHandler), new(metrics.Registry))
+	if err != nil {
+		b.Fatal(err)
+	}
+	object := `{"apiVersion":"benchmarks.example.com/v1","kind":"Timer","metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{"schedule":"@hourly","template":` + benchmarkTemplate + `}}`
+	body, err := json.Marshal(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": map[string]any{
+		"uid": "1", "desiredAPIVersion": "benchmarks.example.com/v2", "objects": []json.RawMessage{json.RawMessage(object)},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("the object has %d bytes", len(object))
+	benchmarkCalls(b, handler, "/convert.timers.benchmarks.example.com", body, `versions.yare.dev/v1.`)
+}
+
+// benchmarkCalls measures calls of a handler over TLS, whose answers contain a text.
+func benchmarkCalls(b *testing.B, handler http.Handler, path string, body []byte, want string) {
+	b.Helper()
+	quiet := slog.New(slog.DiscardHandler)
 	certificate, bundle, err := certificates.InMemory(certificates.LoopbackNames())
 	if err != nil {
 		b.Fatal(err)
@@ -46,18 +120,7 @@ func BenchmarkWebhookCall(b *testing.B) {
 	roots.AppendCertsFromPEM(bundle)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	defer client.CloseIdleConnections()
-	object := func(size int) json.RawMessage {
-		return json.RawMessage(fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a","namespace":"default","annotations":{"a":%q}},"spec":{"size":%d}}`,
-			strings.Repeat("x", 1900), size))
-	}
-	body, err := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{
-		"uid": "1", "operation": "UPDATE", "name": "a", "namespace": "default", "kind": map[string]any{"group": "example.com", "version": "v1", "kind": "Gadget"},
-		"userInfo": map[string]any{"username": "somebody"}, "object": object(2), "oldObject": object(1),
-	}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	url := "https://" + listener.Addr().String() + w.Path() + "?timeout=10s"
+	url := "https://" + listener.Addr().String() + path + "?timeout=10s"
 	call := func() {
 		answer, err := client.Post(url, "application/json", bytes.NewReader(body))
 		if err != nil {
@@ -65,7 +128,7 @@ func BenchmarkWebhookCall(b *testing.B) {
 		}
 		text, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close() // it was read to its end
-		if err != nil || !bytes.Contains(text, []byte(`"allowed":true`)) {
+		if err != nil || !bytes.Contains(text, []byte(want)) {
 			b.Fatalf("%s, %v", text, err)
 		}
 	}

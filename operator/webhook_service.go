@@ -180,6 +180,9 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		if handler, err = w.conversions.handler(handler, w.log, rt.registry); err != nil {
 			return err
 		}
+		if w.mode.isStrict() {
+			w.conversions.warnOfVersions(rt.reconciled, w.log)
+		}
 		if w.files == nil && w.mode != testMode {
 			if w.conversionPublisher, err = w.newConversionPublisher(rt); err != nil {
 				return err
@@ -211,6 +214,12 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 				return err
 			}
 		}
+	}
+	if w.conversions != nil && rt.isCounting {
+		counted := objectCountSettings{
+			client: rt.unfencedClient, cache: rt.cache, namespaces: w.watched, elected: rt.elected, areSubscribed: rt.areSubscribed, log: w.log, registry: rt.registry,
+		}
+		w.running.Go(func() { w.conversions.countObjects(ctx, counted) })
 	}
 	if w.mode == testMode {
 		w.probeClient = rt.unfencedClient

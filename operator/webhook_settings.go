@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
@@ -73,8 +74,13 @@ type webhookRuntime struct {
 	elected   <-chan struct{}
 	// fail ends the program with an error.
 	fail func(error)
-	// registry gets the metrics.
-	registry *metrics.Registry
+	// registry gets the metrics. isCounting is true if somebody can read them.
+	registry   *metrics.Registry
+	isCounting bool
+	// reconciled are the resources that the controllers reconcile. areSubscribed reports whether all controllers have
+	// subscribed to their streams. It is nil unless isCounting is true.
+	reconciled    []wire.Resource
+	areSubscribed func() bool
 }
 
 // variable returns the value of an environment variable of yare dev.

@@ -13,6 +13,8 @@ type Version struct {
 	// Schema is the schema of the whole object. A kept value goes back only if the value fits this schema. Nothing is
 	// checked if Schema is nil.
 	Schema *crd.Schema
+	// HasScale is true if the version has the subresource scale.
+	HasScale bool
 	// Served is true if the API server serves the version.
 	Served bool
 	// Stored is true for the version in which objects are stored. A kind has one such version.
@@ -24,12 +26,12 @@ type Version struct {
 func VersionOf(t kube.Type) (Version, error) {
 	definition := *t.Definition
 	definition.Source, definition.OtherSources = nil, nil // nobody reads the descriptions, and parsing takes time
-	isStored, isServed := definition.Storage, !definition.NotServed
+	isStored, isServed, hasScale := definition.Storage, !definition.NotServed, definition.Scale != nil
 	definition.NotServed = false // a CustomResourceDefinition needs a version that is served
 	t.Definition = &definition
 	all, err := crd.From(t)
 	if err != nil {
 		return Version{}, err
 	}
-	return Version{Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, Served: isServed, Stored: isStored}, nil
+	return Version{Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, HasScale: hasScale, Served: isServed, Stored: isStored}, nil
 }

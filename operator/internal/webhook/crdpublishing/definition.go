@@ -24,7 +24,7 @@ func Resource() wire.Resource {
 // another installation can have any name.
 func Access(names []string) []kube.Access {
 	return []kube.Access{
-		{Resource: Resource(), Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
+		{Resource: Resource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
 		{Resource: namespaces(), Verbs: []wire.Verb{wire.VerbGet}},
 	}
 }
@@ -52,8 +52,7 @@ func (d *definition) String() string { return "CustomResourceDefinition " + d.na
 // watch calls observe with each state of the CustomResourceDefinition, or with an error of the watch, which then goes on.
 // It ends when ctx ends.
 func (d *definition) watch(ctx context.Context, observe func(*object, error)) {
-	stream := wire.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + d.name}
-	for state, err := range follow.Object(ctx, d.client, stream) {
+	for state, err := range follow.Object(ctx, d.client, d.stream()) {
 		o := &object{}
 		if err == nil && state.Object != nil {
 			err = kube.Unmarshal(state.Object, o)
@@ -63,21 +62,28 @@ func (d *definition) watch(ctx context.Context, observe func(*object, error)) {
 	}
 }
 
-// read reads the CustomResourceDefinition as the server has it.
+// read reads the CustomResourceDefinition as the server has it. The request is a list, because a watch needs this permission
+// anyway.
 func (d *definition) read(ctx context.Context) error {
-	response, err := d.client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: Resource(), Name: d.name, Live: true})
-	o := new(object)
-	switch {
-	case kube.IsNotFound(err):
-	case err != nil:
+	r := d.stream().Request(wire.VerbList)
+	r.Live = true
+	response, err := d.client.Do(ctx, r)
+	if err != nil {
 		return err
-	default:
-		if err := kube.Unmarshal(response.Body, o); err != nil {
-			return fmt.Errorf("the %s is not that of a Kubernetes API: %w", d, err)
-		}
 	}
-	d.live.Store(o)
+	var list struct {
+		Items []*object `json:"items"`
+	}
+	if err := kube.Unmarshal(response.Body, &list); err != nil || len(list.Items) > 1 {
+		return fmt.Errorf("the answer to a list of the %s is not that of a Kubernetes API", d)
+	}
+	d.live.Store(append(list.Items, new(object))[0])
 	return nil
+}
+
+// stream returns the stream that has the CustomResourceDefinition alone.
+func (d *definition) stream() wire.Stream {
+	return wire.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + d.name}
 }
 
 // apply applies the conversion of the live CustomResourceDefinition. With nil it gives up all fields that it owns. It fails

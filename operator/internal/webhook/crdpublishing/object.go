@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
@@ -108,6 +109,27 @@ func (o *object) needsConversion() bool {
 		}
 	}
 	return false
+}
+
+// storageVersion returns the name of the version in which objects are stored, or "".
+func (o *object) storageVersion() string {
+	for _, v := range o.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// preferredVersion returns the name of the served version with the highest priority, or "".
+func (o *object) preferredVersion() string {
+	preferred := ""
+	for _, v := range o.Spec.Versions {
+		if v.Served && (preferred == "" || apiversion.CompareKubeAwareVersionStrings(v.Name, preferred) > 0) {
+			preferred = v.Name
+		}
+	}
+	return preferred
 }
 
 // isManagedBy reports whether a field manager owns fields of the CustomResourceDefinition.

@@ -94,13 +94,23 @@ type Status struct {
 	// IsPublished is true if the CustomResourceDefinition has the conversion of this program, with its bundle, or needs no
 	// conversion.
 	IsPublished bool
+	// StorageVersion is the version in which objects are stored, and PreferredVersion is the version that kubectl and the
+	// controllers of Kubernetes use. StoredVersions are those in which objects may be stored. They are empty while the
+	// CustomResourceDefinition does not exist or was not read.
+	StorageVersion, PreferredVersion string
+	StoredVersions                   []string
 }
 
 // Status returns the Status of each CustomResourceDefinition.
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
 		live := d.live.Load()
-		all = append(all, Status{d.name, live != nil && (live.exists() && !live.needsConversion() || p.isPublished(live))})
+		s := Status{Name: d.name}
+		if live != nil {
+			s.IsPublished = live.exists() && !live.needsConversion() || p.isPublished(live)
+			s.StorageVersion, s.PreferredVersion, s.StoredVersions = live.storageVersion(), live.preferredVersion(), live.Status.StoredVersions
+		}
+		all = append(all, s)
 	}
 	return all
 }

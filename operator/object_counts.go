@@ -1,0 +1,193 @@
+package operator
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/operator/internal/webhook/conversion"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
+	"github.com/yare-go/yare/operator/internal/webhook/objectcounts"
+)
+
+// objectCountSettings are what the count of the objects of converted kinds needs.
+type objectCountSettings struct {
+	// client lists and watches. It has no cache.
+	client *kube.Client
+	cache  *cache.Cache
+	// namespaces are the namespaces that the program watches. None means all.
+	namespaces []string
+	// elected is that of [controller.Runtime]. Only the leader counts.
+	elected <-chan struct{}
+	// areSubscribed reports whether all controllers of the program have subscribed to their streams.
+	areSubscribed func() bool
+	log           *slog.Logger
+	registry      *metrics.Registry
+}
+
+// kindCount counts the objects of one kind.
+type kindCount struct {
+	definition string
+	// versions are the versions that the program serves, and counters are their counters.
+	versions []conversion.Version
+	counters []*objectcounts.Counter
+}
+
+// all returns the number of the objects of the kind. It reports false while the number is not known.
+func (k *kindCount) all() (int, bool) {
+	for _, c := range k.counters {
+		if n, isKnown := c.Counts(); isKnown {
+			return n.All, true
+		}
+	}
+	return 0, false
+}
+
+// subscriptionPollTime is the time between two looks at whether the controllers have subscribed.
+const subscriptionPollTime = time.Second
+
+// countObjects counts the objects of all kinds for the metrics, while the replica leads and ctx has not ended. A stream of the
+// cache costs nothing more. Each other version that is served costs a watch of metadata.
+func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
+	if s.elected != nil {
+		select {
+		case <-s.elected:
+		case <-ctx.Done():
+		}
+	}
+	for !s.areSubscribed() {
+		if clock.SleepReal(ctx, subscriptionPollTime) != nil {
+			return
+		}
+	}
+	streams := s.cache.Stats()
+	var kinds []*kindCount
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, k := range c.kinds {
+		count := &kindCount{definition: k.Versions()[0].Resource.String()}
+		kinds = append(kinds, count)
+		for _, v := range k.Versions() {
+			if !v.Served {
+				continue
+			}
+			counter := &objectcounts.Counter{}
+			count.versions, count.counters = append(count.versions, v), append(count.counters, counter)
+			for _, stream := range streamsOf(v.Resource, s.namespaces) {
+				counter.AddStream()
+				running.Go(func() { s.countStream(ctx, counter, stream, streams) })
+			}
+		}
+	}
+	registerObjectCounts(s.registry, kinds, c.published)
+}
+
+// streamsOf returns the streams of all objects of a resource in namespaces. None means all.
+func streamsOf(r wire.Resource, namespaces []string) (all []wire.Stream) {
+	if r.ClusterScoped || len(namespaces) == 0 {
+		return []wire.Stream{{Resource: r}}
+	}
+	for _, namespace := range namespaces {
+		all = append(all, wire.Stream{Resource: r, Namespace: namespace})
+	}
+	return all
+}
+
+// countStream counts the objects of a stream until ctx ends. cached are the streams of the cache.
+func (s objectCountSettings) countStream(ctx context.Context, counter *objectcounts.Counter, stream wire.Stream, cached []cache.Stats) {
+	i := slices.IndexFunc(cached, func(each cache.Stats) bool {
+		stream.Representation = each.Stream.Representation
+		return each.Stream == stream
+	})
+	if i >= 0 {
+		_ = counter.Subscribe(ctx, s.cache, cached[i].Stream) // an error is the end of the cache
+		return
+	}
+	problem := ""
+	counter.Follow(ctx, s.client, stream, func(err error) {
+		if text := err.Error(); text != problem {
+			s.log.Warn("cannot count the objects of a kind with conversions; will try again", "stream", stream.String(), "error", err)
+			problem = text
+		}
+	})
+}
+
+// published returns the states of the CustomResourceDefinitions. There are none if the program does not publish its
+// conversions.
+func (c *conversions) published() []crdpublishing.Status {
+	if c.publishedDefinitions == nil {
+		return nil
+	}
+	return c.publishedDefinitions.Status()
+}
+
+// registerObjectCounts registers the numbers of the objects of kinds. published returns the states of their
+// CustomResourceDefinitions.
+func registerObjectCounts(r *metrics.Registry, kinds []*kindCount, published func() []crdpublishing.Status) {
+	for _, each := range []struct {
+		name, help string
+		value      func(objectcounts.Counts) int
+	}{
+		{"yare_conversion_annotated_objects", "Objects with an annotation that keeps what the version cannot express.",
+			func(n objectcounts.Counts) int { return n.Annotated }},
+		{"yare_conversion_incomplete_objects", "Objects from which a conversion to the version has left something out.",
+			func(n objectcounts.Counts) int { return n.Incomplete }},
+	} {
+		r.Collect(metrics.KindGauge, each.name, each.help, []string{"definition", "version"}, func(emit metrics.Emit) {
+			for _, k := range kinds {
+				for i, c := range k.counters {
+					if n, isKnown := c.Counts(); isKnown {
+						emit(float64(each.value(n)), k.definition, k.versions[i].Resource.Version)
+					}
+				}
+			}
+		})
+	}
+	for _, each := range []struct {
+		name, help string
+		// version returns the version in which all objects should be stored.
+		version func(crdpublishing.Status) string
+	}{
+		{"yare_conversion_unmigrated_objects", "Objects that may be stored in another version than the storage version.",
+			func(s crdpublishing.Status) string { return s.StorageVersion }},
+		{"yare_conversion_dependent_objects", "Objects that may need a conversion to the preferred version.",
+			func(s crdpublishing.Status) string { return s.PreferredVersion }},
+	} {
+		r.Collect(metrics.KindGauge, each.name, each.help, []string{"definition"}, func(emit metrics.Emit) {
+			for _, s := range published() {
+				version := each.version(s)
+				i := slices.IndexFunc(kinds, func(k *kindCount) bool { return k.definition == s.Name })
+				if version == "" || i < 0 {
+					continue
+				}
+				n, isKnown := kinds[i].all()
+				if slices.Equal(s.StoredVersions, []string{version}) {
+					n, isKnown = 0, true
+				}
+				if isKnown {
+					emit(float64(n), s.Name)
+				}
+			}
+		})
+	}
+}
+
+// warnOfVersions logs a warning for each of the resources that a controller reconciles in another version than the one in
+// which the objects are stored.
+func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
+	for _, r := range reconciled {
+		for _, k := range c.kinds {
+			if stored := storedVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != stored.Version {
+				log.Warn("a controller does not use the version in which its objects are stored: each object costs a conversion at each start and for each write",
+					"kind", k.GroupKind().String(), "version", r.Version, "stored", stored.Version)
+			}
+		}
+	}
+}
