@@ -31,17 +31,21 @@ type results struct {
 	// broken holds where runs have broken rules, by [rules.Violation.Key]. judged counts the runs that were judged.
 	broken map[string]*brokenRule
 	judged int
+	// isNoted is set for the keys of the notes.
+	isNoted map[string]bool
 }
 
 // brokenRule counts the runs that have broken a rule in one way.
 type brokenRule struct {
 	finding finding.Finding
+	// severity is the severity of the finding.
+	severity rules.Severity
 	// index is the index of the finding in the findings, or -1 if not enough runs have shown it.
 	index int
 }
 
 func newResults(operator string, seed uint64, report func(Progress)) *results {
-	return &results{report: report, broken: make(map[string]*brokenRule), coverage: finding.Coverage{
+	return &results{report: report, broken: make(map[string]*brokenRule), isNoted: make(map[string]bool), coverage: finding.Coverage{
 		Operator: operator, Seed: seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
 		NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
 	}}
@@ -115,38 +119,58 @@ func (r *results) addViolations(s finding.Schedule, out *runResult, recreated []
 	}
 	isSeen := make(map[string]bool)
 	for _, v := range out.violations {
+		if v.Severity == rules.Note {
+			r.addNoteLocked(v)
+			continue
+		}
 		key := v.Key()
 		b := r.broken[key]
-		switch {
-		case v.Severity == rules.Note:
-			if b == nil {
-				r.broken[key] = &brokenRule{index: -1}
-				r.coverage.Notes = append(r.coverage.Notes, v.Rule+": "+v.Text+". "+v.Evidence)
-			}
-			continue
-		case isSeen[key]:
-			continue
-		case b == nil:
-			b = &brokenRule{index: -1, finding: finding.Finding{
-				Operator: r.coverage.Operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text, Schedule: s,
-				Differences: v.Differences(), Trace: out.trace,
-			}}
-			if v.Severity == rules.Warning {
-				b.finding.Verdict = finding.MayBreakRule
-			}
+		if b == nil {
+			b = &brokenRule{index: -1}
 			r.broken[key] = b
-		default:
-			text := describeFaults(s)
-			if !slices.Contains(b.finding.AlsoWith, text) && text != describeFaults(b.finding.Schedule) && len(b.finding.AlsoWith) < maxAlsoWith {
-				b.finding.AlsoWith = append(b.finding.AlsoWith, text)
-			}
+		}
+		if b.severity < v.Severity {
+			b.severity, b.finding = v.Severity, newRuleFinding(r.coverage.Operator, s, v, out, b.finding)
+		}
+		if isSeen[key] {
+			continue
 		}
 		isSeen[key] = true
-		b.finding.Seen++
+		b.addRun(s)
 		if d, _ := rules.DescriptionOf(v.Rule); b.index < 0 && (d.IsCertain || b.finding.Seen >= minSeen) {
 			b.index = len(r.findings)
 			r.findings = append(r.findings, b.finding)
 		}
+	}
+}
+
+// addNoteLocked adds a note of a rule, unless there is one of the same kind.
+func (r *results) addNoteLocked(v rules.Violation) {
+	if !r.isNoted[v.Key()] {
+		r.isNoted[v.Key()] = true
+		r.coverage.Notes = append(r.coverage.Notes, v.Rule+": "+v.Text+". "+v.Evidence+".")
+	}
+}
+
+// newRuleFinding returns the finding of a violation. former is the finding of a violation that is less severe.
+func newRuleFinding(operator string, s finding.Schedule, v rules.Violation, out *runResult, former finding.Finding) finding.Finding {
+	f := finding.Finding{
+		Operator: operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text, Schedule: s, Differences: v.Differences(),
+		Seen: former.Seen, AlsoWith: former.AlsoWith, Trace: out.trace,
+	}
+	if v.Severity == rules.Warning {
+		f.Verdict = finding.MayBreakRule
+	}
+	return f
+}
+
+// addRun counts a run that has broken the rule.
+func (b *brokenRule) addRun(s finding.Schedule) {
+	b.finding.Seen++
+	text := describeFaults(s)
+	isKnown := slices.Contains(b.finding.AlsoWith, text) || text == describeFaults(b.finding.Schedule)
+	if !isKnown && len(b.finding.AlsoWith) < maxAlsoWith {
+		b.finding.AlsoWith = append(b.finding.AlsoWith, text)
 	}
 }
 

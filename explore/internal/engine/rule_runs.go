@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleRuns plans the runs that rules need besides the others: see [faults.Deletion], [faults.Pair] and
-// [faults.ManyChanges].
+// ruleRuns plans the runs that rules need besides the others: see [faults.Deletion], [faults.Pair],
+// [faults.ManyChanges] and [faults.Waiting].
 type ruleRuns struct{ planner *planner }
 
 // plan returns the runs of these kinds.
@@ -23,7 +23,7 @@ func (r *ruleRuns) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, e
 	for _, each := range []struct {
 		kind  faults.Kind
 		steps func(context.Context) (steps []finding.Step, why string, err error)
-	}{{faults.Deletion, r.deletion}, {faults.Pair, r.pair}, {faults.ManyChanges, r.manyChanges}} {
+	}{{faults.Deletion, r.deletion}, {faults.Pair, r.pair}, {faults.ManyChanges, r.manyChanges}, {faults.Waiting, r.waiting}} {
 		if !slices.Contains(kinds, each.kind) {
 			continue
 		}
@@ -238,4 +238,9 @@ func (r *ruleRuns) change(ctx context.Context, samples []json.RawMessage) (there
 		return there, raw, err
 	}
 	return nil, nil, nil
+}
+
+// waiting returns the first step alone.
+func (r *ruleRuns) waiting(context.Context) (steps []finding.Step, why string, err error) {
+	return r.planner.settings.Steps[:1:1], "", nil
 }

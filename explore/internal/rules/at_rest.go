@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/proxy"
 )
 
@@ -60,7 +61,9 @@ func changesWithoutCause(r *Run) (all []Violation) {
 	last := make(map[writeKey]write)
 	isReported := make(map[types.UID]bool)
 	for _, request := range r.Requests {
-		change, isStored := before[request.Point.Resource+" "+request.Version]
+		version := request.Point.Resource + " " + request.Version
+		change, isStored := before[version]
+		delete(before, version) // the same answer again is no write
 		if !request.Point.IsWrite() || request.Code/100 != 2 || !isStored || proxy.IsBackground(request.Point.Resource) {
 			continue
 		}
@@ -152,7 +155,8 @@ func hasTimeBetween(value any, from, until time.Time) bool {
 }
 
 // changesOfOrder returns the versions of the program in which a list of a Pod template has another order and the same
-// items, while the owner of the object has the same generation. Another order rolls all Pods.
+// items, while the lists of the owner are the same. Another order rolls all Pods. A program that has written one other order
+// may have learned something. Two of them have no cause.
 func changesOfOrder(r *Run) (all []Violation) {
 	counts := make(map[string]int)
 	for _, s := range r.successors() {
@@ -160,7 +164,7 @@ func changesOfOrder(r *Run) (all []Violation) {
 			continue
 		}
 		for _, path := range reorderedLists(s.before.Object, s.after.Object) {
-			if !r.isOwnerUnchanged(s) {
+			if !r.hasOwnerSameLists(s) {
 				continue
 			}
 			object := r.Object(s.after)
@@ -169,11 +173,11 @@ func changesOfOrder(r *Run) (all []Violation) {
 			v := Violation{
 				Severity: Warning, Object: object, Paths: []string{path}, Direction: "reordered", Step: s.after.Step, At: s.after.At,
 				Text:     fmt.Sprintf("The items of a list of %s have another order, and are the same", object),
-				Evidence: fmt.Sprintf("The program wrote the list in another order %s, while the owner did not change. Another order rolls all Pods", r.timeText(s.after)),
+				Evidence: fmt.Sprintf("The program wrote the list in another order %s, while the lists of its owner did not change. Another order rolls all Pods", r.timeText(s.after)),
 			}
 			if counts[key] > 1 {
 				v.Severity = Failure
-				v.Evidence = fmt.Sprintf("The program has written the list in another order %d times by then, %s, while the owner did not change. Another order rolls all Pods", counts[key], r.timeText(s.after))
+				v.Evidence = fmt.Sprintf("The program has written the list in another order %d times by then, %s, while the lists of its owner did not change. Another order rolls all Pods", counts[key], r.timeText(s.after))
 			}
 			all = append(all, v)
 		}
@@ -181,22 +185,37 @@ func changesOfOrder(r *Run) (all []Violation) {
 	return all
 }
 
-// isOwnerUnchanged reports whether the controller of an object had the same generation at two versions of the object.
-func (r *Run) isOwnerUnchanged(s successor) bool {
+// hasOwnerSameLists reports whether the lists in the spec of the controller of an object were the same at two versions of
+// the object. The user may have changed their order otherwise.
+func (r *Run) hasOwnerSameLists(s successor) bool {
 	owner := controllerOf(s.after)
 	if owner == "" || controllerOf(s.before) != owner {
 		return false
 	}
-	generation := func(until time.Time) (g int64) {
+	lists := func(until history.Version) []string {
+		var spec any
 		for _, v := range r.Versions {
-			if v.UID == owner && !v.At.After(until) {
-				g = v.Content().GetGeneration()
+			if v.UID == owner && !ident.IsNewer(v.ResourceVersion, until.ResourceVersion) {
+				spec = v.Object["spec"]
 			}
 		}
-		return g
+		return listsIn("spec", spec)
 	}
-	// The step of the user may have changed the owner before the version: the program writes what was to be written.
-	return s.before.Step == s.after.Step && generation(s.before.At) == generation(s.after.At)
+	return slices.Equal(lists(s.before), lists(s.after))
+}
+
+// listsIn returns the lists in a value as texts with their paths, sorted.
+func listsIn(path string, value any) (all []string) {
+	switch value := value.(type) {
+	case []any:
+		return []string{path + " " + fmt.Sprint(value)}
+	case map[string]any:
+		for name, inner := range value {
+			all = append(all, listsIn(path+"."+name, inner)...)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // reorderedLists returns the paths of the lists of Pod templates that have the same items in another order.

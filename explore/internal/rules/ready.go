@@ -40,7 +40,7 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 		for _, c := range s.Conditions {
 			path := fmt.Sprintf("status.conditions[type=%s].status", c.Type)
 			key := fmt.Sprintf("%s %s %d", s.UID, c.Type, s.generation)
-			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || s.former.isTrue(c.Type) && s.former.generation == s.generation {
+			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || !s.isCurrent(c) || s.former.isTrue(c.Type) && s.former.generation == s.generation {
 				continue
 			}
 			if trueAt[key]++; trueAt[key] == 2 {
@@ -84,9 +84,11 @@ type statusFields struct {
 	Conditions         []metav1.Condition `json:"conditions"`
 }
 
-// isTrue reports whether a condition is True.
+// isTrue reports whether a condition is True for the generation of its version.
 func (s *status) isTrue(condition string) bool {
-	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == condition && c.Status == metav1.ConditionTrue })
+	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
+		return c.Type == condition && c.Status == metav1.ConditionTrue && s.isCurrent(c)
+	})
 }
 
 // isCurrent reports whether a condition is about the generation of its version, or does not say of which generation it is.
@@ -198,13 +200,13 @@ func (r *Run) receivedStates(workload history.Version, write *proxy.RequestRecor
 	for _, request := range r.Requests {
 		v, exists := versions[request.Version]
 		isOwn := request.Session == write.Session && request.Point.Resource == workload.Resource && request.Code/100 == 2
-		if exists && isOwn && !request.Ended.IsZero() && request.Ended.Before(write.Began) {
+		if exists && isOwn && !request.Ended.IsZero() && !request.Ended.After(write.Began) {
 			ownVersion = v.ResourceVersion
 			received = append(received, reception{v, request.Ended})
 		}
 	}
 	for _, o := range r.Observations {
-		if v, exists := versions[o.ResourceVersion]; exists && o.Session == write.Session && o.Resource == workload.Resource && o.At.Before(write.Began) {
+		if v, exists := versions[o.ResourceVersion]; exists && o.Session == write.Session && o.Resource == workload.Resource && !o.At.After(write.Began) {
 			received = append(received, reception{v, o.At})
 		}
 	}

@@ -26,7 +26,7 @@ func (remade) Describe() Description {
 // neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
 // change.
 func (remade) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() {
+	if !r.isOrdinary() || r.hasFaultOf(faults.Pair) { // a child that is deleted for another object is made again
 		return nil
 	}
 	for _, pair := range r.replacements() {

@@ -165,7 +165,7 @@ type Violation struct {
 // Key returns a text that is equal for violations that one finding stands for: those of the same rule, kind, field paths
 // and direction.
 func (v Violation) Key() string {
-	return fmt.Sprintf("%s %d %s %s %s", v.Rule, v.Severity, v.Object.Resource, v.Direction, strings.Join(v.Paths, ","))
+	return fmt.Sprintf("%s %s %s %s", v.Rule, v.Object.Resource, v.Direction, strings.Join(v.Paths, ","))
 }
 
 // Differences returns the violation as it stands in a finding. A violation without paths has one difference.
