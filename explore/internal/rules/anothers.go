@@ -24,13 +24,13 @@ func (anothers) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.hasFaultOf(faults.Pair) {
 		return nil
 	}
-	samples := r.sampleUIDs()
+	samples := sampleUIDs(r)
 	isDeletedByUser := func(owner faults.Object, step int) bool { return slices.Contains(r.Steps[step].Deleted, owner) }
 	for _, v := range r.Versions {
 		owner := controllerOf(v)
 		sample, isOfSample := samples[owner]
 		isOther := isOfSample && v.Step > 0 && len(r.Steps[v.Step].Applied) == 0 && !isDeletedByUser(sample, v.Step)
-		if !v.Deleted || !isOther || v.Resource == "pods" || history.IsFinishedJob(v) || !r.isDeletedByProgram(v) || !r.livesAt(owner, v) {
+		if !v.Deleted || !isOther || v.Resource == "pods" || history.IsFinishedJob(v) || !isDeletedByProgram(r, v) || !livesAt(r, owner, v) {
 			continue
 		}
 		object := r.Object(v)
@@ -44,7 +44,7 @@ func (anothers) Violations(r *Run) (all []Violation) {
 }
 
 // sampleUIDs returns the objects that the user has applied, by their uids.
-func (r *Run) sampleUIDs() map[types.UID]faults.Object {
+func sampleUIDs(r *Run) map[types.UID]faults.Object {
 	applied, uids := appliedObjects(r.Steps), make(map[types.UID]faults.Object)
 	for _, v := range r.Versions {
 		object := faults.Object{Resource: v.Resource, Name: v.Name}

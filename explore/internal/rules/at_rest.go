@@ -73,7 +73,7 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		last[key] = write{request.Ended, paths}
 		isSame := hasFormer && (len(paths) == 0 && len(former.paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(former.paths, p) }))
 		if !isSame || isReported[change.after.UID] || request.Began.Sub(former.ended) < minRest ||
-			r.hasCause(request.Session, former.ended, request.Began, ownVersions, change.before) {
+			hasCause(r, request.Session, former.ended, request.Began, ownVersions, change.before) {
 			continue
 		}
 		isReported[change.after.UID] = true
@@ -109,7 +109,7 @@ func changedPaths(w *history.View, s successor) []string {
 }
 
 // hasCause reports whether a process has had a cause for a write between two times.
-func (r *Run) hasCause(session string, from, until time.Time, ownVersions map[string]bool, state history.Version) bool {
+func hasCause(r *Run, session string, from, until time.Time, ownVersions map[string]bool, state history.Version) bool {
 	isBetween := func(t time.Time) bool { return t.After(from) && t.Before(until) }
 	for _, d := range r.Deliveries {
 		isEcho := d.ResourceVersion != "" && ownVersions[d.Resource+" "+d.ResourceVersion]
@@ -164,7 +164,7 @@ func changesOfOrder(r *Run) (all []Violation) {
 			continue
 		}
 		for _, path := range reorderedLists(s.before.Object, s.after.Object) {
-			if !r.hasOwnerSameLists(s) {
+			if !hasOwnerSameLists(r, s) {
 				continue
 			}
 			object := r.Object(s.after)
@@ -187,7 +187,7 @@ func changesOfOrder(r *Run) (all []Violation) {
 
 // hasOwnerSameLists reports whether the lists in the spec of the controller of an object were the same at two versions of
 // the object. The user may have changed their order otherwise.
-func (r *Run) hasOwnerSameLists(s successor) bool {
+func hasOwnerSameLists(r *Run, s successor) bool {
 	owner := controllerOf(s.after)
 	if owner == "" || controllerOf(s.before) != owner {
 		return false

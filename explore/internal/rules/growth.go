@@ -35,7 +35,7 @@ func (growth) Violations(r *Run) (all []Violation) {
 	}
 	var sizes [3]map[size]int
 	for i := range sizes {
-		sizes[i] = r.sizesOf(r.States[i])
+		sizes[i] = sizesOf(r, r.States[i])
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(sizes[2]), func(a, b size) int { return strings.Compare(a.String(), b.String()) }) {
 		start, half, end := sizes[0][at], sizes[1][at], sizes[2][at]
@@ -75,7 +75,7 @@ func (s size) noun() string {
 
 // sizesOf returns the sizes in a state: of the objects that the operator has made, and of what is in them and in custom
 // objects.
-func (r *Run) sizesOf(state history.State) map[size]int {
+func sizesOf(r *Run, state history.State) map[size]int {
 	sizes := make(map[size]int)
 	for _, v := range state.Objects() {
 		isMade := r.IsOperator(makerOf(r.View, v.UID))

@@ -49,7 +49,7 @@ func (whatOthersPut) Violations(r *Run) (all []Violation) {
 			lost[partOf(path)] = append(lost[partOf(path)], path)
 		}
 		for _, part := range slices.Sorted(maps.Keys(lost)) {
-			all = append(all, r.newRemoval(s.after, part, lost[part]))
+			all = append(all, newRemoval(r, s.after, part, lost[part]))
 		}
 	}
 	return all
@@ -89,7 +89,7 @@ func isRemovedWithParent(values map[string]string, path string) bool {
 }
 
 // newRemoval returns the violation of a version that lacks what a stranger has added.
-func (r *Run) newRemoval(v history.Version, part string, paths []string) Violation {
+func newRemoval(r *Run, v history.Version, part string, paths []string) Violation {
 	slices.Sort(paths)
 	object := r.Object(v)
 	severity := Failure

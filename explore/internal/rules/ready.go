@@ -28,7 +28,7 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 	}
 	isTold := make(map[string]bool) // by uid, condition and generation
 	trueAt := make(map[string]int)
-	for _, s := range r.statuses() {
+	for _, s := range statuses(r) {
 		object := r.Object(s.Version)
 		if s.former.ObservedGeneration > s.ObservedGeneration && s.ObservedGeneration > 0 {
 			all = append(all, Violation{
@@ -50,7 +50,7 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 					Evidence: fmt.Sprintf("It became True again %s", r.timeText(s.Version)),
 				})
 			}
-			workload, state, isNew := r.unreadyWorkload(s, c)
+			workload, state, isNew := unreadyWorkload(r, s, c)
 			if state == "" || isTold[key] {
 				continue
 			}
@@ -101,7 +101,7 @@ func (s *status) isCurrent(c metav1.Condition) bool {
 }
 
 // statuses returns the statuses of custom objects whose status has changed, in the order of the history.
-func (r *Run) statuses() (all []*status) {
+func statuses(r *Run) (all []*status) {
 	latest := make(map[types.UID]*status)
 	for _, v := range r.Versions {
 		if v.Deleted || !history.IsCustom(v) {
@@ -133,13 +133,13 @@ const receptionTime = time.Second
 // The program may use the newest state that it has received for longer than receptionTime, and each state that it has
 // received since. A state before the program's own last write of the workload is none of them: the program has
 // the answer to the write.
-func (r *Run) unreadyWorkload(s *status, c metav1.Condition) (workload history.Version, state string, isNew bool) {
+func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Version, state string, isNew bool) {
 	write := r.writeOf(s.Version)
 	if write == nil || !s.isCurrent(c) {
 		return history.Version{}, "", false
 	}
-	for _, child := range r.workloadsOf(s.UID, s.At) {
-		states := r.receivedStates(child, write)
+	for _, child := range workloadsOf(r, s.UID, s.At) {
+		states := receivedStates(r, child, write)
 		if len(states) == 0 {
 			continue
 		}
@@ -160,7 +160,7 @@ func (r *Run) unreadyWorkload(s *status, c metav1.Condition) (workload history.V
 }
 
 // workloadsOf returns the newest version of each workload that an object controls at a time.
-func (r *Run) workloadsOf(owner types.UID, at time.Time) (all []history.Version) {
+func workloadsOf(r *Run, owner types.UID, at time.Time) (all []history.Version) {
 	latest := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
 		if isWorkload(v.Resource) && controllerOf(v) == owner && !v.At.After(at) {
@@ -184,7 +184,7 @@ func isWorkload(resource string) bool {
 
 // receivedStates returns the states of a workload that a process may have used for a write, in the order of their
 // versions.
-func (r *Run) receivedStates(workload history.Version, write *proxy.RequestRecord) (states []history.Version) {
+func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord) (states []history.Version) {
 	versions := make(map[string]history.Version)
 	for _, v := range r.Versions {
 		if v.UID == workload.UID && !v.Deleted {

@@ -29,7 +29,7 @@ func (remade) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || r.hasFaultOf(faults.Pair) { // a child that is deleted for another object is made again
 		return nil
 	}
-	for _, pair := range r.replacements() {
+	for _, pair := range replacements(r) {
 		if isSame := maps.Equal(pair.content(r, pair.before), pair.content(r, pair.after)); !isSame {
 			continue
 		}
@@ -50,7 +50,7 @@ func Recreated(r *Run) (all []string) {
 	if !r.isOrdinary() {
 		return nil
 	}
-	for _, pair := range r.replacements() {
+	for _, pair := range replacements(r) {
 		if !maps.Equal(pair.content(r, pair.before), pair.content(r, pair.after)) {
 			all = append(all, r.Object(pair.after).String())
 		}
@@ -77,7 +77,7 @@ func (p replacement) content(r *Run, v history.Version) map[string]string {
 }
 
 // replacements returns the replacements in the run while the controller of the object lived.
-func (r *Run) replacements() (all []replacement) {
+func replacements(r *Run) (all []replacement) {
 	type name struct{ resource, name string }
 	deleted := make(map[name]history.Version)
 	isKnown := make(map[types.UID]bool)
@@ -86,7 +86,7 @@ func (r *Run) replacements() (all []replacement) {
 		switch {
 		case proxy.IsBackground(v.Resource) || v.Resource == "pods" || history.IsMadeByController(v):
 		case v.Deleted:
-			if !history.IsFinishedJob(v) && r.isDeletedByProgram(v) && !r.hasStrangers(v) {
+			if !history.IsFinishedJob(v) && isDeletedByProgram(r, v) && !hasStrangers(r, v) {
 				deleted[at] = v
 			}
 		case !isKnown[v.UID]:
@@ -94,7 +94,7 @@ func (r *Run) replacements() (all []replacement) {
 			before, wasDeleted := deleted[at]
 			delete(deleted, at)
 			owner := controllerOf(v)
-			if wasDeleted && r.IsOperator(v.Manager) && owner != "" && owner == controllerOf(before) && r.livesAt(owner, v) {
+			if wasDeleted && r.IsOperator(v.Manager) && owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) {
 				all = append(all, replacement{before, v})
 			}
 		}
@@ -104,13 +104,13 @@ func (r *Run) replacements() (all []replacement) {
 
 // hasStrangers reports whether somebody besides the program and the control plane has written an object. The program may
 // replace such an object to undo that.
-func (r *Run) hasStrangers(v history.Version) bool {
+func hasStrangers(r *Run, v history.Version) bool {
 	return slices.ContainsFunc(history.Managers(v), func(m string) bool { return !r.IsOperator(m) })
 }
 
 // isDeletedByProgram reports whether a request of the program may have deleted an object, and no fault has.
-func (r *Run) isDeletedByProgram(v history.Version) bool {
-	object, born := r.Object(v), r.birthOf(v.UID)
+func isDeletedByProgram(r *Run, v history.Version) bool {
+	object, born := r.Object(v), birthOf(r, v.UID)
 	isOfFault := func(f faults.Fault) bool { return f.Object != nil && *f.Object == object }
 	return !slices.ContainsFunc(r.Faults, isOfFault) && slices.ContainsFunc(r.Requests, func(request proxy.RequestRecord) bool {
 		isOfObject := request.Point.Verb == "delete" && request.Name == v.Name || request.Point.Verb == "deletecollection"
@@ -120,7 +120,7 @@ func (r *Run) isDeletedByProgram(v history.Version) bool {
 }
 
 // birthOf returns when the first version of an object came.
-func (r *Run) birthOf(uid types.UID) time.Time {
+func birthOf(r *Run, uid types.UID) time.Time {
 	for _, v := range r.Versions {
 		if v.UID == uid {
 			return v.At
@@ -131,7 +131,7 @@ func (r *Run) birthOf(uid types.UID) time.Time {
 
 // livesAt reports whether an object exists at a version of another object, and nobody deletes it. The server counts the
 // versions of all resources together.
-func (r *Run) livesAt(uid types.UID, at history.Version) bool {
+func livesAt(r *Run, uid types.UID, at history.Version) bool {
 	exists := false
 	for _, v := range r.Versions {
 		if v.UID != uid || ident.IsNewer(v.ResourceVersion, at.ResourceVersion) {

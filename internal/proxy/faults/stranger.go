@@ -55,7 +55,13 @@ func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 			}
 		}
 		if len(all) == 0 {
-			plan.NotApplicable = map[Kind]string{StrangerItem: "the program made no workload and no ServiceAccount", StrangerField: "the program made no workload and no Service"}
+			if plan.NotApplicable == nil {
+				plan.NotApplicable = make(map[Kind]string)
+			}
+			plan.NotApplicable[k] = map[Kind]string{
+				StrangerMetadata: "there is no object in the first step", StrangerItem: "the program made no workload and no ServiceAccount",
+				StrangerField: "the program made no workload and no Service",
+			}[k]
 			continue
 		}
 		all = append(all, Fault{Kind: k})
