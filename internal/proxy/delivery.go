@@ -18,6 +18,8 @@ type Delivery struct {
 	Type string
 	// Name is the name of the object that changed. It is not normalized.
 	Name string
+	// ResourceVersion is the version of the object that changed.
+	ResourceVersion string
 	// ObjectCount is the number of objects with which a streaming list begins.
 	ObjectCount int
 }
@@ -31,6 +33,8 @@ type deliveries struct {
 	changes map[Selection]int
 	// lastEvent is the time in [Activity].
 	lastEvent time.Time
+	// observations are the versions of workloads in the events.
+	observations []Observation
 }
 
 // record records an event that a program receives. Before the event the streaming list has delivered initialCount
@@ -47,13 +51,16 @@ func (d *deliveries) record(x *Exchange, e Event, initialCount int) {
 	}
 	if e.IsChange {
 		d.lastEvent = now
+		if isWorkload(x.Resource) {
+			d.observations = append(d.observations, Observation{x.Session.Name(), x.Resource, e.Name, e.ResourceVersion, now})
+		}
 	}
 	delivery := Delivery{Session: x.Session.Name(), Resource: x.Resource, Step: d.step, At: now}
 	switch {
 	case e.IsInitial && !e.IsChange: // the bookmark at their end
 		delivery.ObjectCount = initialCount
 	case e.IsChange && !e.IsInitial:
-		delivery.Type, delivery.Name = e.Type, e.Name
+		delivery.Type, delivery.Name, delivery.ResourceVersion = e.Type, e.Name, e.ResourceVersion
 	default:
 		return
 	}
@@ -80,4 +87,11 @@ func (d *deliveries) list() (all []Delivery, lastEvent time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.all), d.lastEvent
+}
+
+// listObservations returns the observations on watches so far, in the order of time.
+func (d *deliveries) listObservations() []Observation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.observations)
 }

@@ -21,8 +21,9 @@
 //	err = os.WriteFile("kubeconfig", session.Kubeconfig(), 0o600)
 //
 // The package has the hooks that explorations need besides faults: [Confinement] confines a program to a namespace,
-// [JSONAnswers] makes answers readable, [WriteRecorder] records what writes have led to, and [Watches] passes watches
-// through a [Gate], event by event. Package faults has the faults, as one hook and gate.
+// [JSONAnswers] makes answers readable, [WriteRecorder] records what writes have led to, [ReadRecorder] records which
+// versions a program has read, and [Watches] passes watches through a [Gate], event by event. Package faults has the
+// faults, as one hook and gate.
 //
 // With Options.HasPoints each request has a [Point], a name that is the same in another run.
 package proxy

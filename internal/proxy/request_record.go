@@ -35,6 +35,9 @@ type RequestRecord struct {
 	// if nobody holds the Lease. [WriteRecorder] sets them.
 	Holder        string
 	LeaseDuration time.Duration
+	// AnswerHash is a hash of the names and resource versions in the answer to a get or a list. It is 0 for all other
+	// requests, and for Leases and Events. [ReadRecorder] sets it.
+	AnswerHash uint64
 }
 
 // String returns the request in short, such as: patch deployments.apps/status default/web.

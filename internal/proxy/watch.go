@@ -40,8 +40,8 @@ type watch struct {
 
 // Event is an event of a watch, or the end of the server's answer.
 type Event struct {
-	// Type is the type of the event, and Name is the name of its object.
-	Type, Name string
+	// Type is the type of the event. Name and ResourceVersion are those of its object.
+	Type, Name, ResourceVersion string
 	// IsChange is true if an object was added, modified or deleted.
 	IsChange bool
 	// IsInitial is true for the first events of a streaming list, and the bookmark at their end.
@@ -76,18 +76,19 @@ func (w *watch) readServer() {
 			break
 		}
 		metadata := metadataOf(frame)
-		w.put(newEvent(frame, metadata.Name, isInitial))
+		w.put(newEvent(frame, metadata, isInitial))
 		isEnd := frame.Type == "BOOKMARK" && metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"
 		isInitial = isInitial && !isEnd
 	}
 	w.put(Event{end: end})
 }
 
-func newEvent(frame wire.Frame, name string, isInitial bool) Event {
+func newEvent(frame wire.Frame, metadata metav1.ObjectMeta, isInitial bool) Event {
 	text := append([]byte(`{"type":"`+frame.Type+`","object":`), frame.Object...)
 	return Event{
-		text: append(text, '}', '\n'), Type: frame.Type, Name: name, IsInitial: isInitial,
-		IsChange: frame.Type == "ADDED" || frame.Type == "MODIFIED" || frame.Type == "DELETED",
+		text: append(text, '}', '\n'), Type: frame.Type, Name: metadata.Name, ResourceVersion: metadata.ResourceVersion,
+		IsInitial: isInitial,
+		IsChange:  frame.Type == "ADDED" || frame.Type == "MODIFIED" || frame.Type == "DELETED",
 	}
 }
 

@@ -54,6 +54,9 @@ func (w *Watches) Deliveries() []Delivery {
 	return all
 }
 
+// Observations returns the observations on watches so far, in the order of time.
+func (w *Watches) Observations() []Observation { return w.deliveries.listObservations() }
+
 // AddActivity adds the activity of the watches to the activity of the requests.
 func (w *Watches) AddActivity(a *Activity) {
 	_, a.LastEvent = w.deliveries.list()

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -35,8 +37,11 @@ func ReadAcceptances(path string) ([]finding.Acceptance, error) {
 
 // complete fills in what an entry of a file leaves out, and returns an error if the entry is invalid.
 func complete(a *finding.Acceptance) error {
-	if a.Path == "" && a.Objects != "" {
+	if a.Path == "" && (a.Objects != "" || a.Rule != "") {
 		a.Path = "*"
+	}
+	if _, exists := rules.DescriptionOf(a.Rule); a.Rule != "" && !exists {
+		return fmt.Errorf("there is no rule %q: use one of %s", a.Rule, strings.Join(rules.Names(), ", "))
 	}
 	if _, err := history.Accept(*a); err != nil {
 		return err

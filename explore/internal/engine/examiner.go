@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -117,11 +118,25 @@ func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *f
 	}
 	e.judgeHistory(j, out)
 	f.Tries++
+	if f.Rule != "" {
+		if violations := violationsOf(out.violations, f); len(violations) > 0 {
+			f.Seen++
+			f.Differences, f.Trace = violations[0].Differences(), out.trace
+		}
+		return out, nil
+	}
 	if out.verdict == f.Verdict {
 		f.Seen++
 		f.Differences, f.Trace = out.differences, out.trace
 	}
 	return out, nil
+}
+
+// violationsOf returns the violations that a finding stands for.
+func violationsOf(all []rules.Violation, f *finding.Finding) []rules.Violation {
+	return slices.DeleteFunc(slices.Clone(all), func(v rules.Violation) bool {
+		return v.Rule != f.Rule || !slices.EqualFunc(v.Differences(), f.Differences, finding.Difference.IsSame)
+	})
 }
 
 // replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
@@ -185,6 +200,9 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 
 // comparison returns the comparison of the states of a run.
 func (e *examiner) comparison(ctx context.Context, planned job) (compareState, error) {
+	if faults.AreJudgedByRules(planned.schedule.Faults) {
+		return expectNothing, nil
+	}
 	if planned.field != "" {
 		return e.oneValue.comparison(ctx, planned.schedule.Steps)
 	}
@@ -202,7 +220,7 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if planned.field == "" && (!hasGaps || faults.StopsComponents(planned.schedule.Faults)) { // other values may replace objects
+	if planned.field == "" && !faults.AreJudgedByRules(planned.schedule.Faults) && (!hasGaps || faults.StopsComponents(planned.schedule.Faults)) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {

@@ -63,11 +63,13 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	return &explorer{settings: s, runner: &runner{
+	e := &explorer{settings: s, runner: &runner{
 		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s.Seed, s.Progress),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps,
-	}}, nil
+	}}
+	e.rules = newRuleJudge(ctx, c, e.options, e.results, e.observe)
+	return e, nil
 }
 
 // close removes the namespaces of the runs, and ends the recorder. Then it releases what the processes have had in common:
@@ -79,7 +81,7 @@ func (e *explorer) close() error {
 
 // makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.
 func (e *explorer) makeReferences(ctx context.Context) error {
-	limits := waitLimits{window: referenceWindow, rest: time.Minute}
+	limits := waitLimits{window: referenceWindow, rest: referenceRest}
 	runs, errs := make([]*runResult, referenceCount), make([]error, referenceCount)
 	var running sync.WaitGroup
 	for i := range referenceCount {
@@ -98,6 +100,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	e.rules.exempt(runs)
 	r, err := newReferences(runs, e.settings.Steps, e.options)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/explore/internal/values"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -47,6 +48,11 @@ func (p *planner) plan(ctx context.Context) ([]job, error) {
 			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
 		}
 	}
+	ruled, err := (&ruleRuns{p}).plan(ctx, input.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	jobs = append(jobs, ruled...)
 	p.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 	if p.settings.Budget == 0 {
 		// The longest runs come first. At the end the exploration would wait for them.
@@ -101,7 +107,16 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 		Sample: firstSample(p.settings.Steps),
 	}
 	for i := range p.settings.Steps {
-		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), CanRestartLater: later[i]})
+		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), CanRestartLater: later[i], HasDeletion: len(p.settings.Steps[i].Delete) > 0})
+	}
+	names := history.NewNames()
+	for _, raw := range p.settings.Steps[0].Apply {
+		o, err := p.cluster.objectOf(raw)
+		if err != nil {
+			return nil, err
+		}
+		o.Name = names.Normalize(o.Name)
+		input.Samples = append(input.Samples, o)
 	}
 	input.Objects, err = p.writtenObjects(points)
 	return input, err

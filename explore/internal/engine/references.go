@@ -16,6 +16,8 @@ const (
 	minWindow = 300 * time.Millisecond
 	// referenceWindow is that time in the reference runs, and the longest such time in other runs.
 	referenceWindow = 1500 * time.Millisecond
+	// referenceRest is how long a reference run may take to come to rest after a step.
+	referenceRest = time.Minute
 	// slowDelay is added to each request of the slow reference.
 	slowDelay = 40 * time.Millisecond
 	// referenceCount is the number of references, the last of which is slow.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -27,10 +28,24 @@ type results struct {
 	findings []finding.Finding
 	// done counts the planned runs that were made, of total runs.
 	done, total int
+	// broken holds where runs have broken rules, by [rules.Violation.Key]. judged counts the runs that were judged.
+	broken map[string]*brokenRule
+	judged int
+	// isNoted is set for the keys of the notes.
+	isNoted map[string]bool
+}
+
+// brokenRule counts the runs that have broken a rule in one way.
+type brokenRule struct {
+	finding finding.Finding
+	// severity is the severity of the finding.
+	severity rules.Severity
+	// index is the index of the finding in the findings, or -1 if not enough runs have shown it.
+	index int
 }
 
 func newResults(operator string, seed uint64, report func(Progress)) *results {
-	return &results{report: report, coverage: finding.Coverage{
+	return &results{report: report, broken: make(map[string]*brokenRule), isNoted: make(map[string]bool), coverage: finding.Coverage{
 		Operator: operator, Seed: seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
 		NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
 	}}
@@ -47,7 +62,14 @@ func (r *results) update(change func(c *finding.Coverage)) {
 func (r *results) record() finding.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return finding.Record{Coverage: r.coverage, Findings: slices.Clone(r.findings)}
+	findings := slices.Clone(r.findings)
+	for _, b := range r.broken {
+		if b.index >= 0 {
+			findings[b.index] = b.finding
+			findings[b.index].Tries = r.judged
+		}
+	}
+	return finding.Record{Coverage: r.coverage, Findings: findings}
 }
 
 // hasClusterScopedWrites reports whether the program has written objects in no namespace.
@@ -78,6 +100,86 @@ func (r *results) addFinding(f finding.Finding) {
 	if !r.isKnownLocked(f.Verdict, f.Differences) {
 		r.findings = append(r.findings, f)
 	}
+}
+
+// minSeen is how many runs have to break a rule if one run is not certain.
+const minSeen = 2
+
+// maxAlsoWith is how many other runs a finding of a rule names.
+const maxAlsoWith = 12
+
+// addViolations adds where a run breaks rules. The first run that breaks a rule in one way is the schedule of the finding,
+// and later runs are listed. Notes stand in the coverage. recreated are the objects that the program has replaced.
+func (r *results) addViolations(s finding.Schedule, out *runResult, recreated []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.judged++
+	for _, object := range recreated {
+		r.coverage.Recreated = insert(r.coverage.Recreated, object)
+	}
+	isSeen := make(map[string]bool)
+	for _, v := range out.violations {
+		if v.Severity == rules.Note {
+			r.addNoteLocked(v)
+			continue
+		}
+		key := v.Key()
+		b := r.broken[key]
+		if b == nil {
+			b = &brokenRule{index: -1}
+			r.broken[key] = b
+		}
+		if b.severity < v.Severity {
+			b.severity, b.finding = v.Severity, newRuleFinding(r.coverage.Operator, s, v, out, b.finding)
+		}
+		if isSeen[key] {
+			continue
+		}
+		isSeen[key] = true
+		b.addRun(s)
+		if d, _ := rules.DescriptionOf(v.Rule); b.index < 0 && (d.IsCertain || b.finding.Seen >= minSeen) {
+			b.index = len(r.findings)
+			r.findings = append(r.findings, b.finding)
+		}
+	}
+}
+
+// addNoteLocked adds a note of a rule, unless there is one of the same kind.
+func (r *results) addNoteLocked(v rules.Violation) {
+	if !r.isNoted[v.Key()] {
+		r.isNoted[v.Key()] = true
+		r.coverage.Notes = append(r.coverage.Notes, v.Rule+": "+v.Text+". "+v.Evidence+".")
+	}
+}
+
+// newRuleFinding returns the finding of a violation. former is the finding of a violation that is less severe.
+func newRuleFinding(operator string, s finding.Schedule, v rules.Violation, out *runResult, former finding.Finding) finding.Finding {
+	f := finding.Finding{
+		Operator: operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text, Schedule: s, Differences: v.Differences(),
+		Seen: former.Seen, AlsoWith: former.AlsoWith, Trace: out.trace,
+	}
+	if v.Severity == rules.Warning {
+		f.Verdict = finding.MayBreakRule
+	}
+	return f
+}
+
+// addRun counts a run that has broken the rule.
+func (b *brokenRule) addRun(s finding.Schedule) {
+	b.finding.Seen++
+	text := describeFaults(s)
+	isKnown := slices.Contains(b.finding.AlsoWith, text) || text == describeFaults(b.finding.Schedule)
+	if !isKnown && len(b.finding.AlsoWith) < maxAlsoWith {
+		b.finding.AlsoWith = append(b.finding.AlsoWith, text)
+	}
+}
+
+// describeFaults returns the faults of a run in a line.
+func describeFaults(s finding.Schedule) string {
+	if len(s.Faults) == 0 {
+		return "no fault"
+	}
+	return s.Faults[0].String()
 }
 
 // addPlan adds planned runs.

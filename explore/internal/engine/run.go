@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -85,7 +86,7 @@ func (r *run) end() error {
 	}
 	var removal error
 	if r.proxy != nil {
-		r.result.requests, r.result.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
+		r.result.requests, r.result.deliveries, r.result.observations = r.proxy.Requests(), r.proxy.Deliveries(), r.proxy.Observations()
 		r.runner.results.addOutsideWrites(r.result.requests)
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
@@ -150,7 +151,49 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step, limits wait
 			return err
 		}
 	}
+	if err := r.waitUntilGone(ctx, i, limits); err != nil {
+		return err
+	}
 	return r.compareStep(ctx, i, limits, compare)
+}
+
+// goneWait is how long objects may take to go after the user has deleted all samples.
+const goneWait = 12 * time.Second
+
+// waitUntilGone waits until nothing is left after a step that deletes all samples in a run that the rule about that
+// judges, and for goneWait at most.
+func (r *run) waitUntilGone(ctx context.Context, i int, limits waitLimits) error {
+	steps, err := ruleSteps(r.runner.cluster, r.schedule.Steps)
+	if err != nil || i != len(steps)-1 || r.result.verdict != "" || !rules.CanJudgeDeletion(r.schedule.Faults) || !rules.DeletesAll(steps, i) {
+		return err
+	}
+	for until := time.Now().Add(max(goneWait, limits.converge)); time.Now().Before(until); {
+		view := history.NewView(r.recording.History(), r.runner.options)
+		if len(rules.LeftObjects(view, view.State(), steps)) == 0 {
+			return nil
+		}
+		if err := clock.SleepReal(ctx, min(limits.window, 500*time.Millisecond)); err != nil {
+			return err
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pace waits until the program has answered a change of the user, and has been quiet for a moment.
+func (r *run) pace(ctx context.Context) error {
+	const atLeast, quietFor, atMost = 60 * time.Millisecond, 60 * time.Millisecond, time.Second
+	for began := time.Now(); ; {
+		if err := clock.SleepReal(ctx, atLeast); err != nil {
+			return err
+		}
+		quiet, isBusy := r.quietTime()
+		if !isBusy && quiet >= quietFor || time.Since(began) > atMost {
+			return nil
+		}
+	}
 }
 
 // compareStep compares the state at rest, and waits for a wrong state to become right.
@@ -294,6 +337,11 @@ func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 		if _, err := api.Apply(ctx, object); err != nil {
 			return err
 		}
+		if step.IsPaced {
+			if err := r.pace(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	for _, o := range step.Delete {
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
@@ -378,6 +426,17 @@ func (r *run) hasReported(step int) bool {
 	})
 }
 
+// samples returns the objects that the user applies in the first step, with normalized names.
+func (r *run) samples() (all []faults.Object) {
+	for _, raw := range r.schedule.Steps[0].Apply {
+		if o, err := r.runner.cluster.objectOf(raw); err == nil { // the step has applied the object
+			o.Name = r.names.Normalize(o.Name)
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // faultRun returns what faults do to the run. The channel over is closed when the step is over.
 func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 	waitForRest := func(ctx context.Context) error {
@@ -389,6 +448,17 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 		Components: r.runner.components, Injector: r.proxy.Injector,
 		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 			return r.runner.cluster.find(ctx, o, r.namespace, r.names)
+		},
+		Samples:    r.samples(),
+		IsLastStep: func(step int) bool { return step == len(r.schedule.Steps)-1 },
+		Objects: func(ctx context.Context) (all []faults.FoundObject, err error) {
+			if err := r.catchUp(ctx); err != nil {
+				return nil, err
+			}
+			for _, v := range r.recording.State().Objects() {
+				all = append(all, faults.FoundObject{Object: faults.Object{Resource: v.Resource, Name: r.names.Normalize(v.Name)}, Content: v.Content()})
+			}
+			return all, nil
 		},
 		TakeStep:     func(ctx context.Context, step int) error { return r.takeStep(ctx, r.schedule.Steps[step]) },
 		CrashProgram: r.replicas.crash, RestartProgram: r.replicas.restart, AdvanceClock: r.replicas.advanceClock,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -34,13 +35,25 @@ type runner struct {
 	// election is the election of the program in the references. It is nil before the references are made, and if the
 	// program elects no leader.
 	election *election
+	// rules judges all runs. It is nil for runs that nobody judges.
+	rules *ruleJudge
 }
 
 // runFunc makes one run: see [runner.run].
 type runFunc func(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error)
 
-// run makes one run. An error means that the run could not be made. It is no verdict on the program.
+// run makes one run, and judges it by the rules. An error means that the run could not be made. It is no verdict on the
+// program.
 func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
+	out, err := n.observe(ctx, s, limits, compare)
+	if err != nil {
+		return nil, err
+	}
+	return out, n.rules.judge(s, out)
+}
+
+// observe makes one run, and judges it by the comparison alone.
+func (n *runner) observe(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return nil, err
@@ -117,6 +130,9 @@ type runResult struct {
 	began         time.Time
 	trace         []finding.Event
 	deliveries    []proxy.Delivery
+	observations  []proxy.Observation
+	// violations are where the run breaks rules.
+	violations []rules.Violation
 	// errorLine is the last line with an error in the log of the program, or empty.
 	errorLine string
 }

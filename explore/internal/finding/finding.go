@@ -56,19 +56,27 @@ const (
 	TwoLeaders Verdict = "two leaders"
 	// NeverHeld means that a condition of the user's own held in no version of any run.
 	NeverHeld Verdict = "never held"
+	// BreaksRule means that the program did what no right program does. The rule is named in the finding.
+	// MayBreakRule is a warning: some right programs do that.
+	BreaksRule   Verdict = "breaks a rule"
+	MayBreakRule Verdict = "may break a rule"
 )
 
 // IsCertain reports whether one run is enough for a verdict: time cannot undo what has happened.
 func (v Verdict) IsCertain() bool { return v == Destroyed || v == TwoLeaders }
 
 // IsWarning reports whether a verdict does not fail the exploration.
-func (v Verdict) IsWarning() bool { return v == Late || v == Busy }
+func (v Verdict) IsWarning() bool { return v == Late || v == Busy || v == MayBreakRule }
 
 // Finding is one problem of an operator.
 type Finding struct {
 	// Operator names the program, such as ./examples/webapp.
 	Operator string  `json:"operator"`
 	Verdict  Verdict `json:"verdict"`
+	// Rule is the name of the rule that the run breaks, such as gone. It is empty for all other verdicts.
+	Rule string `json:"rule,omitempty"`
+	// Summary is what is wrong if a rule is broken, in a sentence without its period.
+	Summary string `json:"summary,omitempty"`
 	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
 	Schedule Schedule `json:"schedule"`
 	// Differences describe what is wrong.
@@ -76,6 +84,8 @@ type Finding struct {
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`
+	// AlsoWith describes other runs that have shown a finding of a rule, such as: crash at patch secrets web.
+	AlsoWith []string `json:"alsoWith,omitempty"`
 	// Trace holds the events of a run, in the order of time.
 	Trace []Event `json:"trace,omitempty"`
 }
@@ -150,6 +160,9 @@ type Acceptance struct {
 	// Faults are the kinds of the faults in whose runs the difference is intended. Default: all runs,
 	// and the reference runs.
 	Faults []faults.Kind `json:"faults,omitempty"`
+	// Rule is the name of a rule, such as gone. The entry accepts what breaks the rule, and no other difference.
+	// Default: differences, and all rules.
+	Rule string `json:"rule,omitempty"`
 	// Reason is why the difference is intended.
 	Reason string `json:"reason"`
 }
@@ -159,6 +172,9 @@ func (a Acceptance) String() string {
 	what := a.Path
 	if a.Objects != "" {
 		what = a.Objects + " " + a.Path
+	}
+	if a.Rule != "" {
+		what += ", rule " + a.Rule
 	}
 	return fmt.Sprintf("%s (%s)", what, a.Reason)
 }
@@ -236,6 +252,10 @@ type Coverage struct {
 	// Statements counts, by package, the statements of a program compiled with go build -cover, and the statements
 	// that have run. Processes that crashed are not counted. It is empty for other programs.
 	Statements map[string]Count `json:"statements,omitempty"`
+	// Notes are what rules have seen that may be right or wrong, such as a condition that became True, False and True.
+	Notes []string `json:"notes,omitempty"`
+	// Recreated are the objects that the program has deleted and made again with other content.
+	Recreated []string `json:"recreated,omitempty"`
 	// Complete reports whether all planned runs were made before the budget ended.
 	Complete bool `json:"complete"`
 	// FieldsWithoutValues are the fields that had no other value, with the reason.

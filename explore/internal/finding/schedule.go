@@ -38,6 +38,8 @@ type Step struct {
 	Name string `json:"name"`
 	// Apply are the objects that the user applies, by server-side apply.
 	Apply []json.RawMessage `json:"apply,omitempty"`
+	// IsPaced is true if the user waits for the program for a moment after each object that is applied.
+	IsPaced bool `json:"isPaced,omitempty"`
 	// Delete are the objects that the user deletes. The step does not wait until they are gone.
 	Delete []faults.Object `json:"delete,omitempty"`
 }

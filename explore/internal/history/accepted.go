@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -18,6 +19,8 @@ type Accepted struct {
 	entries []finding.Acceptance
 	// isUsed holds for each entry whether a difference has matched the entry.
 	isUsed []atomic.Bool
+	// exempt holds the keys of type exemption.
+	exempt sync.Map
 }
 
 // Accept returns the Accepted of acceptances. Error: an acceptance has no path, or no reason.
@@ -56,14 +59,42 @@ func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kin
 	if a == nil {
 		return false
 	}
-	accepted := false
+	_, accepted := a.exempt.Load(exemption{object, path})
 	for i, entry := range a.entries {
-		if isMatch(entry, object, path, kinds) {
+		if entry.Rule == "" && isMatch(entry, object, path, kinds) {
 			a.isUsed[i].Store(true)
 			accepted = true
 		}
 	}
 	return accepted
+}
+
+// AcceptsViolation reports whether the violation of a rule is intended, as accept does for a difference. An entry without a
+// rule is for all rules.
+func (a *Accepted) AcceptsViolation(rule string, object faults.Object, path string, kinds ...faults.Kind) bool {
+	if a == nil {
+		return false
+	}
+	accepted := false
+	for i, entry := range a.entries {
+		if (entry.Rule == "" || entry.Rule == rule) && isMatch(entry, object, path, kinds) {
+			a.isUsed[i].Store(true)
+			accepted = true
+		}
+	}
+	return accepted
+}
+
+// Exempt accepts differences that must not count because a rule has shown that the references are wrong there. The path
+// of a whole object is empty. Violations of rules are not accepted.
+func (a *Accepted) Exempt(object faults.Object, path string) {
+	a.exempt.Store(exemption{object, path}, true)
+}
+
+// exemption is an object or a field for [Accepted.Exempt].
+type exemption struct {
+	object faults.Object
+	path   string
 }
 
 // isMatch reports whether an acceptance covers a difference in a run with faults of these kinds.

@@ -15,7 +15,7 @@ import (
 
 // Changes returns the changes by the versions of h after the first count versions: objects created or deleted,
 // and fields that have another value. An object that was written without a change counts as a change of its
-// resource version.
+// resource version, unless times have changed in the object, such as that of a heartbeat.
 func Changes(h History, count int, o Options) []finding.Difference {
 	w := wordsOf(h)
 	before, after := make(map[types.UID]Version), make(map[types.UID]Version)
@@ -43,7 +43,7 @@ func Changes(h History, count int, o Options) []finding.Difference {
 			all = append(all, finding.Difference{Object: object.String(), Want: finding.Exists})
 		default:
 			changed, isAccepted := changedFields(object, fieldsOf(old, w, claims{}), fieldsOf(v, w, claims{}), o)
-			if len(changed) == 0 && !isAccepted {
+			if len(changed) == 0 && !isAccepted && isSameContent(old, v) {
 				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions with the same content", written[uid])}}
 			}
 			all = append(all, changed...)
@@ -68,4 +68,18 @@ func changedFields(object faults.Object, before, after fields, o Options) (chang
 		}
 	}
 	return changed, isAccepted
+}
+
+// isSameContent reports whether two versions of an object have the same content: all that the server does not keep itself.
+func isSameContent(a, b Version) bool {
+	content := func(v Version) map[string]any {
+		all := maps.Clone(v.Object)
+		metadata, _ := all["metadata"].(map[string]any)
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		delete(metadata, "resourceVersion")
+		all["metadata"] = metadata
+		return all
+	}
+	return isSameJSON(content(a), content(b))
 }

@@ -19,9 +19,12 @@ type Options struct {
 	Accepted *Accepted
 }
 
+// simulatedPrefix begins the field managers of the parts of the control plane that yare simulates.
+const simulatedPrefix = "yare-simulated-"
+
 // isOperator reports whether a field manager is the operator.
 func (o Options) isOperator(manager string) bool {
-	isProgram := manager != "" && !IsControlPlane(manager) && !strings.HasPrefix(manager, "yare-simulated-")
+	isProgram := manager != "" && !IsControlPlane(manager) && !strings.HasPrefix(manager, simulatedPrefix)
 	return isProgram && !slices.Contains(o.Users, manager)
 }
 

@@ -12,7 +12,7 @@ import (
 // empty. A finding that is not about objects has no lines.
 func acceptLines(f finding.Finding) []string {
 	switch f.Verdict {
-	case finding.Destroyed, finding.Wrong, finding.NeedsRestart:
+	case finding.Destroyed, finding.Wrong, finding.NeedsRestart, finding.BreaksRule, finding.MayBreakRule:
 	default:
 		return nil
 	}
@@ -35,7 +35,12 @@ func acceptLines(f finding.Finding) []string {
 		if path == "" {
 			path = "*"
 		}
-		lines = append(lines, "- objects: "+quoted(d.Object), "  path: "+quoted(path), "  faults: ["+strings.Join(kinds, ", ")+"]", `  reason: ""`)
+		lines = append(lines, "- objects: "+quoted(d.Object), "  path: "+quoted(path))
+		if f.Rule != "" {
+			lines = append(lines, "  rule: "+quoted(f.Rule), `  reason: ""`)
+			continue
+		}
+		lines = append(lines, "  faults: ["+strings.Join(kinds, ", ")+"]", `  reason: ""`)
 	}
 	return lines
 }

@@ -38,6 +38,7 @@ import (
 	"unicode"
 
 	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/rules"
 )
 
 // functions returns the functions of both templates.
@@ -114,22 +115,30 @@ func title(number int, f finding.Finding) string {
 	if f.Verdict.IsWarning() {
 		severity = " (a warning)"
 	}
-	return fmt.Sprintf("%d. %s%s, seen in %d of %s", number, f.Verdict, severity, f.Seen, counted(f.Tries, "run"))
+	what := string(f.Verdict)
+	if f.Rule != "" {
+		what = f.Rule + ": " + f.Summary
+	}
+	return fmt.Sprintf("%d. %s%s, seen in %d of %s", number, what, severity, f.Seen, counted(f.Tries, "run"))
 }
 
-// meaning returns a sentence that explains a verdict.
-func meaning(v finding.Verdict) string {
+// meaning returns a sentence that explains the verdict of a finding, or the rule.
+func meaning(f finding.Finding) string {
+	if d, exists := rules.DescriptionOf(f.Rule); exists {
+		return d.Meaning
+	}
 	return map[finding.Verdict]string{
-		finding.Destroyed:    "An object was deleted, was created twice, or lost a value. No reference run did that.",
-		finding.Exited:       "The program ended by itself.",
-		finding.Wrong:        "The end state differs from the end state of the reference runs, and stays so.",
-		finding.NeedsRestart: "The end state was wrong until the program was restarted.",
-		finding.Late:         "The end state became right, but later than the reference runs allow.",
-		finding.Busy:         "The program never came to rest.",
-		finding.CheckFailed:  "A check of the test failed.",
-		finding.TwoLeaders:   "A former leader wrote after another replica had taken the lease.",
-		finding.NeverHeld:    "A condition of the test held in no version of any run.",
-	}[v]
+		finding.Destroyed:     "An object was deleted, was created twice, or lost a value. No reference run did that.",
+		finding.Exited:        "The program ended by itself.",
+		finding.Wrong:         "The end state differs from the end state of the reference runs, and stays so.",
+		finding.NeedsRestart:  "The end state was wrong until the program was restarted.",
+		finding.Late:          "The end state became right, but later than the reference runs allow.",
+		finding.Busy:          "The program never came to rest.",
+		finding.CheckFailed:   "A check of the test failed.",
+		finding.TwoLeaders:    "A former leader wrote after another replica had taken the lease.",
+		finding.NeverHeld:     "A condition of the test held in no version of any run.",
+		finding.ChangesAtRest: "The program changed something at rest, when time passed or when it was started again.",
+	}[f.Verdict]
 }
 
 // describeStep returns the name of a step and what the user does in the step. A name that begins with the only
@@ -216,6 +225,8 @@ func lists(c finding.Coverage) []list {
 	all := []list{
 		{"Findings that no run of the replay has shown", c.NotSeenAgain},
 		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
+		{"Notes of rules: what may be right or wrong", c.Notes},
+		{"Objects that the program deleted, and made again with other content", c.Recreated},
 		{"Faults that did not happen in three tries", c.NotReached},
 		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
 		{"Writes that the API server found invalid, which the program reported, and recovered from", c.RefusedWrites},

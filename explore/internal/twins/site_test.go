@@ -61,6 +61,11 @@ type SiteStatus struct {
 	Checks int64 `json:"checks,omitempty"`
 	// Problem is why there is no page.
 	Problem string `json:"problem,omitempty"`
+	// Conditions and ObservedGeneration are as the conventions of Kubernetes have them.
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	// Seen is when the Site was reconciled last.
+	Seen *metav1.Time `json:"seen,omitempty"`
 }
 
 // Page is one page of a Site.

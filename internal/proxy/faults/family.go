@@ -36,7 +36,7 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, stranger{}, userSteps{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 
@@ -51,6 +51,8 @@ type Description struct {
 	OptIn []Kind
 	// IsDefault is true if Kinds happen unless somebody names other kinds.
 	IsDefault bool
+	// IsJudgedByRules is true if the runs end otherwise than those without faults, so that rules alone judge them.
+	IsJudgedByRules bool
 	// NeedsStandby is true if a second replica of the program must stand by.
 	NeedsStandby bool
 	// StopsComponents is true if components of the control plane are stopped.
@@ -73,6 +75,11 @@ func FamilyOf(k Kind) Family {
 		}
 	}
 	return unknownFamily{}
+}
+
+// AreJudgedByRules reports whether rules alone judge a run with these faults: see [Description.IsJudgedByRules].
+func AreJudgedByRules(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().IsJudgedByRules })
 }
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.

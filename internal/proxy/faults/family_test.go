@@ -210,8 +210,12 @@ func TestPlan(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
-	if _, reasons := planAll(t, references()); reasons["leader"] == "" || len(reasons) != 1 {
-		t.Errorf("not applicable: %v", reasons)
+	_, reasons := planAll(t, references())
+	inapplicable := []faults.Kind{"leader", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata}
+	for _, k := range inapplicable {
+		if reasons[k] == "" || len(reasons) != len(inapplicable) {
+			t.Errorf("not applicable: %v", reasons)
+		}
 	}
 	r := references()
 	r.Kinds, r.IsElecting, r.CanStopComponents = []faults.Kind{faults.LeaderCut, faults.EtcdPaused, faults.Restored}, true, true
@@ -221,5 +225,37 @@ func TestPlan(t *testing.T) {
 	}
 	if count[faults.LeaderCut] != 1 || count[faults.EtcdPaused] != 3 || count[faults.Restored] != 2 || len(count) != 3 {
 		t.Errorf("the plan has %v", count)
+	}
+}
+
+// TestPlanOfStrangers checks that a run of each kind adds to all objects, makes the program reconcile, and removes the
+// stranger's finalizers in the step that deletes the samples.
+func TestPlanOfStrangers(t *testing.T) {
+	t.Parallel()
+	workload := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web"}}}}}}
+	in := &faults.PlanInput{
+		Kinds: []faults.Kind{faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField},
+		Steps: []faults.Step{{}, {HasDeletion: true}}, Samples: []faults.Object{{Resource: "sites.example.com", Name: "web"}},
+		Objects: []faults.WrittenObject{
+			{Object: faults.Object{Resource: "deployments.apps", Name: "web"}, Content: workload},
+			{Object: faults.Object{Resource: "configmaps", Name: "page"}, Content: map[string]any{}},
+		},
+	}
+	var got []string
+	for _, run := range planned(t, in) {
+		for _, f := range run {
+			got = append(got, f.String())
+		}
+	}
+	const reconcile = ": the user's objects are touched, and the program starts again"
+	want := []string{
+		"stranger-metadata at deployments.apps/web after step 1", "stranger-metadata at configmaps/page after step 1",
+		"stranger-metadata at sites.example.com/web after step 1", "stranger-metadata" + reconcile,
+		"stranger-metadata: its finalizers are removed after step 2",
+		"stranger-item at deployments.apps/web after step 1", "stranger-item" + reconcile,
+		"stranger-field at deployments.apps/web after step 1", "stranger-field" + reconcile,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
 }

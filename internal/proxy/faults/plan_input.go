@@ -28,6 +28,8 @@ type PlanInput struct {
 	Objects []WrittenObject
 	// Sample is the first object that the user applies.
 	Sample json.RawMessage
+	// Samples are the objects that the user applies in the first step.
+	Samples []Object
 	// IsElecting is true if the program elects a leader.
 	IsElecting bool
 	// CanStopComponents is true if components of the control plane may be stopped.
@@ -46,6 +48,8 @@ type Step struct {
 	Streams []string
 	// CanRestartLater is true if a program that crashes in the step can start again after the next step.
 	CanRestartLater bool
+	// HasDeletion is true if the user deletes an object.
+	HasDeletion bool
 }
 
 // WrittenObject is an object that the program has written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
@@ -39,6 +40,7 @@ type Proxy struct {
 	Injector *Injector
 
 	confinement *proxy.Confinement
+	reads       *proxy.ReadRecorder
 	watches     *proxy.Watches
 	// admin sends requests of the proxy itself.
 	admin *proxy.Upstream
@@ -59,11 +61,11 @@ func New(o Options) (*Proxy, error) {
 	injector := NewInjector(admin)
 	p := &Proxy{
 		Injector: injector, confinement: proxy.NewConfinement(o.Namespace, o.Target, admin),
-		watches: proxy.NewWatches(injector), admin: admin,
+		reads: &proxy.ReadRecorder{}, watches: proxy.NewWatches(injector), admin: admin,
 	}
 	p.Proxy, err = proxy.New(proxy.Options{
 		Target: o.Target, Namespace: o.Namespace, HasPoints: true, Normalize: o.Normalize,
-		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.confinement, injector, p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
+		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.reads, p.confinement, injector, p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
 	})
 	return p, err
 }
@@ -97,6 +99,13 @@ func (p *Proxy) RemoveCreated(ctx context.Context) error { return p.confinement.
 
 // Deliveries returns the deliveries to programs on watches so far: see [proxy.Watches.Deliveries].
 func (p *Proxy) Deliveries() []proxy.Delivery { return p.watches.Deliveries() }
+
+// Observations returns the versions of workloads that programs have received so far, in the order of time.
+func (p *Proxy) Observations() []proxy.Observation {
+	all := append(p.reads.Observations(), p.watches.Observations()...)
+	slices.SortStableFunc(all, func(a, b proxy.Observation) int { return a.At.Compare(b.At) })
+	return all
+}
 
 // delay is a hook that delays each request.
 type delay time.Duration

@@ -17,6 +17,8 @@ type Run struct {
 	Namespace, Folder string
 	// Sample is the first object that the user applies.
 	Sample json.RawMessage
+	// Samples are the objects that the user applies in the first step.
+	Samples []Object
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
 	// Injector injects the faults of the run.
@@ -24,6 +26,10 @@ type Run struct {
 
 	// Object returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
 	Object func(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
+	// Objects returns all objects of the run's namespace.
+	Objects func(ctx context.Context) ([]FoundObject, error)
+	// IsLastStep reports whether a step is the last one of the user.
+	IsLastStep func(step int) bool
 	// TakeStep makes the changes of the user in a step.
 	TakeStep func(ctx context.Context, step int) error
 	// CrashProgram ends all replicas of the program. They start again at once, or by RestartProgram.
@@ -48,6 +54,12 @@ type Run struct {
 	RecordFault         func(where Place, text string)
 	RecordMissed        func(f Fault)
 	RecordNotApplicable func(f Fault)
+}
+
+// FoundObject is an object with its normalized name.
+type FoundObject struct {
+	Object
+	Content *unstructured.Unstructured
 }
 
 // Place is where a fault happens.

@@ -1,0 +1,69 @@
+package history
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// View shows the versions of a run as the rules of package rules judge them. Its methods are safe for concurrent use.
+type View struct {
+	History
+	words   *words
+	options Options
+}
+
+// NewView returns the view of a history.
+func NewView(h History, o Options) *View { return &View{h, wordsOf(h), o} }
+
+// Object returns the resource and the normalized name of an object.
+func (w *View) Object(v Version) faults.Object { return w.words.objectOf(v) }
+
+// IsOperator reports whether a field manager is the operator.
+func (w *View) IsOperator(manager string) bool { return w.options.isOperator(manager) }
+
+// Fields returns the values of all fields by their paths, as JSON. Texts stand for what differs between runs, such as
+// times, and for values of Secrets.
+func (w *View) Fields(v Version) map[string]string {
+	all := make(map[string]string)
+	for path, f := range fieldsOf(v, w.words, claims{}) {
+		all[path] = f.value
+	}
+	return all
+}
+
+// FieldsOf returns the fields of [View.Fields] that belong to the field managers that isIncluded selects.
+func (w *View) FieldsOf(v Version, isIncluded func(manager string) bool) map[string]string {
+	owned := make(map[string]string)
+	for path, f := range fieldsOf(v, w.words, claimsOf(v.Object, isIncluded)) {
+		if f.isOwned {
+			owned[path] = f.value
+		}
+	}
+	return owned
+}
+
+// Managers returns the field managers of a version, sorted. The control plane is left out, and so are the managers of
+// subresources alone, such as the status.
+func Managers(v Version) (managers []string) {
+	for _, entry := range managedFields(v.Object) {
+		manager, _ := entry["manager"].(string)
+		subresource, _ := entry["subresource"].(string)
+		isOfCluster := IsControlPlane(manager) || strings.HasPrefix(manager, simulatedPrefix)
+		if subresource == "" && !isOfCluster && !slices.Contains(managers, manager) {
+			managers = append(managers, manager)
+		}
+	}
+	slices.Sort(managers)
+	return managers
+}
+
+// IsCustom reports whether a version is of a custom resource.
+func IsCustom(v Version) bool { return isCustom(v.Content().GetAPIVersion()) }
+
+// IsFinishedJob reports whether a version is a Job that has finished, in success or not.
+func IsFinishedJob(v Version) bool { return isFinishedJob(v) }
+
+// IsMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet or a Pod.
+func IsMadeByController(v Version) bool { return isMadeByController(v) }

@@ -1,0 +1,178 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// gone is the rule about what is left after the user has deleted all objects.
+type gone struct{}
+
+func (gone) Describe() Description {
+	return Description{Name: "gone", Meaning: "An object is left after the user has deleted all samples."}
+}
+
+// Violations judges runs without faults whose last step deletes the last object of the user. Faults are left to the
+// comparison with the references.
+func (gone) Violations(r *Run) (all []Violation) {
+	last := len(r.Steps) - 1
+	if !CanJudgeDeletion(r.Faults) || !r.isOrdinary() || len(r.States) <= last || !DeletesAll(r.Steps, last) {
+		return nil
+	}
+	applied := appliedObjects(r.Steps)
+	severity := Failure
+	if !deletesReferrersFirst(r.Steps) {
+		severity = Note
+	}
+	left := LeftObjects(r.View, r.States[last], r.Steps)
+	if len(left) == 0 || r.OwnObjects == nil {
+		return nil
+	}
+	own := r.OwnObjects()
+	for _, v := range left {
+		object := r.Object(v)
+		if own[object] {
+			continue
+		}
+		violation := Violation{
+			Severity: Failure, Object: object, Direction: "left", Step: last, At: v.At,
+			Text:     fmt.Sprintf("%s is left after the user has deleted all samples", object),
+			Evidence: fmt.Sprintf("The field manager %s made the object, which no sample needs any more", quotedManager(r.View, v.UID)),
+		}
+		finalizers := v.Content().GetFinalizers()
+		switch isSample := applied[faults.Object{Resource: v.Resource, Name: v.Name}] != nil; {
+		case isSample:
+			violation.Severity = severity
+			violation.Text = fmt.Sprintf("%s is not gone after the user has deleted it", object)
+			violation.Evidence = fmt.Sprintf("The object waits for its finalizer %s", strings.Join(finalizers, ", "))
+		case v.Content().GetDeletionTimestamp() != nil:
+			violation.Severity = severity
+			violation.Text += fmt.Sprintf(": its deletion waits for its finalizer %s", strings.Join(finalizers, ", "))
+		}
+		all = append(all, violation)
+	}
+	return all
+}
+
+// CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged by
+// the comparison with the references.
+func CanJudgeDeletion(all []faults.Fault) bool {
+	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
+		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Pair, faults.ManyChanges}, f.Kind)
+	})
+}
+
+// DeletesAll reports whether the user deletes objects in a step and has none after the step.
+func DeletesAll(steps []Step, step int) bool {
+	if step < 0 || len(steps[step].Deleted) == 0 {
+		return false
+	}
+	present := make(map[faults.Object]bool)
+	for _, s := range steps[:step+1] {
+		for _, sample := range s.Applied {
+			present[sample.Object] = true
+		}
+		for _, object := range s.Deleted {
+			delete(present, object)
+		}
+	}
+	return len(present) == 0
+}
+
+// LeftObjects returns the objects of a state that have to go with the samples: the samples, and what the operator has
+// made. Volumes stay, because they hold data. Leases and Events do not count, and neither do objects that built-in
+// controllers make. A sample that a finalizer of the user keeps does not count either.
+func LeftObjects(w *history.View, state history.State, steps []Step) (left []history.Version) {
+	applied := appliedObjects(steps)
+	for _, v := range state.Objects() {
+		sample := applied[faults.Object{Resource: v.Resource, Name: v.Name}]
+		switch {
+		case proxy.IsBackground(v.Resource), strings.HasPrefix(v.Resource, "persistentvolume"), history.IsMadeByController(v):
+		case sample != nil:
+			// A sample that was applied with a finalizer waits for the user.
+			isOfUser := func(finalizer string) bool {
+				return slices.Contains((&unstructured.Unstructured{Object: sample}).GetFinalizers(), finalizer)
+			}
+			if finalizers := v.Content().GetFinalizers(); len(finalizers) > 0 && !slices.ContainsFunc(finalizers, isOfUser) {
+				left = append(left, v)
+			}
+		case w.IsOperator(makerOf(w, v.UID)):
+			left = append(left, v)
+		}
+	}
+	return left
+}
+
+// makerOf returns the field manager that made an object, or an empty text if the first version does not show it.
+func makerOf(w *history.View, uid types.UID) string {
+	for _, v := range w.Versions {
+		if v.UID == uid {
+			return v.Manager
+		}
+	}
+	return ""
+}
+
+// quotedManager returns the field manager that made an object, in quotes.
+func quotedManager(w *history.View, uid types.UID) string { return fmt.Sprintf("%q", makerOf(w, uid)) }
+
+// deletesReferrersFirst reports whether the user deletes no object before an object that refers to it. An object refers to
+// another one if a text below its spec is the other one's name.
+func deletesReferrersFirst(steps []Step) bool {
+	applied := appliedObjects(steps)
+	isDeleted := make(map[faults.Object]bool)
+	for _, step := range steps {
+		for _, object := range step.Deleted {
+			for other := range isDeleted {
+				if applied[object] != nil && other != object && hasText(applied[object]["spec"], other.Name) {
+					return false
+				}
+			}
+			isDeleted[object] = true
+		}
+	}
+	return true
+}
+
+// SortedForDeletion returns objects in an order in which the user can delete them: each one before the objects to which
+// it refers.
+func SortedForDeletion(steps []Step, objects []faults.Object) (sorted []faults.Object) {
+	applied := appliedObjects(steps)
+	rest := slices.Clone(objects)
+	for len(rest) > 0 {
+		next := slices.IndexFunc(rest, func(o faults.Object) bool {
+			return !slices.ContainsFunc(rest, func(other faults.Object) bool {
+				return other != o && applied[other] != nil && hasText(applied[other]["spec"], o.Name)
+			})
+		})
+		next = max(next, 0) // objects that refer to one another have no order
+		sorted = append(sorted, rest[next])
+		rest = slices.Delete(rest, next, next+1)
+	}
+	return sorted
+}
+
+// hasText reports whether a value, or a value in it, is a text.
+func hasText(value any, text string) bool {
+	switch value := value.(type) {
+	case string:
+		return value == text
+	case map[string]any:
+		for _, inner := range value {
+			if hasText(inner, text) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, func(inner any) bool { return hasText(inner, text) })
+	}
+	return false
+}

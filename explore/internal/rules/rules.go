@@ -1,0 +1,223 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Rule is something that no run of a right program does.
+type Rule interface {
+	// Describe returns the name of the rule and what it means.
+	Describe() Description
+	// Violations returns where the run breaks the rule.
+	Violations(r *Run) []Violation
+}
+
+// Description describes a rule.
+type Description struct {
+	// Name is the name in entries of accepted differences, such as gone.
+	Name string
+	// Meaning is a sentence that states what a program that breaks the rule does.
+	Meaning string
+	// IsCertain is true if one run is enough for a finding. Otherwise two runs have to break the rule.
+	IsCertain bool
+}
+
+// All returns all rules.
+func All() []Rule {
+	return []Rule{gone{}, atRest{}, remade{}, readyTooEarly{}, whatOthersPut{}, anothers{}, growth{}}
+}
+
+// Names returns the names of all rules.
+func Names() (names []string) {
+	for _, rule := range All() {
+		names = append(names, rule.Describe().Name)
+	}
+	return names
+}
+
+// DescriptionOf returns the description of a rule. It reports whether there is such a rule.
+func DescriptionOf(name string) (Description, bool) {
+	for _, rule := range All() {
+		if d := rule.Describe(); d.Name == name {
+			return d, true
+		}
+	}
+	return Description{}, false
+}
+
+// Run is a run that has ended. Nobody may change it.
+type Run struct {
+	*history.View
+	// Steps and Faults are the schedule of the run.
+	Steps  []Step
+	Faults []faults.Fault
+	// States are the objects at the rest after each step that was made.
+	States []history.State
+	// Requests are the requests of the program. Deliveries are the events that it received on watches, and Observations
+	// the versions of workloads that it received.
+	Requests     []proxy.RequestRecord
+	Deliveries   []proxy.Delivery
+	Observations []proxy.Observation
+	// OwnObjects returns the objects that the program makes without any sample. It is nil if nobody knows. A call may
+	// take as long as a run.
+	OwnObjects func() map[faults.Object]bool
+}
+
+// Step is a step of the user. The names in it are not normalized.
+type Step struct {
+	Applied []Sample
+	Deleted []faults.Object
+}
+
+// Sample is an object as the user applies it.
+type Sample struct {
+	faults.Object
+	Content map[string]any
+}
+
+// appliedObjects returns the contents of the objects that the user applies, as the user applies them last.
+func appliedObjects(steps []Step) map[faults.Object]map[string]any {
+	applied := make(map[faults.Object]map[string]any)
+	for _, step := range steps {
+		for _, sample := range step.Applied {
+			applied[sample.Object] = sample.Content
+		}
+	}
+	return applied
+}
+
+// hasFaultOf reports whether a fault of one of the kinds belongs to the run.
+func (r *Run) hasFaultOf(kinds ...faults.Kind) bool {
+	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return slices.Contains(kinds, f.Kind) })
+}
+
+// isOrdinary reports whether the versions of the run are complete and in the order in which the server made them: no
+// fault has set the server back, or stopped a part of the control plane.
+func (r *Run) isOrdinary() bool {
+	return len(r.Gaps) == 0 && !faults.StopsComponents(r.Faults) && !faults.HasRestoration(r.Faults) && !r.hasFaultOf(faults.Unreadable)
+}
+
+// successor is a version with the version of the same object before.
+type successor struct{ before, after history.Version }
+
+// successors returns the versions of objects that had a version before, in the order of the history. Leases and Events
+// are left out, and so are deletions.
+func (r *Run) successors() (all []successor) {
+	latest := make(map[types.UID]history.Version)
+	for _, v := range r.Versions {
+		if proxy.IsBackground(v.Resource) {
+			continue
+		}
+		if before, exists := latest[v.UID]; exists && !v.Deleted {
+			all = append(all, successor{before, v})
+		}
+		latest[v.UID] = v
+	}
+	return all
+}
+
+// writeOf returns the request of the program that was answered with a version, or nil.
+func (r *Run) writeOf(v history.Version) *proxy.RequestRecord {
+	for i, request := range r.Requests {
+		if request.Version == v.ResourceVersion && request.Point.Resource == v.Resource && request.Point.IsWrite() {
+			return &r.Requests[i]
+		}
+	}
+	return nil
+}
+
+// Severity is how bad a violation is.
+type Severity int
+
+// The severities. A note stands in the coverage. A warning does not fail an exploration.
+const (
+	Note Severity = iota
+	Warning
+	Failure
+)
+
+// Violation is a place where a run breaks a rule.
+type Violation struct {
+	Rule     string
+	Severity Severity
+	Object   faults.Object
+	// Paths are the fields that are concerned, sorted. It is empty if the whole object is concerned.
+	Paths []string
+	// Direction is what happened to the object or to the fields, in a word, such as: left.
+	Direction string
+	// Text says what is wrong, and Evidence how the run shows it. Both are sentences without a period.
+	Text, Evidence string
+	Step           int
+	At             time.Time
+}
+
+// Key returns a text that is equal for violations that one finding stands for: those of the same rule, kind, field paths
+// and direction.
+func (v Violation) Key() string {
+	return fmt.Sprintf("%s %s %s %s", v.Rule, v.Object.Resource, v.Direction, strings.Join(v.Paths, ","))
+}
+
+// Differences returns the violation as it stands in a finding. A violation without paths has one difference.
+func (v Violation) Differences() finding.Differences {
+	reason := v.Text + ". " + v.Evidence + "."
+	if len(v.Paths) == 0 {
+		return finding.Differences{{Object: v.Object.String(), Reason: reason}}
+	}
+	var all finding.Differences
+	for _, path := range v.Paths {
+		all = append(all, finding.Difference{Object: v.Object.String(), Path: path, Reason: reason})
+	}
+	return all
+}
+
+// Judge returns the violations of all rules in a run, without those that are accepted, in the order of time.
+func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
+	var kinds []faults.Kind
+	for _, f := range r.Faults {
+		kinds = append(kinds, f.Kind)
+	}
+	for _, rule := range All() {
+		name := rule.Describe().Name
+		for _, v := range rule.Violations(r) {
+			v.Rule = name
+			if !isAccepted(accepted, v, kinds) {
+				all = append(all, v)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Violation) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key(), b.Key())) })
+	return all
+}
+
+// isAccepted reports whether a violation is intended: the whole object, or each of the fields.
+func isAccepted(accepted *history.Accepted, v Violation, kinds []faults.Kind) bool {
+	if len(v.Paths) == 0 {
+		return accepted.AcceptsViolation(v.Rule, v.Object, "", kinds...)
+	}
+	for _, path := range v.Paths {
+		if !accepted.AcceptsViolation(v.Rule, v.Object, path, kinds...) {
+			return false
+		}
+	}
+	return true
+}
+
+// timeText returns when a version came, such as: in step 2, 1.250 s after the first version.
+func (r *Run) timeText(v history.Version) string {
+	began := v.At
+	if len(r.Versions) > 0 {
+		began = r.Versions[0].At
+	}
+	return fmt.Sprintf("in step %d, %.3f s after the first version of the run", v.Step+1, v.At.Sub(began).Seconds())
+}

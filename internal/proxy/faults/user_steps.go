@@ -1,0 +1,51 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+)
+
+// The kinds of runs without faults that other steps of the user make.
+const (
+	// Deletion deletes what the user has applied, objects that refer to others first.
+	Deletion Kind = "deletion"
+	// Pair applies the objects of the user twice, the second time under other names, and deletes the first ones alone.
+	Pair Kind = "pair"
+	// ManyChanges changes a field there and back, ChangesInHalf times in each of two steps.
+	ManyChanges Kind = "many-changes"
+	// Waiting does nothing for waitingTime after the first step, while the program runs.
+	Waiting Kind = "waiting"
+)
+
+// waitingTime is how long nothing happens in a run of [Waiting]. Programs that look at their objects at intervals do so
+// within this time, if the interval is not long.
+const waitingTime = 25 * time.Second
+
+// ChangesInHalf is how many changes the user makes in each of the two steps of [ManyChanges].
+const ChangesInHalf = 25
+
+// userSteps is the family of these kinds. Its faults do nothing, and name the kind in the schedule of a run: explorations
+// plan the steps of the user.
+type userSteps struct{ baseFamily }
+
+func (userSteps) Describe() Description {
+	return Description{Group: "user-steps", Kinds: []Kind{Deletion, Pair, ManyChanges, Waiting}, IsDefault: true, IsJudgedByRules: true}
+}
+
+func (userSteps) Text(f Fault) string {
+	return map[Kind]string{
+		Deletion: "deletion of the samples", Pair: "two samples, one of which is deleted",
+		ManyChanges: "many changes of a sample, there and back", Waiting: "nothing happens for a while",
+	}[f.Kind]
+}
+
+// AfterStep waits if the kind is [Waiting].
+func (userSteps) AfterStep(ctx context.Context, run *Run, f Fault) error {
+	if f.Kind != Waiting {
+		return nil
+	}
+	run.RecordFault(ByUser, f.String())
+	return clock.SleepReal(ctx, waitingTime)
+}
