@@ -23,7 +23,7 @@ import (
 // The exit statuses of yare explore.
 const (
 	statusFound       = 1
-	statusNoReference = 2
+	statusNotExplored = 2
 	statusIncomplete  = 3
 )
 
@@ -43,8 +43,10 @@ func (e statusError) ExitStatus() int { return e.status }
 type command struct {
 	exploration
 	// given are the settings that the flags set.
-	given      Settings
-	binary     Binary
+	given  Settings
+	binary Binary
+	// passed are the names of the environment variables to pass on.
+	passed     []string
 	isList     bool
 	stopsPlane bool
 	isVerbose  bool
@@ -72,8 +74,11 @@ port needs --parallel 1.
 A program that elects a leader, such as one that uses yare with --leader-elect in ARGS, loses its
 lease to another replica at its writes. With --plane the API server and etcd are killed and paused.
 
-Exit status: 0 complete and nothing found; 1 a finding; 2 no stable reference; 3 the time of --for
-ended first.`,
+The environment of the operator has PATH, a HOME and a TMPDIR of its own, and what --env passes.
+
+Exit status: 0 nothing found, and each kind of fault that can happen has happened; 1 a finding, whatever
+else happened; 2 the operator could not be explored; 3 nothing found, but a kind that can happen has not
+happened, as a rule because the time of --for ended first.`,
 		Example: `  yare explore ./examples/webapp
   yare explore --for 10m --only crash,watch --report /tmp/webapp.html ./examples/webapp
   yare explore --replay /tmp/webapp.json ./examples/webapp
@@ -83,17 +88,17 @@ ended first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			process.EndWithGo()
 			c.binary.Path, c.binary.Args = args[0], args[1:]
-			err := c.execute(cmd.Context())
-			if errors.Is(err, engine.ErrNoReference) {
-				return statusError{statusNoReference, err}
-			}
-			return err
+			c.binary.Env = append(c.binary.Env, c.passed...)
+			return withStatus(c.execute(cmd.Context()))
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withStatus(err) })
 	flags := cmd.Flags()
-	flags.DurationVar(&c.given.Budget, "for", 0, "begin no new run after this time (default: make all planned runs)")
+	flags.DurationVar(&c.given.Budget, "for", 0, "begin no new run after this time, and cut runs that last much longer (default: make all planned runs)")
 	flags.Uint64Var(&c.given.Seed, "seed", 0, "choose what is not done completely by this number")
 	flags.StringSliceVar(&c.given.Only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
+	flags.BoolVar(&c.given.Exhaustive, "all", false, "make every pair of a kind of fault and a request, in place of some kinds at each request")
+	flags.StringArrayVar(&c.passed, "env", nil, "pass the environment variable `NAME` on to the operator, or set NAME=VALUE (repeatable)")
 	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
 	flags.IntVar(&c.given.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
@@ -146,13 +151,8 @@ func (c *command) execute(ctx context.Context) error {
 		return c.list(ctx)
 	}
 	record, err := c.run(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.writeReports(os.Stdout, record); err != nil {
-		return err
-	}
-	return statusOf(record)
+	err = errors.Join(err, c.writeReports(os.Stdout, record))
+	return statusOf(record, err)
 }
 
 // list prints the planned runs.
@@ -164,34 +164,66 @@ func (c *command) list(ctx context.Context) error {
 	return err
 }
 
-// statusOf returns the error with the exit status of a record, or nil.
-func statusOf(r finding.Record) error {
-	count := 0
-	for _, f := range r.Findings {
-		if !f.Verdict.IsWarning() {
-			count++
-		}
+// withStatus returns an error with an exit status: its own one, or the status of an operator that could not be explored.
+func withStatus(err error) error {
+	if _, has := errors.AsType[statusError](err); has || err == nil {
+		return err
 	}
-	switch {
+	return statusError{statusNotExplored, err}
+}
+
+// statusOf returns the error with the exit status of an exploration, or nil. A finding wins over everything. failure is why
+// the exploration could not go on, or nil.
+func statusOf(r finding.Record, failure error) error {
+	c := r.Coverage
+	switch count := r.CountFailures(); {
+	case count > 0 && failure != nil:
+		return statusError{statusFound, fmt.Errorf("findings: %d, and the exploration could not go on: %w", count, failure)}
 	case count > 0:
 		return statusError{statusFound, fmt.Errorf("findings: %d", count)}
-	case !r.Coverage.Complete:
-		return statusError{statusIncomplete, errors.New("nothing was found, and the time of --for ended before all planned runs were made")}
+	case failure != nil:
+		return statusError{statusNotExplored, failure}
+	case c.Stopped != "":
+		return statusError{statusIncomplete, errors.New("nothing was found: " + c.Stopped)}
+	case c.ComparedSteps.Total > 0 && c.ComparedSteps.Done == 0:
+		return statusError{statusNotExplored, errors.New("the runs without faults differ after each step, so that no state was compared: see the warnings")}
+	case len(c.NeverHappened) > 0:
+		return statusError{statusIncomplete, fmt.Errorf("nothing was found, but kinds of faults never happened: %v", c.NeverHappened)}
 	}
 	return nil
 }
+
+// progressInterval is the time between two lines of progress, if not each run has a line.
+const progressInterval = 10 * time.Second
 
 // progress returns a function that prints the progress of an exploration: each run if that is asked for, else a
 // line every ten seconds.
 func (c *command) progress() func(engine.Progress) {
 	var last time.Time
 	return func(p engine.Progress) {
+		isLast := p.Done == p.Total && p.Text != ""
 		switch {
-		case c.isVerbose:
-			c.out.Printf("run %d of %d, findings: %d: %s", p.Done, p.Total, p.Findings, p.Text)
-		case time.Since(last) > 10*time.Second || p.Done == p.Total:
+		case c.isVerbose && p.Text != "":
+			c.out.Printf("%s: %s", describeProgress(p), p.Text)
+		case time.Since(last) > progressInterval || isLast:
 			last = time.Now()
-			c.out.Printf("run %d of %d, findings: %d", p.Done, p.Total, p.Findings)
+			text := describeProgress(p)
+			if p.Present != "" && !isLast {
+				text += ", now " + p.Present
+			}
+			c.out.Printf("%s", text)
 		}
 	}
+}
+
+// describeProgress returns the counts of a progress, such as: run 12 of 75, findings: 0, about 40 s left.
+func describeProgress(p engine.Progress) string {
+	if p.Total == 0 {
+		return "runs without faults"
+	}
+	text := fmt.Sprintf("run %d of %d, findings: %d", p.Done, p.Total, p.Findings)
+	if p.Left >= time.Second {
+		text += fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
+	}
+	return text
 }

@@ -23,6 +23,8 @@ type Coverage struct {
 	Statements map[string]Count
 	// Warnings are the reasons why the exploration may prove less than it seems to.
 	Warnings []string
+	// NeverHappened are the kinds of faults that can happen to the operator, and have happened in no run.
+	NeverHappened []string
 	// UnusedAcceptances are the differences of Settings.Ignore and Settings.AcceptFile that no run has shown.
 	UnusedAcceptances []string
 }
@@ -32,11 +34,15 @@ type Count struct{ Done, Total int }
 
 // newCoverage returns the public part of the coverage in a record.
 func newCoverage(c finding.Coverage) *Coverage {
-	return &Coverage{
+	public := &Coverage{
 		Runs: c.Runs, Complete: c.Complete, Kinds: newCounts(c.Kinds),
 		Points: Count(c.Points), Fields: Count(c.Fields), Transitions: Count(c.Transitions), Conditions: Count(c.Conditions),
 		Statements: newCounts(c.Statements), Warnings: c.Warnings, UnusedAcceptances: c.UnusedAcceptances,
 	}
+	for _, kind := range c.NeverHappened {
+		public.NeverHappened = append(public.NeverHappened, string(kind))
+	}
+	return public
 }
 
 func newCounts[K ~string](counts map[K]finding.Count) map[string]Count {

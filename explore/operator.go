@@ -44,8 +44,9 @@ func (p partsOperator) open(context.Context, string) (openedOperator, error) {
 type Binary struct {
 	// Path is the folder of a Go main package, such as ".", which is compiled, or a compiled program.
 	Path string
-	// Args and Env are the arguments and additions to the environment. {kubeconfig}, {namespace}, and
-	// {port1} to {port9} are filled in. KUBECONFIG is set.
+	// Args and Env are the arguments, and additions to the environment. {kubeconfig}, {namespace}, and
+	// {port1} to {port9} are filled in. Env has entries NAME=VALUE. An entry NAME passes the variable of this process on.
+	// The rest of the environment is PATH, KUBECONFIG, POD_NAMESPACE, and a HOME and a TMPDIR of the run.
 	Args, Env []string
 	// Install are files of objects that are applied before, such as CustomResourceDefinitions, or folders of
 	// such files. Default: the objects that the program prints with its command crd. Programs that use yare

@@ -26,19 +26,19 @@ func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	if err := e.install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	record, err := e.run(t.Context())
-	if err != nil {
-		t.Fatalf("explore %s: %v", e.operator, err)
-	}
+	record, failure := e.run(t.Context())
 	var text strings.Builder
 	if err := e.writeReports(&text, record); err != nil {
 		t.Error(err)
 	}
 	t.Log("\n" + text.String())
 	for _, f := range record.Findings {
-		if !f.Verdict.IsWarning() {
+		if !f.IsWarning() {
 			t.Errorf("%s: %s", f.Verdict, report.Summary(f))
 		}
+	}
+	if failure != nil {
+		t.Fatalf("explore %s: %v", e.operator, failure)
 	}
 	return newCoverage(record.Coverage)
 }

@@ -32,8 +32,12 @@ type Settings struct {
 	// all others, one at a time. Nobody else may use the cluster meanwhile.
 	OwnCluster *yaretest.Cluster
 
-	// Budget is how long new runs are begun. Zero: until all planned runs are made.
+	// Budget is how long new runs are begun. Runs that last much longer are cut. When all planned runs are made, the
+	// rest of the budget goes to more pairs of a kind and a request. Zero: until all planned runs are made.
 	Budget time.Duration
+	// Exhaustive makes each pair of a kind of fault and a request. Default: some kinds at each request, and each kind
+	// that can happen at one request at least.
+	Exhaustive bool
 	// Seed is the number by which the exploration chooses what it does not do completely.
 	Seed uint64
 	// Parallel is the number of runs at a time. A program with a fixed port needs 1. Zero: two to eight for each
@@ -114,6 +118,7 @@ type Step struct {
 func (s Settings) newExploration() (*exploration, error) {
 	e := &exploration{cluster: s.OwnCluster, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
+	e.settings.IsExhaustive = s.Exhaustive
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)
 	}

@@ -34,7 +34,11 @@ func (p Point) IsWrite() bool {
 	return false
 }
 
-// String returns the point in a line, such as: patch deployments.apps web (step 1, occurrence 2).
+// maxHashInText is how many characters of the hash of a change stand in the text of a point.
+const maxHashInText = 4
+
+// String returns the point in a line, such as: patch deployments.apps web (step 1, content 5f0c, occurrence 2). The
+// texts of two writes with different contents differ.
 func (p Point) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", p.Verb, p.Resource)
@@ -44,6 +48,10 @@ func (p Point) String() string {
 	if p.Name != "" {
 		b.WriteString(" " + p.Name)
 	}
-	fmt.Fprintf(&b, " (step %d, occurrence %d)", p.Step+1, p.Occurrence)
+	fmt.Fprintf(&b, " (step %d", p.Step+1)
+	if p.ChangeHash != "" {
+		fmt.Fprintf(&b, ", content %s", p.ChangeHash[:min(len(p.ChangeHash), maxHashInText)])
+	}
+	fmt.Fprintf(&b, ", occurrence %d)", p.Occurrence)
 	return b.String()
 }

@@ -66,12 +66,19 @@ func ownAcceptances() []finding.Acceptance {
 	}
 }
 
-// unusedAcceptances returns the intended differences of the user that no run has shown.
-func unusedAcceptances(accepted *history.Accepted) (unused []string) {
-	for _, a := range accepted.Unused() {
-		if !slices.ContainsFunc(ownAcceptances(), func(own finding.Acceptance) bool { return own.Reason == a.Reason }) {
+// countedAcceptances returns the intended differences of the user that runs have shown, each with the number of
+// comparisons, and the intended differences that no run has shown.
+func countedAcceptances(accepted *history.Accepted) (used, unused []string) {
+	for a, count := range accepted.All() {
+		switch {
+		case slices.ContainsFunc(ownAcceptances(), func(own finding.Acceptance) bool { return own.Reason == a.Reason }):
+		case count == 0:
 			unused = append(unused, a.String())
+		case count == 1:
+			used = append(used, a.String()+": once")
+		default:
+			used = append(used, fmt.Sprintf("%s: %d times", a, count))
 		}
 	}
-	return unused
+	return used, unused
 }

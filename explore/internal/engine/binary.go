@@ -22,7 +22,8 @@ import (
 type Binary struct {
 	Path string
 	Args []string
-	// Env is added to the environment of this process. KUBECONFIG is set.
+	// Env is added to the environment: NAME=VALUE, or the NAME of a variable of this process. The rest is PATH,
+	// KUBECONFIG, POD_NAMESPACE, and a HOME and a TMPDIR of the run.
 	Env []string
 	// Account is the ServiceAccount whose permissions the requests of the program carry. Default: the
 	// permissions of an administrator. Programs made with yare refuse their own undeclared requests.
@@ -36,10 +37,20 @@ type Binary struct {
 func (b Binary) String() string { return filepath.Base(b.Path) }
 
 // CRDs returns the output of the program's command crd. Programs that use yare have this command.
+// An error has what the program printed.
 func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
-	out, err := exec.CommandContext(ctx, b.Path, "crd").Output()
+	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
-		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install", b.Path, err)
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	cmd := exec.CommandContext(ctx, b.Path, "crd")
+	cmd.Env = b.environment(processSettings{folder: folder}, strings.NewReplacer())
+	var printed output
+	cmd.Stderr = &printed
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s", b.Path, err, printed.last(exitLines))
 	}
 	return out, nil
 }
@@ -59,19 +70,33 @@ func (b Binary) launch(s processSettings) (process, error) {
 	for _, arg := range b.Args {
 		cmd.Args = append(cmd.Args, fill.Replace(arg))
 	}
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, access.CheckVariable+"=1", "POD_NAMESPACE="+s.namespace)
-	for _, variable := range b.Env {
-		cmd.Env = append(cmd.Env, fill.Replace(variable))
-	}
-	if b.CoverFolder != "" {
-		cmd.Env = append(cmd.Env, "GOCOVERDIR="+b.CoverFolder)
-	}
+	cmd.Env = b.environment(s, fill)
 	cmd.Stdout, cmd.Stderr = s.output, s.output
 	p, err := osprocess.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", b.Path, err)
 	}
 	return &childProcess{process: p, isCounted: b.CoverFolder != ""}, nil
+}
+
+// environment returns the environment of a process. Nothing of the environment of this process is in it but PATH and what
+// Env names, so that the runs of a user and of a CI are the same, and no credential of the user reaches the program.
+func (b Binary) environment(s processSettings, fill *strings.Replacer) []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder,
+		"KUBECONFIG=" + s.kubeconfig, access.CheckVariable + "=1", "POD_NAMESPACE=" + s.namespace,
+	}
+	if b.CoverFolder != "" {
+		env = append(env, "GOCOVERDIR="+b.CoverFolder)
+	}
+	for _, variable := range b.Env {
+		if strings.Contains(variable, "=") {
+			env = append(env, fill.Replace(variable))
+		} else if value, isSet := os.LookupEnv(variable); isSet {
+			env = append(env, variable+"="+value)
+		}
+	}
+	return env
 }
 
 // filler returns the replacer of the placeholders in arguments and in the environment.

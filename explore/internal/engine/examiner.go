@@ -38,11 +38,12 @@ type examiner struct {
 	limits     waitLimits
 }
 
-// examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened.
-func (e *examiner) examine(ctx context.Context, j job) error {
+// examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened, and reports
+// whether the fault has happened.
+func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err error) {
 	compare, err := e.comparison(ctx, j)
 	if err != nil {
-		return err
+		return false, err
 	}
 	limits := e.limits
 	if faults.StopsComponents(j.schedule.Faults) {
@@ -54,15 +55,16 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 		if fewer, ok := j.withoutRefused(err); ok {
 			e.results.update(func(c *finding.Coverage) { c.Refused++ })
 			if j, try = fewer, try-1; len(j.schedule.Steps) == 1 {
-				return nil
+				e.results.addRun(j, &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: j.kind}, "the API server refuses the values"}}})
+				return false, nil
 			}
 			if compare, err = e.comparison(ctx, j); err != nil {
-				return err
+				return false, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
 		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.verdict != "" {
@@ -72,14 +74,15 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 	e.judgeHistory(j, out)
 	if out.verdict != "" && !e.results.isKnown(out.verdict, out.differences) {
 		if err := e.confirm(ctx, j, compare, out); err != nil {
-			return err
+			return false, err
 		}
 	}
 	e.results.addRun(j, out)
-	return nil
+	return out.hasHappened(), nil
 }
 
-// confirm repeats a run with longer waits, and adds a finding if the verdict is the same.
+// confirm repeats a run with longer waits, and adds a finding if the verdict is the same. A finding whose repetitions
+// cannot be made is added as unconfirmed.
 func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *runResult) error {
 	f := finding.Finding{
 		Verdict: first.verdict, Schedule: j.schedule, Differences: first.differences,
@@ -88,6 +91,8 @@ func (e *examiner) confirm(ctx context.Context, j job, compare compareState, fir
 	for range confirmations {
 		out, err := e.repeat(ctx, j, compare, &f)
 		if err != nil {
+			f.IsUnconfirmed = f.Seen < 2
+			e.results.addFinding(f)
 			return err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs, c.Repeats = c.Runs+1, c.Repeats+1 })
@@ -103,11 +108,9 @@ func (e *examiner) confirm(ctx context.Context, j job, compare compareState, fir
 	default:
 		return nil
 	}
-	if err := e.minimize(ctx, j, &f); err != nil {
-		return err
-	}
+	err := e.minimize(ctx, j, &f)
 	e.results.addFinding(f)
-	return nil
+	return err
 }
 
 // repeat makes the run of a finding once more, with longer waits. It counts the run if the run has the same verdict.
@@ -143,7 +146,7 @@ func violationsOf(all []rules.Violation, f *finding.Finding) []rules.Violation {
 func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (finding.Finding, error) {
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
-	if len(f.Schedule.Faults) == 0 {
+	if len(f.Schedule.Faults) == 0 || faults.OutlastsStep(f.Schedule.Faults, 0) {
 		j.field = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)
@@ -154,6 +157,7 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 		if _, err := e.repeat(ctx, j, compare, &f); err != nil {
 			return f, err
 		}
+		e.results.addRepeat(j.String())
 	}
 	return f, nil
 }

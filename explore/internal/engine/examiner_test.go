@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -20,10 +21,10 @@ func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 		verdicts = verdicts[1:]
 		return out, nil
 	}
-	results := newResults("operator", 0, nil)
+	results := newResults("operator", Settings{})
 	e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
 	j := job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}}
-	if err := e.examine(t.Context(), j); err != nil {
+	if _, err := e.examine(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	if len(verdicts) > 0 {
@@ -60,5 +61,27 @@ func TestFindingsAreConfirmed(t *testing.T) {
 				t.Errorf("the coverage is %+v", record.Coverage)
 			}
 		})
+	}
+}
+
+// A finding whose repetitions cannot be made, because the time has ended, is not lost.
+func TestFindingBeforeTheEndIsUnconfirmed(t *testing.T) {
+	t.Parallel()
+	ended := errors.New("the time has ended")
+	for verdict, isWarning := range map[finding.Verdict]bool{finding.Wrong: true, finding.Destroyed: false} {
+		runs := 0
+		makeRun := func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
+			if runs++; runs > 1 {
+				return nil, ended
+			}
+			return &runResult{verdict: verdict, differences: finding.Differences{{Object: "configmaps/a"}}}, nil
+		}
+		results := newResults("operator", Settings{})
+		e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
+		_, err := e.examine(t.Context(), job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}})
+		found := results.record().Findings
+		if !errors.Is(err, ended) || len(found) != 1 || !found[0].IsUnconfirmed || found[0].IsWarning() != isWarning {
+			t.Errorf("%s: the findings are %+v, %v", verdict, found, err)
+		}
 	}
 }

@@ -28,7 +28,9 @@ type Settings struct {
 	Only []faults.Kind
 	// OptIn are kinds that happen in addition to the default ones.
 	OptIn []faults.Kind
-	// Budget is the time during which new runs begin. Default: no limit.
+	// IsExhaustive is true if each pair of a kind and a request is planned.
+	IsExhaustive bool
+	// Budget is the time during which new runs begin. Runs that last much longer are cut. Default: no limit.
 	Budget time.Duration
 	// Seed chooses among what is planned, and its order.
 	Seed uint64
@@ -45,7 +47,7 @@ type Settings struct {
 	Accepted []finding.Acceptance
 	// Checks are the checks of the user's own.
 	Checks []Check
-	// Progress is called after each run. Runs are concurrent, and the calls are not. It may be nil.
+	// Progress is called after each run, and every few seconds. Runs are concurrent, and the calls are not. It may be nil.
 	Progress func(Progress)
 }
 
@@ -53,28 +55,46 @@ type Settings struct {
 // judged.
 var ErrNoReference = errors.New("there is no stable reference")
 
-// Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
+// errBudgetEnded is the cause of the end of runs that last much longer than the budget.
+var errBudgetEnded = errors.New("the time of the exploration has ended")
+
+// budgetGrace is how much longer than the budget a run may last.
+const budgetGrace = 40 * time.Second
+
+// withBudget returns a context that ends some time after the budget, which is zero if there is none.
+func withBudget(ctx context.Context, budget time.Duration) (context.Context, context.CancelFunc) {
+	if budget == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, budget+budgetGrace, errBudgetEnded)
+}
+
+// Explore explores an operator. The record has what was found and covered, also beside an error. Error: the exploration
+// could not go on; [ErrNoReference].
 func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record, err error) {
 	began := time.Now()
-	err = withReferences(ctx, l, s, func(e *explorer) error {
-		jobs, err := e.newPlanner().plan(ctx)
-		if err != nil {
-			return err
-		}
-		e.results.addPlan(jobs)
-		if err = e.runAll(ctx, jobs, began); err == nil {
-			err = e.completeCoverage(ctx, began)
-		}
-		record = e.results.record()
-		return err
-	})
+	e, err := newExplorer(ctx, l, s)
+	if err != nil {
+		return newStoppedRecord(l, s, err), err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	defer e.reportProgress(ctx)()
+	err = e.explore(ctx, began)
+	record = e.results.record()
 	return record, err
+}
+
+// newStoppedRecord returns the record of an exploration that could not begin.
+func newStoppedRecord(l Launcher, s Settings, err error) finding.Record {
+	r := newResults(l.String(), s)
+	r.stop(err)
+	return r.record()
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.
 func List(ctx context.Context, l Launcher, s Settings) (all []string, err error) {
 	err = withReferences(ctx, l, s, func(e *explorer) error {
-		jobs, err := e.newPlanner().plan(ctx)
+		jobs, _, err := e.newPlanner().plan(ctx)
 		for _, j := range jobs {
 			all = append(all, j.String())
 		}
@@ -102,6 +122,7 @@ func withReferences(ctx context.Context, l Launcher, s Settings, work func(*expl
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
+	defer e.reportProgress(ctx)()
 	if err := e.makeReferences(ctx); err != nil {
 		return err
 	}
@@ -109,9 +130,10 @@ func withReferences(ctx context.Context, l Launcher, s Settings, work func(*expl
 }
 
 // ReplayFile replays the findings in a file of [report.WriteFile], and returns the findings that a repetition shows.
-// Checks that are not among the options cannot fail. A condition that never held is no run, and is left out.
+// Checks that are not among the options cannot fail. A condition that never held is no run, and is left out. The record
+// has the findings that were replayed, also beside an error.
 func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries int) (finding.Record, error) {
-	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Complete: true}}
+	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, Complete: true}}
 	record, err := report.ReadFile(path)
 	if err != nil {
 		return again, err
@@ -120,9 +142,21 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 	if len(record.Findings) == 0 {
 		return again, fmt.Errorf("%s has no finding that can be replayed", path)
 	}
-	for _, f := range record.Findings {
+	began, progress := time.Now(), s.Progress
+	for i, f := range record.Findings {
+		if progress != nil {
+			s.Progress = func(p Progress) {
+				p.Done, p.Total, p.Findings = i*tries+p.Done, len(record.Findings)*tries, len(again.Findings)
+				if p.Done > 0 {
+					p.Left = time.Since(began) / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
+				}
+				progress(p)
+			}
+		}
 		got, err := Replay(ctx, l, s, f, tries)
+		again.Coverage.Took = time.Since(began)
 		if err != nil {
+			again.Coverage.Complete, again.Coverage.Stopped = false, err.Error()
 			return again, err
 		}
 		again.Coverage.Runs += got.Tries

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -24,6 +26,8 @@ type explorer struct {
 	// references and limits are set by makeReferences.
 	references *references
 	limits     waitLimits
+	// failures counts the runs in a row that could not be made.
+	failures atomic.Int64
 }
 
 func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error) {
@@ -65,7 +69,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	}
 	e := &explorer{settings: s, runner: &runner{
 		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}},
-		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s.Seed, s.Progress),
+		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps,
 	}}
 	e.rules = newRuleJudge(ctx, c, e.options, e.results, e.observe)
@@ -77,6 +81,49 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 func (e *explorer) close() error {
 	defer e.recorder.Close()
 	return errors.Join(e.namespaces.close(), e.launcher.close())
+}
+
+// reportProgress reports the progress every few seconds until the caller calls the function that it returns.
+func (e *explorer) reportProgress(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var reporting sync.WaitGroup
+	reporting.Go(func() { e.results.reportUntil(ctx) })
+	return func() {
+		cancel()
+		reporting.Wait()
+	}
+}
+
+// explore makes all runs. The end of the budget is no error, but it is in the coverage.
+func (e *explorer) explore(ctx context.Context, began time.Time) error {
+	limited, cancel := withBudget(ctx, e.settings.Budget)
+	defer cancel()
+	err := e.makeReferences(limited)
+	if err == nil {
+		err = e.makePlannedRuns(limited, began)
+	}
+	if ctx.Err() == nil && errors.Is(context.Cause(limited), errBudgetEnded) {
+		e.results.update(func(c *finding.Coverage) { c.Complete = false })
+		if e.references == nil {
+			e.results.update(func(c *finding.Coverage) { c.Stopped = "the time ended before the runs without faults were made" })
+		}
+		err = nil
+	}
+	if err != nil {
+		e.results.stop(err)
+	}
+	e.results.complete()
+	return errors.Join(err, e.completeCoverage(ctx, began))
+}
+
+// makePlannedRuns plans the runs after the references, and makes them.
+func (e *explorer) makePlannedRuns(ctx context.Context, began time.Time) error {
+	planned, more, err := e.newPlanner().plan(ctx)
+	if err != nil {
+		return err
+	}
+	e.results.addPlan(planned...)
+	return e.runAll(ctx, planned, more, began)
 }
 
 // makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.
@@ -95,30 +142,49 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
 		}
+		if i == 0 && kube.IsInvalid(errs[0]) { // the server refuses what the user applies
+			return errs[0]
+		}
 	}
 	running.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	e.rules.exempt(runs)
-	r, err := newReferences(runs, e.settings.Steps, e.options)
+	made := slices.DeleteFunc(slices.Clone(runs), func(out *runResult) bool { return out == nil })
+	e.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+len(made), c.References+len(made) })
+	if f := e.checks.checkReferences(made); f.Seen > 0 {
+		f.Schedule = finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
+		e.results.addFinding(f)
+	}
+	e.addFailedChecks(made)
+	e.rules.exempt(made)
+	r, err := newReferences(runs, errs, e.settings.Steps, e.options)
 	if err != nil {
 		return err
 	}
 	e.results.update(func(c *finding.Coverage) {
-		c.Runs, c.References = c.Runs+len(runs), c.References+len(runs)
 		c.Masked, c.Warnings = r.masked(), append(c.Warnings, r.warnings()...)
+		c.ComparedSteps = finding.Count{Done: len(e.settings.Steps) - len(r.unstable), Total: len(e.settings.Steps)}
 	})
-	if f := e.checks.checkReferences(runs); f.Seen > 0 {
-		f.Schedule = finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
-		e.results.addFinding(f)
-	}
 	if e.mustRunAlone() {
 		e.settings.Parallel = 1
 	}
 	e.references, e.limits = r, r.waitLimits()
 	e.election = r.election // of the runner: the runs from here on know how the program elects its leader
 	return nil
+}
+
+// addFailedChecks adds a finding for the reference runs that a check of the user's own at rest has ended.
+func (e *explorer) addFailedChecks(references []*runResult) {
+	for _, out := range references {
+		isOfCheck := func(d finding.Difference) bool { return d.Check != "" }
+		if !out.isViolated && slices.ContainsFunc(out.differences, isOfCheck) {
+			e.results.addFinding(finding.Finding{
+				Verdict: finding.CheckFailed, Schedule: finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps},
+				Differences: out.differences, Seen: 1, Tries: len(references), Trace: out.trace,
+			})
+		}
+	}
 }
 
 // mustRunAlone reports whether one run is made at a time: objects in no namespace would be shared by
@@ -144,22 +210,59 @@ func (e *explorer) newExaminer() *examiner {
 }
 
 // runAll makes the planned runs until the budget ends: first the runs that share the control plane, some at a time, and
-// then the others, one after the other.
-func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) error {
+// then the others, one after the other. What is left of a budget goes to more runs.
+func (e *explorer) runAll(ctx context.Context, planned, more []job, began time.Time) error {
 	examiner := e.newExaminer()
-	shared, alone := splitJobs(jobs)
-	budget := e.settings.Budget
-	if len(alone) > 0 {
-		budget = budget * 2 / 3
+	shared, alone := splitJobs(planned)
+	moreShared, moreAlone := splitJobs(more)
+	end := until(began, e.settings.Budget)
+	e.results.setBudgetEnd(end)
+	makeAll := func(planned, more []job, parallel int, until time.Time) (bool, error) {
+		queue := newJobQueue(planned, more, e.settings.Budget > 0)
+		return runJobs(ctx, queue, parallel, until, func(ctx context.Context, j job, isMore bool) error {
+			return e.makeJob(ctx, examiner, queue, j, isMore)
+		})
 	}
-	isComplete, err := runJobs(ctx, shared, e.settings.Parallel, until(began, budget), examiner.examine)
+	sharedEnd := end
+	if len(alone) > 0 {
+		sharedEnd = until(began, e.settings.Budget*2/3)
+	}
+	isComplete, err := makeAll(shared, moreShared, e.settings.Parallel, sharedEnd)
 	if err == nil {
 		var isAloneComplete bool
-		isAloneComplete, err = runJobs(ctx, alone, 1, until(began, e.settings.Budget), examiner.examine)
+		isAloneComplete, err = makeAll(alone, moreAlone, 1, end)
 		isComplete = isComplete && isAloneComplete
 	}
 	e.results.update(func(c *finding.Coverage) { c.Complete = isComplete })
 	return err
+}
+
+// maxFailuresInRow is how many runs in a row may fail to be made before the exploration ends.
+const maxFailuresInRow = 8
+
+// makeJob makes a run of a queue. A run that cannot be made costs that run. Error: many runs in a row could not be made, or
+// the exploration has ended.
+func (e *explorer) makeJob(ctx context.Context, x *examiner, queue *jobQueue, j job, isMore bool) error {
+	if isMore {
+		e.results.addPlan(j)
+	}
+	hasHappened, err := x.examine(ctx, j)
+	switch {
+	case err == nil:
+		e.failures.Store(0)
+		if !hasHappened {
+			queue.recordMissed(j.kind)
+		}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		e.results.addFailedRun(j, err)
+		queue.recordMissed(j.kind)
+		if n := e.failures.Add(1); n >= maxFailuresInRow {
+			return fmt.Errorf("%d runs in a row could not be made, the last one: %w", n, err)
+		}
+	}
+	return nil
 }
 
 // until returns the end of a budget. The zero time means that there is none.
@@ -195,8 +298,10 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 	e.results.update(func(c *finding.Coverage) {
 		c.Statements, c.Took = statements, time.Since(began)
 		c.Conditions = finding.Count{Done: total - len(unheld), Total: total}
+		used, unused := countedAcceptances(e.options.Accepted)
+		c.Acceptances = used
 		if c.Complete {
-			c.UnusedAcceptances = unusedAcceptances(e.options.Accepted)
+			c.UnusedAcceptances = unused
 		}
 	})
 	return err

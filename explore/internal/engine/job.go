@@ -25,11 +25,11 @@ type job struct {
 
 // String returns the job in a line.
 func (j job) String() string {
-	if j.field != "" {
-		return "transition of " + j.field
-	}
 	for _, f := range j.schedule.Faults {
 		return f.String()
+	}
+	if j.field != "" {
+		return "transition of " + j.field
 	}
 	return string(j.kind)
 }
@@ -42,6 +42,16 @@ func (j job) withoutRefused(err error) (job, bool) {
 		return j, false
 	}
 	j.schedule.Steps = slices.Delete(slices.Clone(j.schedule.Steps), failed.index, failed.index+1)
+	var changed []int
+	for _, step := range j.changed {
+		switch {
+		case step > failed.index:
+			changed = append(changed, step-1)
+		case step < failed.index:
+			changed = append(changed, step)
+		}
+	}
+	j.changed = changed
 	return j, true
 }
 
@@ -57,12 +67,12 @@ func splitJobs(jobs []job) (shared, alone []job) {
 	return shared, alone
 }
 
-// makeRunFunc makes the run of a job.
-type makeRunFunc func(context.Context, job) error
+// makeRunFunc makes the run of a job. isMore is true for a run that was not planned, for the rest of the budget.
+type makeRunFunc func(ctx context.Context, j job, isMore bool) error
 
-// runJobs makes the runs of jobs, parallel runs at a time. For 0 the number follows the load. It begins no run after a
-// time, unless the time is zero. It reports whether all runs were made. The first error of a run ends the others.
-func runJobs(ctx context.Context, jobs []job, parallel int, until time.Time, makeRun makeRunFunc) (isComplete bool, err error) {
+// runJobs makes the runs of a queue, parallel runs at a time. For 0 the number follows the load. It begins no run after a
+// time, unless the time is zero. It reports whether all planned runs were made. The first error of a run ends the others.
+func runJobs(ctx context.Context, queue *jobQueue, parallel int, until time.Time, makeRun makeRunFunc) (isComplete bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	loadCtx, stopLoad := context.WithCancel(ctx)
@@ -70,25 +80,39 @@ func runJobs(ctx context.Context, jobs []job, parallel int, until time.Time, mak
 	var load loadMeter
 	var adjusting, running sync.WaitGroup
 	adjusting.Go(func() { limiter.adjustToLoad(loadCtx, load.measure) })
-	isComplete = true
-	for _, j := range jobs {
+	begin := func() bool {
 		if !limiter.acquire(ctx) {
-			break
+			return false
 		}
-		if isComplete = until.IsZero() || time.Now().Before(until); !isComplete {
+		isInTime := until.IsZero() || time.Now().Before(until)
+		j, isMore, isLeft := job{}, false, false
+		if isInTime {
+			j, isMore, isLeft = queue.next()
+		}
+		if !isLeft {
 			limiter.release()
-			break
+			return false
 		}
 		running.Go(func() {
 			defer limiter.release()
-			if err := makeRun(ctx, j); err != nil {
+			if err := makeRun(ctx, j, isMore); err != nil {
 				cancel(err)
 			}
 		})
+		return true
+	}
+	beginAll := func() (count int) {
+		for begin() {
+			count++
+		}
+		return count
+	}
+	for beginAll() > 0 {
+		running.Wait() // a run that has missed its fault may make another one due
 	}
 	running.Wait()
 	stopLoad()
 	adjusting.Wait()
 	err = context.Cause(ctx)
-	return isComplete && err == nil, err
+	return queue.plannedCount() == 0 && err == nil, err
 }

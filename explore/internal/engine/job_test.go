@@ -24,7 +24,7 @@ func TestRunJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var count atomic.Int64
-			isComplete, err := runJobs(t.Context(), make([]job, 3), 1, test.until, func(context.Context, job) error {
+			isComplete, err := runJobs(t.Context(), newJobQueue(make([]job, 3), nil, false), 1, test.until, func(context.Context, job, bool) error {
 				count.Add(1)
 				if test.fails {
 					return failure

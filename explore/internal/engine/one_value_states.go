@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -28,10 +27,11 @@ type oneValueStates struct {
 // oneValueState is the state of programs that have seen only one value of the samples.
 type oneValueState struct {
 	state history.State
+	// masks is nil if the programs differ, so that nothing can be compared.
 	masks *history.Masks
 }
 
-// get returns the state of programs that have seen only these objects. Error: a run could not be made; [ErrNoReference].
+// get returns the state of programs that have seen only these objects. Error: a run could not be made.
 func (f *oneValueStates) get(ctx context.Context, text string, objects []json.RawMessage) (oneValueState, error) {
 	f.mu.Lock()
 	state, has := f.states[text]
@@ -59,7 +59,9 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 	}
 	masks, err := history.Mask(states, f.options)
 	if err != nil {
-		return oneValueState{}, fmt.Errorf("%w: of a program that has seen one value alone: %w", ErrNoReference, err)
+		warning := "The states after some changes of the sample are not compared, because runs with these values alone differ: " + oneLine(err)
+		f.results.update(func(c *finding.Coverage) { c.Warnings = insert(c.Warnings, warning) })
+		return oneValueState{}, nil
 	}
 	return oneValueState{states[0], masks}, nil
 }

@@ -27,22 +27,27 @@ type planner struct {
 	random     *rand.Rand
 }
 
-// plan returns the runs of the exploration, in the order in which they begin. With a budget the seed chooses the
-// order, so that runs of each kind are made. The runs that need the control plane for themselves come last.
-func (p *planner) plan(ctx context.Context) ([]job, error) {
+// plan returns the runs of the exploration. With a budget the seed chooses the order, and more has runs for the rest of the
+// budget. The runs that need the control plane for themselves come last.
+func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 	input, err := p.planInput()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	jobs, err := p.planFamilies(ctx, input, false)
+	jobs, more, err = p.planFamilies(ctx, input, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	var transitions []job
+	if slices.Contains(input.Kinds, faults.Transition) || slices.Contains(input.Kinds, faults.DeniedInvalid) {
+		if transitions, err = p.planTransitions(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if slices.Contains(input.Kinds, faults.DeniedInvalid) {
+		jobs = append(jobs, p.planInvalidity(input.DeniableAsInvalid(), transitions)...)
 	}
 	if slices.Contains(input.Kinds, faults.Transition) {
-		transitions, err := p.planTransitions(ctx)
-		if err != nil {
-			return nil, err
-		}
 		jobs = append(jobs, transitions...)
 		if p.appliesTwice() {
 			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
@@ -50,35 +55,76 @@ func (p *planner) plan(ctx context.Context) ([]job, error) {
 	}
 	ruled, err := (&ruleRuns{p}).plan(ctx, input.Kinds)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	jobs = append(jobs, ruled...)
 	p.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	p.random.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
 	if p.settings.Budget == 0 {
 		// The longest runs come first. At the end the exploration would wait for them.
 		slices.SortStableFunc(jobs, func(a, b job) int { return len(b.schedule.Steps) - len(a.schedule.Steps) })
 	}
-	alone, err := p.planFamilies(ctx, input, true)
-	return append(jobs, alone...), err
+	alone, moreAlone, err := p.planFamilies(ctx, input, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs, more = append(jobs, alone...), append(more, moreAlone...)
+	p.recordWithoutOpportunity(input.Kinds, jobs)
+	return jobs, more, nil
 }
 
 // planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others. It
 // records why kinds of faults cannot happen.
-func (p *planner) planFamilies(ctx context.Context, input *faults.PlanInput, areAlone bool) (jobs []job, err error) {
+func (p *planner) planFamilies(ctx context.Context, input *faults.PlanInput, areAlone bool) (jobs, more []job, err error) {
 	for _, family := range faults.Families() {
 		if family.Describe().NeedsOwnControlPlane != areAlone {
 			continue
 		}
 		plan, err := family.Plan(ctx, input)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		p.results.update(func(c *finding.Coverage) { maps.Copy(c.NotApplicable, plan.NotApplicable) })
 		for _, all := range plan.Runs {
 			jobs = append(jobs, p.newJob(all[0].Kind, "", all...))
 		}
+		for _, all := range plan.MoreRuns {
+			more = append(more, p.newJob(all[0].Kind, "", all...))
+		}
 	}
-	return jobs, nil
+	return jobs, more, nil
+}
+
+// recordWithoutOpportunity records why no run of some kinds is planned.
+func (p *planner) recordWithoutOpportunity(kinds []faults.Kind, jobs []job) {
+	p.results.update(func(c *finding.Coverage) {
+		for _, k := range kinds {
+			d := faults.FamilyOf(k).Describe()
+			isPlanned := slices.ContainsFunc(jobs, func(j job) bool { return j.kind == k })
+			if !isPlanned && c.NotApplicable[k] == "" && c.NotApplicable[faults.Kind(d.Group)] == "" {
+				c.NotApplicable[k] = cmp.Or(d.Opportunity, "the runs without faults have shown no opportunity")
+			}
+		}
+	})
+}
+
+// planInvalidity returns runs in which a write of the first step is denied as invalid until the user makes one of the
+// changes: one run for each point of an exhaustive exploration, else one.
+func (p *planner) planInvalidity(points []proxy.Point, changes []job) (jobs []job) {
+	if len(points) == 0 || len(changes) == 0 {
+		return nil
+	}
+	p.random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+	if !p.settings.IsExhaustive {
+		points = points[:1]
+	}
+	for i := range points {
+		change := changes[p.random.IntN(len(changes))]
+		j := p.newJob(faults.DeniedInvalid, change.field, faults.Fault{Kind: faults.DeniedInvalid, At: &points[i]})
+		j.schedule.Steps = change.schedule.Steps[:2]
+		jobs = append(jobs, j)
+	}
+	return jobs
 }
 
 // newJob returns a run of the steps.
@@ -103,7 +149,7 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	})
 	input := &faults.PlanInput{
 		Kinds: slices.Concat(kinds, p.settings.OptIn), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
-		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, Random: p.random, Cluster: p.cluster,
+		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
 		Sample: firstSample(p.settings.Steps),
 	}
 	for i := range p.settings.Steps {
@@ -276,18 +322,20 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 			refusals++
 		}
 	}
+	var changeable []string
 	p.results.update(func(c *finding.Coverage) {
 		c.Transitions.Total += len(all)
 		c.Refused += refusals
 		for _, field := range fields {
 			c.Fields.Total++
 			if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
-				c.Fields.Done++
+				changeable = append(changeable, field.Path)
 			} else {
 				c.FieldsWithoutValues[field.Path] = cmp.Or(field.Reason, "the server refused all values")
 			}
 		}
 	})
+	p.results.addFields(changeable)
 	return accepted, nil
 }
 

@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -30,30 +33,52 @@ type references struct {
 	runs []*runResult
 	// masks are what the comparison after each step ignores.
 	masks []*history.Masks
+	// unstable holds, by the index, the steps without a stable reference, and why. The states after these steps are not
+	// compared.
+	unstable map[int]error
+	// leftOut are the reference runs that could not be used, with the reason.
+	leftOut []string
 	// election is the election of the program, or nil if the program elects no leader.
 	election *election
 }
 
-// newReferences returns the references of these runs. Error: [ErrNoReference].
-func newReferences(runs []*runResult, steps []finding.Step, o history.Options) (*references, error) {
-	r := &references{runs: runs}
+// minReferenceCount is how many references are necessary: what differs between runs shows only in two.
+const minReferenceCount = 2
+
+// newReferences returns the references of these runs. errs holds why a run could not be made, by the index of the run. A
+// run that could not be made, or that did not come to rest, is left out. Error: [ErrNoReference] if fewer than two runs are
+// left.
+func newReferences(runs []*runResult, errs []error, steps []finding.Step, o history.Options) (*references, error) {
+	r := &references{unstable: make(map[int]error)}
+	var failures []error
 	for i, out := range runs {
-		if out.verdict != "" {
-			return nil, fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.verdict, out.differences)
+		switch {
+		case errs[i] != nil:
+			failures = append(failures, fmt.Errorf("reference run %d: %w", i+1, errs[i]))
+		case out.verdict != "":
+			failures = append(failures, fmt.Errorf("reference run %d: %s: %s", i+1, out.verdict, out.differences))
+		default:
+			r.runs = append(r.runs, out)
 		}
 	}
-	for i, step := range steps {
+	if len(r.runs) < minReferenceCount {
+		return nil, fmt.Errorf("%w: %w", ErrNoReference, errors.Join(failures...))
+	}
+	for _, failure := range failures {
+		r.leftOut = append(r.leftOut, failure.Error())
+	}
+	for i := range steps {
 		var states []history.State
-		for _, out := range runs {
+		for _, out := range r.runs {
 			states = append(states, out.states[i])
 		}
 		masks, err := history.Mask(states, o)
 		if err != nil {
-			return nil, fmt.Errorf("%w: after step %d (%s): %w", ErrNoReference, i+1, step.Name, err)
+			r.unstable[i] = err
 		}
 		r.masks = append(r.masks, masks)
 	}
-	if election, isElecting := electionOf(runs[0].requests); isElecting {
+	if election, isElecting := electionOf(r.runs[0].requests); isElecting {
 		r.election = &election
 	}
 	return r, nil
@@ -74,7 +99,7 @@ func (r *references) masked() (paths []string) {
 // waitLimits returns the limits of all other runs. They follow from the longest pause in a reference that is not slow.
 func (r *references) waitLimits() waitLimits {
 	var pause time.Duration
-	for _, out := range r.runs[:len(r.runs)-1] {
+	for _, out := range r.runs[:max(len(r.runs)-1, 1)] {
 		pause = max(pause, out.longestPause())
 	}
 	p := waitLimits{
@@ -103,6 +128,9 @@ func (r *references) comparison(all []faults.Fault) compareState {
 		kinds = append(kinds, f.Kind)
 	}
 	return func(step int, state history.State) []finding.Difference {
+		if r.unstable[step] != nil {
+			return nil
+		}
 		return r.masks[step].Compare(r.runs[0].states[step], state, kinds...)
 	}
 }
@@ -166,6 +194,12 @@ func (r *references) contentOf(o faults.Object) map[string]any {
 // warnings returns why the references may prove nothing: a program that does nothing right without faults does
 // the same with them.
 func (r *references) warnings() (warnings []string) {
+	for _, text := range r.leftOut {
+		warnings = append(warnings, "A run without faults is left out. "+text)
+	}
+	for _, step := range slices.Sorted(maps.Keys(r.unstable)) {
+		warnings = append(warnings, fmt.Sprintf("The state after step %d is not compared, because the runs without faults differ there: %s", step+1, oneLine(r.unstable[step])))
+	}
 	writes, failures, lastFailure := 0, 0, ""
 	errorLine, linesCount := "", 0
 	for _, reference := range r.runs {
@@ -198,6 +232,9 @@ func (r *references) warnings() (warnings []string) {
 	}
 	return warnings
 }
+
+// oneLine returns the text of an error without line breaks.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // isPoint reports whether faults happen at a request: discovery, leases, Events, reviews and what the program
 // asks before the first step are left out, and watches have kinds of their own.

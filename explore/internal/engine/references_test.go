@@ -1,10 +1,15 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/proxy"
 )
 
@@ -39,7 +44,7 @@ func TestWritesOfOneReferenceAreReported(t *testing.T) {
 	if len(points) != 1 || points[0].ChangeHash != "same" {
 		t.Errorf("the points are %v", points)
 	}
-	if want := []string{"patch configmaps page (step 1, occurrence 1)"}; !slices.Equal(unrepeated, want) {
+	if want := []string{"patch configmaps page (step 1, content one, occurrence 1)"}; !slices.Equal(unrepeated, want) {
 		t.Errorf("the writes of one reference are %q, want %q", unrepeated, want)
 	}
 }
@@ -65,5 +70,62 @@ func TestWarningsOfReferences(t *testing.T) {
 		if len(got) != len(test.want) || len(got) > 0 && !strings.Contains(got[0], test.want[0]) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// pageState returns the state of a run whose program has made these ConfigMaps.
+func pageState(names ...string) history.State {
+	var h history.History
+	for _, name := range names {
+		h.Versions = append(h.Versions, history.Version{Resource: "configmaps", Name: name, UID: types.UID(name), ResourceVersion: "1", Manager: "webapp", Object: map[string]any{
+			"metadata": map[string]any{"managedFields": []any{map[string]any{
+				"manager": "webapp", "operation": "Apply", "fieldsV1": map[string]any{"f:data": map[string]any{"f:text": map[string]any{}}},
+			}}},
+			"data": map[string]any{"text": "hello"},
+		}})
+	}
+	return h.State()
+}
+
+// Regression: one object that only some of the runs without faults had ended the exploration. It costs the comparison after
+// its step.
+func TestStepWithoutReferenceIsNotCompared(t *testing.T) {
+	t.Parallel()
+	steps := []finding.Step{{Name: "apply"}, {Name: "delete"}}
+	run := func(second ...string) *runResult {
+		return &runResult{states: []history.State{pageState("page"), pageState(second...)}}
+	}
+	r, err := newReferences([]*runResult{run("job"), run(), run()}, make([]error, 3), steps, history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := r.comparison(nil)
+	if got := compare(0, pageState()); len(got) != 1 {
+		t.Errorf("after the first step the differences are %v", got)
+	}
+	if got := compare(1, pageState("other")); len(got) != 0 {
+		t.Errorf("after the step without a reference the differences are %v", got)
+	}
+	if got := strings.Join(r.warnings(), "\n"); !strings.Contains(got, "The state after step 2 is not compared") || !strings.Contains(got, "configmaps/job is in 1 of 3 reference runs") {
+		t.Errorf("the warnings are %s", got)
+	}
+}
+
+// A run without faults that cannot be used is left out, as long as two others are left.
+func TestReferenceRunIsLeftOut(t *testing.T) {
+	t.Parallel()
+	right := &runResult{states: []history.State{pageState("page")}}
+	busy := &runResult{verdict: finding.Busy, differences: finding.Differences{{Object: "webapp", Reason: "it does not come to rest"}}}
+	steps := []finding.Step{{Name: "apply"}}
+	r, err := newReferences([]*runResult{right, right, busy}, make([]error, 3), steps, history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.warnings(); len(got) == 0 || !strings.Contains(got[0], "reference run 3: busy") {
+		t.Errorf("the warnings are %q", got)
+	}
+	_, err = newReferences([]*runResult{right, nil, busy}, []error{nil, errors.New("the server is away"), nil}, steps, history.Options{})
+	if !errors.Is(err, ErrNoReference) || !strings.Contains(err.Error(), "the server is away") || !strings.Contains(err.Error(), "does not come to rest") {
+		t.Errorf("one run is enough: %v", err)
 	}
 }

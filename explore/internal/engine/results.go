@@ -1,27 +1,38 @@
 package engine
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/rules"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// Progress is the state of an exploration after a run.
+// Progress is the state of an exploration: after a run, or every few seconds.
 type Progress struct {
+	// Done counts the planned runs that were made, of Total runs. Total is 0 before the runs are planned.
 	Done, Total, Findings int
-	// Text describes the run that has just ended.
+	// Text describes the run that has just ended. It is empty if no run has just ended.
 	Text string
+	// Present describes what a run does now. It is empty if no run is made.
+	Present string
+	// Left is about how long the other planned runs take. It is zero as long as that is not known.
+	Left time.Duration
 }
 
 // results collects what an exploration covers and finds. Its methods are safe for concurrent use.
 type results struct {
-	// report is called after each planned run. It may be nil.
+	// report is called after each planned run, and every few seconds. It may be nil.
 	report func(Progress)
+	// activities are what the runs do now.
+	activities *activities
 
 	mu       sync.Mutex
 	coverage finding.Coverage
@@ -33,6 +44,10 @@ type results struct {
 	judged int
 	// isNoted is set for the keys of the notes.
 	isNoted map[string]bool
+	// planned is when the first planned runs were known, and until is when the budget ends. Both may be zero.
+	planned, until time.Time
+	// fields are the fields that can have another value. The value is true for a field that had one in a run.
+	fields map[string]bool
 }
 
 // brokenRule counts the runs that have broken a rule in one way.
@@ -44,11 +59,14 @@ type brokenRule struct {
 	index int
 }
 
-func newResults(operator string, seed uint64, report func(Progress)) *results {
-	return &results{report: report, broken: make(map[string]*brokenRule), isNoted: make(map[string]bool), coverage: finding.Coverage{
-		Operator: operator, Seed: seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
-		NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
-	}}
+func newResults(operator string, s Settings) *results {
+	return &results{
+		report: s.Progress, activities: &activities{}, fields: make(map[string]bool),
+		broken: make(map[string]*brokenRule), isNoted: make(map[string]bool),
+		coverage: finding.Coverage{
+			Operator: operator, Seed: s.Seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
+			NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
+		}}
 }
 
 // update changes the coverage.
@@ -183,9 +201,12 @@ func describeFaults(s finding.Schedule) string {
 }
 
 // addPlan adds planned runs.
-func (r *results) addPlan(jobs []job) {
+func (r *results) addPlan(jobs ...job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.planned.IsZero() {
+		r.planned = time.Now()
+	}
 	r.total += len(jobs)
 	for _, j := range jobs {
 		count := r.coverage.Kinds[j.kind]
@@ -194,16 +215,32 @@ func (r *results) addPlan(jobs []job) {
 	}
 }
 
+// addFields adds fields that can have another value.
+func (r *results) addFields(paths []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range paths {
+		r.fields[path] = false
+	}
+}
+
+// setBudgetEnd sets when the budget ends. The zero time means that there is no budget.
+func (r *results) setBudgetEnd(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = until
+}
+
 // addRun adds what a planned run has covered.
 func (r *results) addRun(j job, out *runResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &r.coverage
 	r.done++
-	for _, f := range out.notApplicable {
-		c.NotApplicable[f.Kind] = "the program never asks for the past"
+	for _, each := range out.notApplicable {
+		c.NotApplicable[each.fault.Kind] = each.reason
 	}
-	if len(out.missed) == 0 && len(out.notApplicable) == 0 {
+	if out.hasHappened() {
 		count := c.Kinds[j.kind]
 		count.Done++
 		c.Kinds[j.kind] = count
@@ -211,6 +248,10 @@ func (r *results) addRun(j job, out *runResult) {
 			if step < len(out.states) {
 				c.Transitions.Done++
 			}
+		}
+		if hadValue, isKnown := r.fields[j.field]; isKnown && !hadValue && len(out.states) > 1 {
+			r.fields[j.field] = true
+			c.Fields.Done++
 		}
 		if j.kind == faults.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == faults.RestartNow {
 			c.Points.Done++
@@ -224,9 +265,81 @@ func (r *results) addRun(j job, out *runResult) {
 	for _, f := range out.missed {
 		c.NotReached = append(c.NotReached, f.String())
 	}
-	if r.report != nil {
-		r.report(Progress{Done: r.done, Total: r.total, Findings: len(r.findings), Text: j.String()})
+	r.reportLocked(j.String())
+}
+
+// addFailedRun adds a planned run that could not be made.
+func (r *results) addFailedRun(j job, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	r.coverage.FailedRuns = append(r.coverage.FailedRuns, fmt.Sprintf("%s: %v", j, err))
+	r.reportLocked(j.String() + ": " + err.Error())
+}
+
+// stop records why the exploration could not go on.
+func (r *results) stop(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.coverage.Complete, r.coverage.Stopped = false, why.Error()
+}
+
+// addRepeat adds a run of a replay.
+func (r *results) addRepeat(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	r.reportLocked(text)
+}
+
+// complete adds the kinds that have happened in no run, although they can happen to the program.
+func (r *results) complete() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.coverage
+	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
+		if c.Kinds[kind].Done > 0 {
+			delete(c.NotApplicable, kind) // to other objects
+			continue
+		}
+		if c.NotApplicable[kind] == "" {
+			c.NeverHappened = append(c.NeverHappened, kind)
+		}
 	}
+}
+
+// reportInterval is the time between two reports of the progress.
+const reportInterval = 5 * time.Second
+
+// reportUntil reports the progress every few seconds until ctx ends.
+func (r *results) reportUntil(ctx context.Context) {
+	for clock.SleepReal(ctx, reportInterval) == nil {
+		r.mu.Lock()
+		r.reportLocked("")
+		r.mu.Unlock()
+	}
+}
+
+// reportLocked reports the progress. ended describes the run that has just ended, or is empty.
+func (r *results) reportLocked(ended string) {
+	if r.report != nil {
+		r.report(Progress{
+			Done: r.done, Total: r.total, Findings: len(r.findings), Text: ended, Present: r.activities.describe(), Left: r.timeLeftLocked(time.Now()),
+		})
+	}
+}
+
+// timeLeftLocked returns about how long the other planned runs take, from the time that the runs so far have taken, and not
+// longer than the budget. Example: if 10 of 30 runs took 20 s, the others take 40 s.
+func (r *results) timeLeftLocked(now time.Time) time.Duration {
+	if r.done == 0 || r.planned.IsZero() {
+		return 0
+	}
+	left := now.Sub(r.planned) / time.Duration(r.done) * time.Duration(max(r.total-r.done, 0))
+	if !r.until.IsZero() {
+		left = min(left, max(r.until.Sub(now), 0))
+	}
+	return left
 }
 
 // addOutsideWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were

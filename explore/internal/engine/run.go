@@ -36,8 +36,12 @@ type run struct {
 	replicas  *replicas
 	// outages counts the faults because of which the control plane may be down.
 	outages atomic.Int32
+	// preventions counts the faults because of which the run is not at rest.
+	preventions atomic.Int32
 	// acted is when the user or a fault did something last.
 	acted time.Time
+	// activity is what the run does now.
+	activity *activity
 
 	result runResult
 }
@@ -198,25 +202,26 @@ func (r *run) pace(ctx context.Context) error {
 
 // compareStep compares the state at rest, and waits for a wrong state to become right.
 func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare compareState) error {
-	state := r.recording.State()
-	r.result.states = append(r.result.states, state)
+	r.result.states = append(r.result.states, r.recording.State())
 	if r.result.verdict != "" || r.replicas.isDown() {
 		return nil
+	}
+	if faults.OutlastsStep(r.schedule.Faults, i) {
+		return nil // the next step shows whether the program recovers
 	}
 	check := func(state history.State) []finding.Difference {
 		return append(compare(i, state), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
 	}
-	differences := check(state)
-	for until := time.Now().Add(limits.converge); len(differences) > 0 && time.Now().Before(until); {
-		if err := clock.SleepReal(ctx, limits.window); err != nil {
+	differences, err := r.waitForHealing(ctx, i, limits, check)
+	if err != nil {
+		return err
+	}
+	if write, ok := r.abandonedWrite(i); ok && len(differences) > 0 {
+		if differences, err = r.waitForRequeue(ctx, differences, limits, check); err != nil || len(differences) == 0 {
 			return err
 		}
-		if err := r.catchUp(ctx); err != nil {
-			return err
-		}
-		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(until.Add(-limits.converge)) > lateAfter {
-			r.recordVerdict(finding.Late, i, nil)
-		}
+		r.recordVerdict(finding.GaveUp, i, append([]finding.Difference{write}, differences...))
+		return nil
 	}
 	if len(differences) == 0 {
 		return nil
@@ -232,7 +237,7 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 	if err := r.waitForRest(ctx, limits); err != nil {
 		return err
 	}
-	switch state = r.recording.State(); {
+	switch state := r.recording.State(); {
 	case len(check(state)) == 0:
 		r.recordVerdict(finding.NeedsRestart, i, differences)
 	case len(compare(i, state)) == 0:
@@ -241,6 +246,74 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 		r.recordVerdict(finding.Wrong, i, differences)
 	}
 	return nil
+}
+
+// waitForHealing waits for a wrong state to become right, and returns the differences that stay.
+func (r *run) waitForHealing(ctx context.Context, i int, limits waitLimits, check func(history.State) []finding.Difference) ([]finding.Difference, error) {
+	differences := check(r.recording.State())
+	began, limit := time.Now(), limits.converge
+	if slices.ContainsFunc(r.schedule.Faults, faults.Fault.IsDenial) {
+		limit = max(limit, minDenialHealing)
+	}
+	r.activity.setWait("healing", began.Add(limit))
+	defer r.activity.endWait()
+	for len(differences) > 0 && time.Since(began) < limit {
+		if err := clock.SleepReal(ctx, limits.window); err != nil {
+			return nil, err
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return nil, err
+		}
+		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(began) > lateAfter {
+			r.recordVerdict(finding.Late, i, nil)
+		}
+	}
+	return differences, nil
+}
+
+// minDenialHealing is how long a program may take at least to make a write again that was denied. The back-off of a program
+// doubles its waits, and so may wait for as long again as the write was denied.
+const minDenialHealing = 30 * time.Second
+
+// waitForRequeue lets time pass for a program whose clock can be moved, so that its next reconcile comes, and returns the
+// differences that stay.
+func (r *run) waitForRequeue(ctx context.Context, differences []finding.Difference, limits waitLimits, check func(history.State) []finding.Difference) ([]finding.Difference, error) {
+	if advanced, err := r.replicas.advanceClock(ctx); err != nil || !advanced {
+		return differences, err
+	}
+	r.acted = time.Now()
+	if err := r.waitForRest(ctx, limits); err != nil {
+		return nil, err
+	}
+	return check(r.recording.State()), nil
+}
+
+// abandonedWrite returns a write that a fault has denied until it passed by itself or the user changed the sample, and that
+// the program has not made again. It reports whether there is such a write.
+func (r *run) abandonedWrite(step int) (finding.Difference, bool) {
+	requests := r.proxy.Requests()
+	for _, f := range r.schedule.Faults {
+		if !f.IsDenial() || f.StepIndex() > step {
+			continue
+		}
+		last, code, count := time.Time{}, 0, 0
+		for _, request := range requests {
+			if request.Fault == string(f.Kind) {
+				last, code, count = request.Began, request.Code, count+1
+			}
+		}
+		isTriedAgain := slices.ContainsFunc(requests, func(request proxy.RequestRecord) bool {
+			return request.Fault == "" && f.IsSameWrite(request.Point) && request.Began.After(last)
+		})
+		if count > 0 && !isTriedAgain {
+			return finding.Difference{
+				Object: faults.Object{Resource: f.At.Resource, Name: f.At.Name}.String(),
+				Reason: fmt.Sprintf("The %s was denied with %d (%s), %d times. It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile.",
+					f.At.Verb, code, f.Kind, count),
+			}, true
+		}
+	}
+	return finding.Difference{}, false
 }
 
 // lateAfter is a time limit: a state that becomes right after more time is late.
@@ -254,11 +327,14 @@ func (r *run) recordVerdict(v finding.Verdict, step int, differences []finding.D
 }
 
 // exitLines is how many lines of the log are shown for a program that ended by itself.
-const exitLines = 5
+const exitLines = 20
 
 // waitForRest returns when the run has come to rest, or records that it does not.
 func (r *run) waitForRest(ctx context.Context, limits waitLimits) error {
-	for until := time.Now().Add(limits.rest); ; {
+	until := time.Now().Add(limits.rest)
+	r.activity.setWait("rest", until)
+	defer r.activity.endWait()
+	for {
 		if err := r.replicas.supervise(ctx); err != nil {
 			return err
 		}
@@ -266,7 +342,7 @@ func (r *run) waitForRest(ctx context.Context, limits waitLimits) error {
 			r.recordVerdict(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
-		if r.replicas.isRestPrevented() && time.Now().Before(until) {
+		if (r.preventions.Load() > 0 || r.replicas.isRestPrevented()) && time.Now().Before(until) {
 			r.acted = time.Now()
 			if err := clock.SleepReal(ctx, pollInterval); err != nil {
 				return err
@@ -283,6 +359,9 @@ func (r *run) waitForRest(ctx context.Context, limits waitLimits) error {
 			}
 		}
 		if time.Now().After(until) {
+			if faults.OutlastsStep(r.schedule.Faults, r.trace.currentStep()) {
+				return nil // the program tries the denied write again and again
+			}
 			r.recordVerdict(finding.Busy, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", limits.rest, r.lastRequest())}})
 			return nil
 		}
@@ -334,7 +413,7 @@ func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 			return err
 		}
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
-		if _, err := api.Apply(ctx, object); err != nil {
+		if err := applyAsUser(ctx, api, object); err != nil {
 			return err
 		}
 		if step.IsPaced {
@@ -485,8 +564,15 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 			}
 			return r.waitUntilServing(ctx)
 		},
-		RecordFault:         r.trace.recordFault,
-		RecordMissed:        func(f faults.Fault) { r.result.missed = append(r.result.missed, f) },
-		RecordNotApplicable: func(f faults.Fault) { r.result.notApplicable = append(r.result.notApplicable, f) },
+		RecordFault:  r.trace.recordFault,
+		RecordMissed: func(f faults.Fault) { r.result.missed = append(r.result.missed, f) },
+		RecordNotApplicable: func(f faults.Fault, reason string) {
+			r.result.notApplicable = append(r.result.notApplicable, notApplicable{f, reason})
+		},
+		PreventRest: func(work func() error) error {
+			r.preventions.Add(1)
+			defer r.preventions.Add(-1)
+			return work()
+		},
 	}
 }

@@ -59,7 +59,8 @@ func (n *runner) observe(ctx context.Context, s finding.Schedule, limits waitLim
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	r := &run{runner: n, schedule: s, folder: folder, output: &output{}, trace: newTrace()}
+	r := &run{runner: n, schedule: s, folder: folder, output: &output{}, trace: newTrace(), activity: n.results.activities.begin(describeRun(s))}
+	defer r.activity.end()
 	if err := r.begin(ctx, limits); err != nil {
 		return nil, errors.Join(err, r.end())
 	}
@@ -75,6 +76,17 @@ func (n *runner) observe(ctx context.Context, s finding.Schedule, limits waitLim
 		return nil, err
 	}
 	return &r.result, nil
+}
+
+// describeRun returns the run of a schedule in a line.
+func describeRun(s finding.Schedule) string {
+	switch {
+	case len(s.Faults) > 0:
+		return s.Faults[0].String()
+	case len(s.Steps) == 1:
+		return "run of the program with one value"
+	}
+	return fmt.Sprintf("run without faults, with the step %q among %d", s.Steps[1].Name, len(s.Steps))
 }
 
 // stepError is an error in a step of the user.
@@ -125,8 +137,8 @@ type runResult struct {
 	// refused are the writes of the program that the API server found invalid and the program has reported to the
 	// user.
 	refused []string
-	// notApplicable are the faults that the program gave no opportunity for.
-	notApplicable []faults.Fault
+	// notApplicable are the faults that cannot happen to the program.
+	notApplicable []notApplicable
 	began         time.Time
 	trace         []finding.Event
 	deliveries    []proxy.Delivery
@@ -136,6 +148,15 @@ type runResult struct {
 	// errorLine is the last line with an error in the log of the program, or empty.
 	errorLine string
 }
+
+// notApplicable is a fault that cannot happen to a program, and why.
+type notApplicable struct {
+	fault  faults.Fault
+	reason string
+}
+
+// hasHappened reports whether all faults of the run have happened.
+func (o *runResult) hasHappened() bool { return len(o.missed) == 0 && len(o.notApplicable) == 0 }
 
 // longestPause returns the longest time in which nothing happened within a step.
 func (o *runResult) longestPause() (longest time.Duration) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -102,7 +103,9 @@ func (i *stepInjector) disarm() (missed []faults.Fault, err error) {
 			missed = append(missed, armed.Fault())
 		}
 	}
-	i.run.Injector.Disarm()
+	if !slices.ContainsFunc(i.faults, func(f faults.Fault) bool { return faults.FamilyOf(f.Kind).Describe().OutlastsStep }) {
+		i.run.Injector.Disarm()
+	}
 	i.mu.Lock()
 	err = i.err
 	i.mu.Unlock()

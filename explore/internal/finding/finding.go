@@ -54,6 +54,8 @@ const (
 	// TwoLeaders means that the server carried out a write of a former leader after another replica had
 	// taken the lease. The end state may look right.
 	TwoLeaders Verdict = "two leaders"
+	// GaveUp means that the program has not made a write again that was denied for a time.
+	GaveUp Verdict = "gave up"
 	// NeverHeld means that a condition of the user's own held in no version of any run.
 	NeverHeld Verdict = "never held"
 	// BreaksRule means that the program did what no right program does. The rule is named in the finding.
@@ -86,8 +88,16 @@ type Finding struct {
 	Tries int `json:"tries"`
 	// AlsoWith describes other runs that have shown a finding of a rule, such as: crash at patch secrets web.
 	AlsoWith []string `json:"alsoWith,omitempty"`
+	// IsUnconfirmed is true if the exploration ended before the runs that would have confirmed the finding.
+	IsUnconfirmed bool `json:"unconfirmed,omitempty"`
 	// Trace holds the events of a run, in the order of time.
 	Trace []Event `json:"trace,omitempty"`
+}
+
+// IsWarning reports whether the finding does not fail the exploration: its verdict is a warning, or nothing has confirmed
+// the finding.
+func (f Finding) IsWarning() bool {
+	return f.Verdict.IsWarning() || f.IsUnconfirmed && !f.Verdict.IsCertain()
 }
 
 // Differences are what is wrong after a step of a run.
@@ -229,6 +239,8 @@ type Coverage struct {
 	Conditions Count `json:"conditions"`
 	// Warnings are the reasons why the exploration may prove less than it seems to.
 	Warnings []string `json:"warnings,omitempty"`
+	// Acceptances are the intended differences that runs have shown, with how often.
+	Acceptances []string `json:"acceptances,omitempty"`
 	// UnusedAcceptances are the intended differences that no run has shown.
 	UnusedAcceptances []string `json:"unusedAcceptances,omitempty"`
 	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
@@ -258,6 +270,15 @@ type Coverage struct {
 	Recreated []string `json:"recreated,omitempty"`
 	// Complete reports whether all planned runs were made before the budget ended.
 	Complete bool `json:"complete"`
+	// NeverHappened are the kinds of faults that can happen to this program, and have happened in no run.
+	NeverHappened []faults.Kind `json:"neverHappened,omitempty"`
+	// ComparedSteps counts the steps of the user, and the steps after which the state of a run is compared with the
+	// references. The others have no stable reference.
+	ComparedSteps Count `json:"comparedSteps"`
+	// FailedRuns are the runs that could not be made, with the reason.
+	FailedRuns []string `json:"failedRuns,omitempty"`
+	// Stopped is why the exploration could not go on. It is empty if the exploration ended as planned.
+	Stopped string `json:"stopped,omitempty"`
 	// FieldsWithoutValues are the fields that had no other value, with the reason.
 	FieldsWithoutValues map[string]string `json:"fieldsWithoutValues,omitempty"`
 }
@@ -272,4 +293,14 @@ type Count struct {
 type Record struct {
 	Coverage Coverage  `json:"coverage"`
 	Findings []Finding `json:"findings,omitempty"`
+}
+
+// CountFailures returns the number of findings that fail the exploration.
+func (r Record) CountFailures() (n int) {
+	for _, f := range r.Findings {
+		if !f.IsWarning() {
+			n++
+		}
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,8 +18,8 @@ import (
 // *Accepted accepts nothing.
 type Accepted struct {
 	entries []finding.Acceptance
-	// isUsed holds for each entry whether a difference has matched the entry.
-	isUsed []atomic.Bool
+	// counts holds for each entry how many differences have matched the entry.
+	counts []atomic.Int64
 	// exempt holds the keys of type exemption.
 	exempt sync.Map
 }
@@ -37,24 +38,35 @@ func Accept(acceptances ...finding.Acceptance) (*Accepted, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return &Accepted{entries: slices.Clone(acceptances), isUsed: make([]atomic.Bool, len(acceptances))}, nil
+	return &Accepted{entries: slices.Clone(acceptances), counts: make([]atomic.Int64, len(acceptances))}, nil
+}
+
+// All returns each acceptance with the number of differences that have matched the acceptance.
+func (a *Accepted) All() iter.Seq2[finding.Acceptance, int] {
+	return func(yield func(finding.Acceptance, int) bool) {
+		if a == nil {
+			return
+		}
+		for i, entry := range a.entries {
+			if !yield(entry, int(a.counts[i].Load())) {
+				return
+			}
+		}
+	}
 }
 
 // Unused returns the acceptances that no difference has matched.
 func (a *Accepted) Unused() (unused []finding.Acceptance) {
-	if a == nil {
-		return nil
-	}
-	for i, entry := range a.entries {
-		if !a.isUsed[i].Load() {
+	for entry, count := range a.All() {
+		if count == 0 {
 			unused = append(unused, entry)
 		}
 	}
 	return unused
 }
 
-// accept reports whether a difference is intended in a run with faults of these kinds, and records the
-// acceptances that match. A reference run has no kinds. The path of a whole object is empty.
+// accept reports whether a difference is intended in a run with faults of these kinds, and counts the
+// difference for the acceptances that match. A reference run has no kinds. The path of a whole object is empty.
 func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kind) bool {
 	if a == nil {
 		return false
@@ -62,7 +74,7 @@ func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kin
 	_, accepted := a.exempt.Load(exemption{object, path})
 	for i, entry := range a.entries {
 		if entry.Rule == "" && isMatch(entry, object, path, kinds) {
-			a.isUsed[i].Store(true)
+			a.counts[i].Add(1)
 			accepted = true
 		}
 	}
@@ -78,7 +90,7 @@ func (a *Accepted) AcceptsViolation(rule string, object faults.Object, path stri
 	accepted := false
 	for i, entry := range a.entries {
 		if (entry.Rule == "" || entry.Rule == rule) && isMatch(entry, object, path, kinds) {
-			a.isUsed[i].Store(true)
+			a.counts[i].Add(1)
 			accepted = true
 		}
 	}

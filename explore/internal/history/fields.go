@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -181,15 +182,17 @@ func (f *flattener) isTimeOfRun(text string) bool {
 	return err == nil && (f.created.IsZero() || at.Sub(f.created).Abs() < 24*time.Hour)
 }
 
-// hashOfSecret returns a hash that stands for a value of a Secret. Equal values have equal hashes.
+// hashOfSecret returns a hash that stands for a value of a Secret. Equal values have equal hashes in one exploration, and
+// other hashes in another one.
 func (f *flattener) hashOfSecret(encoded string) string {
 	content, err := base64.StdEncoding.DecodeString(encoded)
 	content = decompressed(content)
 	if err == nil && utf8.Valid(content) {
 		content = []byte(f.words.replace(string(content)))
 	}
-	hash := sha256.Sum256(content)
-	return jsonText("<secret with the hash " + hex.EncodeToString(hash[:4]) + ">")
+	hash := hmac.New(sha256.New, f.words.secretKey)
+	hash.Write(content)
+	return jsonText("<secret with the hash " + hex.EncodeToString(hash.Sum(nil)[:4]) + ">")
 }
 
 // maxDecompressed is how many bytes of a compressed value are looked at.

@@ -62,6 +62,9 @@ type History struct {
 	// Gaps are the resources of which versions may be missing, because the server could not resume
 	// a watch.
 	Gaps []string
+
+	// secretKey is the key of the hashes that stand for values of Secrets: see [Recorder].
+	secretKey []byte
 }
 
 // State returns the objects that exist after the last version.

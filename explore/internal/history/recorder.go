@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,6 +30,9 @@ type Recorder struct {
 	group sync.WaitGroup
 	// ended is closed when the streams are not followed any more.
 	ended <-chan struct{}
+	// secretKey is the random key of the hashes that stand for values of Secrets. It is written nowhere. Without the
+	// key, a reader of a report could find a short password by hashing all short passwords.
+	secretKey []byte
 
 	mu         sync.Mutex // guards what follows, the recordings, and the mutable fields of the streams
 	recordings []*Recording
@@ -79,7 +83,7 @@ func newRecorder(ctx context.Context, client *kube.Client, resources []wire.Reso
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Recorder{
-		client: client, cancel: cancel, ended: ctx.Done(), changed: make(chan struct{}),
+		client: client, cancel: cancel, ended: ctx.Done(), changed: make(chan struct{}), secretKey: []byte(rand.Text()),
 	}
 	for _, resource := range resources {
 		s := &stream{

@@ -189,3 +189,28 @@ func TestCallersOfCatchUp(t *testing.T) {
 		}
 	})
 }
+
+// A hash of a Secret without a key let a reader of a report find short passwords by hashing all of them.
+func TestHashesOfSecretsNeedTheKeyOfTheirRecorder(t *testing.T) {
+	t.Parallel()
+	const password = "cGFzc3dvcmQ="
+	hashes := make(map[string]bool)
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			configMaps, leases := recordedResources()
+			recorder, err := history.NewRecorderWith(t.Context(), fakeserver.New().Client(), []wire.Resource{configMaps, leases})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer recorder.Close()
+			first := history.HashOfSecret(recorder.Record("run-1").History(), password)
+			if second := history.HashOfSecret(recorder.Record("run-2").History(), password); second != first {
+				t.Errorf("one value has the hashes %s and %s in two runs of one exploration", first, second)
+			}
+			hashes[first] = true
+		})
+	}
+	if len(hashes) != 2 {
+		t.Errorf("one value has the hash %v in two explorations", hashes)
+	}
+}

@@ -14,11 +14,13 @@ import (
 type words struct {
 	dictionary
 	names *Names
+	// secretKey is the key of the hashes that stand for values of Secrets.
+	secretKey []byte
 }
 
 // wordsOf returns the words of a run.
 func wordsOf(h History) *words {
-	w := &words{dictionary: newDictionary(), names: NewNames(h.Namespaces...)}
+	w := &words{dictionary: newDictionary(), names: NewNames(h.Namespaces...), secretKey: h.secretKey}
 	for _, v := range h.Versions {
 		object := w.objectOf(v)
 		w.add(string(v.UID), "uid of "+object.String())

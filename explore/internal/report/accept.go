@@ -12,7 +12,7 @@ import (
 // empty. A finding that is not about objects has no lines.
 func acceptLines(f finding.Finding) []string {
 	switch f.Verdict {
-	case finding.Destroyed, finding.Wrong, finding.NeedsRestart, finding.BreaksRule, finding.MayBreakRule:
+	case finding.Destroyed, finding.Wrong, finding.NeedsRestart, finding.GaveUp, finding.BreaksRule, finding.MayBreakRule:
 	default:
 		return nil
 	}
@@ -28,7 +28,8 @@ func acceptLines(f finding.Finding) []string {
 	var lines []string
 	for i, d := range f.Differences {
 		isRepeated := slices.ContainsFunc(f.Differences[:i], d.IsSame)
-		if d.Object == "" || d.Check != "" || isRepeated {
+		isAboutWrite := f.Verdict == finding.GaveUp && d.Reason != ""
+		if d.Object == "" || d.Check != "" || isRepeated || isAboutWrite {
 			continue
 		}
 		path := d.Path

@@ -9,13 +9,17 @@ import (
 	"github.com/yare-go/yare/explore/internal/finding"
 )
 
-// WriteFile writes a record to a file: as a page if the name ends in .html, else as JSON.
+// WriteFile writes a record to a file: as a page if the name ends in .html, else as JSON. Only the user may read the
+// file, because a record has objects of the user.
 func WriteFile(path string, r finding.Record) error {
-	file, err := os.Create(path)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	if err := file.Chmod(0o600); err != nil { // of a file that existed before
+		return err
+	}
 	if strings.HasSuffix(path, ".html") {
 		err = HTML(file, r)
 	} else {

@@ -39,6 +39,7 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/rules"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // functions returns the functions of both templates.
@@ -66,39 +67,48 @@ func write(w io.Writer, layout interface{ Execute(io.Writer, any) error }, data 
 // sortedFindings returns the findings with the warnings last.
 func sortedFindings(r finding.Record) []finding.Finding {
 	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b finding.Finding) int {
-		return rank(a.Verdict) - rank(b.Verdict)
+		return rank(a) - rank(b)
 	})
 }
 
-func rank(v finding.Verdict) int {
-	if v.IsWarning() {
+func rank(f finding.Finding) int {
+	if f.IsWarning() {
 		return 1
 	}
 	return 0
 }
 
-// summary returns how many findings and warnings the record has. An incomplete exploration does not count as an
-// exploration that found nothing.
+// summary returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
+// as an exploration that found nothing.
 func summary(r finding.Record) string {
-	warnings := 0
-	for _, f := range r.Findings {
-		warnings += rank(f.Verdict)
+	failures := r.CountFailures()
+	warnings := len(r.Findings) - failures
+	var parts []string
+	if failures > 0 {
+		parts = append(parts, counted(failures, "finding"))
 	}
-	failures := len(r.Findings) - warnings
-	if len(r.Findings) == 0 && len(r.Coverage.Warnings) > 0 {
-		return "nothing found, but the exploration proves little: see the warnings"
+	if warnings > 0 {
+		parts = append(parts, counted(warnings, "warning"))
+	}
+	c := r.Coverage
+	if c.Stopped != "" && len(parts) == 0 {
+		return "not explored"
+	}
+	if c.Stopped != "" {
+		return strings.Join(append(parts, "and the exploration could not go on"), ", ")
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, ", ")
 	}
 	switch {
-	case len(r.Findings) == 0 && !r.Coverage.Complete:
-		return "incomplete, nothing found so far"
-	case len(r.Findings) == 0:
-		return "nothing found"
-	case warnings == 0:
-		return counted(failures, "finding")
-	case failures == 0:
-		return counted(warnings, "warning")
+	case len(c.Warnings) > 0:
+		return "nothing found, but the exploration proves little: see the warnings"
+	case len(c.NeverHappened) > 0:
+		return "incomplete, nothing found so far, and these kinds never happened: " + strings.Join(kindLines(c.NeverHappened), ", ")
+	case !c.Complete:
+		return "nothing found so far: each kind has happened, but not all planned runs were made"
 	}
-	return counted(failures, "finding") + ", " + counted(warnings, "warning")
+	return "nothing found"
 }
 
 // counted returns a number with its noun.
@@ -112,7 +122,10 @@ func counted(n int, noun string) string {
 // title returns the heading of a finding. Numbers count from 1.
 func title(number int, f finding.Finding) string {
 	severity := ""
-	if f.Verdict.IsWarning() {
+	switch {
+	case f.IsUnconfirmed:
+		severity = " (the time ended before it was confirmed)"
+	case f.Verdict.IsWarning():
 		severity = " (a warning)"
 	}
 	what := string(f.Verdict)
@@ -135,6 +148,7 @@ func meaning(f finding.Finding) string {
 		finding.Late:          "The end state became right, but later than the reference runs allow.",
 		finding.Busy:          "The program never came to rest.",
 		finding.CheckFailed:   "A check of the test failed.",
+		finding.GaveUp:        "A write was denied for a time, and the program has not made it again.",
 		finding.TwoLeaders:    "A former leader wrote after another replica had taken the lease.",
 		finding.NeverHeld:     "A condition of the test held in no version of any run.",
 		finding.ChangesAtRest: "The program changed something at rest, when time passed or when it was started again.",
@@ -227,17 +241,28 @@ func lists(c finding.Coverage) []list {
 		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
 		{"Notes of rules: what may be right or wrong", c.Notes},
 		{"Objects that the program deleted, and made again with other content", c.Recreated},
+		{"Kinds of faults that never happened", kindLines(c.NeverHappened)},
+		{"Runs that could not be made", c.FailedRuns},
 		{"Faults that did not happen in three tries", c.NotReached},
 		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
 		{"Writes that the API server found invalid, which the program reported, and recovered from", c.RefusedWrites},
 		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
 		{"Fields that are not compared, because they differ between reference runs", c.Masked},
+		{"Intended differences that runs have shown", c.Acceptances},
 		{"Intended differences that no run has shown", c.UnusedAcceptances},
 		{"Writes in other namespaces, which were refused", c.OutOfBounds},
 		{"Writes of objects in no namespace, which are not compared", c.ClusterScoped},
 		{"Statements that have run, without processes that crashed", statements(c.Statements)},
 	}
 	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
+}
+
+// kindLines returns a line for each kind.
+func kindLines(kinds []faults.Kind) (lines []string) {
+	for _, k := range kinds {
+		lines = append(lines, string(k))
+	}
+	return lines
 }
 
 // statements returns a line for each package, sorted by name.

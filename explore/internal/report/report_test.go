@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func TestTextOfRecordWithoutFindings(t *testing.T) {
 		coverage     finding.Coverage
 		summary, end string
 	}{
-		{coverage, "incomplete, nothing found so far", "The budget ended before all planned runs were made."},
+		{coverage, "nothing found so far: each kind has happened, but not all planned runs were made", "The budget ended before all planned runs were made."},
 		{complete, "nothing found", "All planned runs were made."},
 	} {
 		got := text(t, finding.Record{Coverage: test.coverage})
@@ -537,4 +538,49 @@ func isElement(name string) func(*element) bool {
 
 func hasClass(class string) func(*element) bool {
 	return func(e *element) bool { return slices.Contains(strings.Fields(e.attribute("class")), class) }
+}
+
+// The first line says whether a kind never happened, whether a finding was not confirmed, and whether the exploration ended
+// early. A finding comes first.
+func TestFirstLine(t *testing.T) {
+	t.Parallel()
+	wrong := finding.Finding{Verdict: finding.Wrong, Seen: 1, Tries: 1}
+	unconfirmed := wrong
+	unconfirmed.IsUnconfirmed = true
+	for _, test := range []struct {
+		record finding.Record
+		want   string
+	}{
+		{finding.Record{Coverage: finding.Coverage{NeverHappened: []faults.Kind{faults.Conflict, faults.Reset}}},
+			"incomplete, nothing found so far, and these kinds never happened: conflict, reset"},
+		{finding.Record{Coverage: finding.Coverage{Stopped: "there is no stable reference"}}, "not explored\nwhy: there is no stable reference"},
+		{finding.Record{Coverage: finding.Coverage{Stopped: "the server is gone"}, Findings: []finding.Finding{wrong}},
+			"1 finding, and the exploration could not go on\nwhy: the server is gone"},
+		{finding.Record{Coverage: finding.Coverage{Complete: true}, Findings: []finding.Finding{unconfirmed}}, "1 warning"},
+	} {
+		if got := text(t, test.record); !strings.HasPrefix(got, ": "+test.want+"\n") {
+			t.Errorf("the text does not begin with %q:\n%s", test.want, got)
+		}
+	}
+}
+
+// A report has objects of the user. Everybody on the machine could read the file.
+func TestOnlyTheUserCanReadAReport(t *testing.T) {
+	t.Parallel()
+	former := filepath.Join(t.TempDir(), "former.json")
+	if err := os.WriteFile(former, nil, 0o644); err != nil { //nolint:gosec // a file of an earlier release
+		t.Fatal(err)
+	}
+	for _, path := range []string{former, filepath.Join(t.TempDir(), "new.html")} {
+		if err := report.WriteFile(path, finding.Record{}); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has the mode %o", filepath.Base(path), mode)
+		}
+	}
 }

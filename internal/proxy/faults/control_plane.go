@@ -62,7 +62,11 @@ func (p controlPlane) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var all []Fault
 	writes := in.writes()
 	in.Random.Shuffle(len(writes), func(i, j int) { writes[i], writes[j] = writes[j], writes[i] })
-	for i := range min(controlPlanePoints, len(writes)) {
+	count := min(controlPlanePoints, len(writes))
+	if in.IsExhaustive {
+		count = len(writes)
+	}
+	for i := range count {
 		for _, k := range kinds {
 			all = append(all, Fault{Kind: k, At: &writes[i]})
 		}

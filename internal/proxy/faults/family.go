@@ -36,7 +36,7 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, stranger{}, userSteps{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, request{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, transition{}, stranger{}, userSteps{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 
@@ -53,6 +53,11 @@ type Description struct {
 	IsDefault bool
 	// IsJudgedByRules is true if the runs end otherwise than those without faults, so that rules alone judge them.
 	IsJudgedByRules bool
+	// Opportunity is what the runs without faults must have shown. Without the opportunity no run of a kind is planned.
+	Opportunity string
+	// OutlastsStep is true if the faults end only with the user's next step. The state after the step of the fault is
+	// not that of the references.
+	OutlastsStep bool
 	// NeedsStandby is true if a second replica of the program must stand by.
 	NeedsStandby bool
 	// StopsComponents is true if components of the control plane are stopped.
@@ -208,6 +213,8 @@ func newAtPoint(a *Armed, do proxy.HookFunc) (effect, error) {
 type Plan struct {
 	// Runs holds the faults of each run.
 	Runs [][]Fault
+	// MoreRuns holds the faults of more runs, for the rest of a budget. Each kind of theirs is among Runs too.
+	MoreRuns [][]Fault
 	// NotApplicable holds the reasons why kinds, or groups of kinds, cannot happen.
 	NotApplicable map[Kind]string
 }

@@ -45,6 +45,12 @@ func (f Fault) StepIndex() int {
 // due. All other faults happen before their step or after it. One of them, [Stale], arms itself after its step.
 func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" }
 
+// IsDenial reports whether the fault denies a write again and again.
+func (f Fault) IsDenial() bool { return denialKindOf(f.Kind) != nil }
+
+// IsSameWrite reports whether a request has the verb and the object of the fault's point.
+func (f Fault) IsSameWrite(p proxy.Point) bool { return f.At != nil && isSameWrite(*f.At, p) }
+
 // Object names an object of the run's namespace.
 type Object struct {
 	// Resource is the plural name and the group, such as deployments.apps.

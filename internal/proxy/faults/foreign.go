@@ -36,6 +36,7 @@ func (foreign) Describe() Description {
 	return Description{
 		Group: "foreign", Kinds: []Kind{ForeignEdit, ForeignDelete, StripLabels, StripOwners},
 		OptIn: []Kind{ForeignRecreate, StripFinalizers}, IsDefault: true,
+		Opportunity: "the program makes no object in the first step of which this can be changed",
 	}
 }
 
@@ -93,7 +94,11 @@ func (foreign) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	default:
 		_, err = api.Patch(ctx, name, kube.MergePatch(map[string]any{"metadata": map[string]any{strippedField(f.Kind): nil}}))
 	}
-	if kube.IsNotFound(err) || isRefusedValue(err) { // the server refuses some edits
+	switch {
+	case isRefusedValue(err):
+		run.RecordNotApplicable(f, "the API server refuses the change of "+f.Object.String())
+		return nil
+	case kube.IsNotFound(err):
 		run.RecordMissed(f)
 		return nil
 	}

@@ -51,14 +51,18 @@ func (l leader) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	}
 	var all []Fault
 	rotation := in.Random.IntN(len(kinds))
-	if in.IsLimited {
+	perPoint := leaderKindsPerPoint
+	if in.IsExhaustive {
+		perPoint = len(kinds)
+	}
+	if in.IsLimited && !in.IsExhaustive {
 		for _, k := range kinds {
 			all = append(all, Fault{Kind: k, At: &writes[in.Random.IntN(len(writes))]})
 		}
 		return newPlan(all), nil
 	}
 	for i := range writes {
-		for range min(leaderKindsPerPoint, len(kinds)) {
+		for range min(perPoint, len(kinds)) {
 			all = append(all, Fault{Kind: kinds[rotation%len(kinds)], At: &writes[i]})
 			rotation++
 		}

@@ -36,6 +36,8 @@ type PlanInput struct {
 	CanStopComponents bool
 	// IsLimited is true if the exploration has a budget.
 	IsLimited bool
+	// IsExhaustive is true if each pair of a kind and a request is planned.
+	IsExhaustive bool
 	// Random chooses among what is not planned completely.
 	Random  *rand.Rand
 	Cluster Cluster
@@ -91,4 +93,11 @@ func (in *PlanInput) afterEachStep(kinds ...Kind) (all []Fault) {
 		}
 	}
 	return all
+}
+
+// DeniableAsInvalid returns the writes of the first step that [DeniedInvalid] can deny.
+func (in *PlanInput) DeniableAsInvalid() []proxy.Point {
+	return slices.DeleteFunc(in.writes(), func(p proxy.Point) bool {
+		return p.Step != 0 || in.Codes[p]/100 != 2 || !isChangeOfContent(p, 0)
+	})
 }

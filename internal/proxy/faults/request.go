@@ -69,7 +69,7 @@ func requestKinds() []requestKind {
 }
 
 func (request) Describe() Description {
-	d := Description{Group: "request", IsDefault: true}
+	d := Description{Group: "request", IsDefault: true, Opportunity: "the program makes no request at which this can happen"}
 	for _, k := range requestKinds() {
 		if k.isOptIn {
 			d.OptIn = append(d.OptIn, k.kind)
@@ -83,36 +83,83 @@ func (request) Describe() Description {
 // requestKindsPerPoint is how many kinds happen at each point.
 const requestKindsPerPoint = 3
 
-// Plan plans three kinds at each point. The kinds rotate, so that each kind happens at some points. Example: of kinds
-// a to d, the first point gets a, b and c, and the second one d, a and b. A kind that cannot happen at a point is
-// passed over. Kinds that somebody has to name happen at all points.
+// Plan plans three kinds at each point. The kinds rotate, and the seed chooses the first one. A kind that cannot happen
+// at a point is passed over. Example: of kinds a to d that begin with c, the first point gets c, d and a, and the second
+// one b, c and d. A kind that the rotation leaves out happens at one point. The other pairs of a kind and a point are
+// planned for the rest of a budget, or, in an exhaustive exploration, at once. Kinds that somebody has to name happen at
+// all points.
 func (request) Plan(_ context.Context, in *PlanInput) (Plan, error) {
-	var all []Fault
-	add := func(k requestKind, p proxy.Point) {
-		if in.has(k.kind) {
-			all = append(all, Fault{Kind: k.kind, At: &p})
-		}
-	}
 	rotating, named := requestKinds(), requestKinds()
-	rotating = slices.DeleteFunc(rotating, func(k requestKind) bool { return k.isOptIn })
-	named = slices.DeleteFunc(named, func(k requestKind) bool { return !k.isOptIn })
-	rotation := 0
+	rotating = slices.DeleteFunc(rotating, func(k requestKind) bool { return k.isOptIn || !in.has(k.kind) })
+	named = slices.DeleteFunc(named, func(k requestKind) bool { return !k.isOptIn || !in.has(k.kind) })
+	runs, rest := rotate(in, in.Points, rotating, requestKindsPerPoint)
 	for _, p := range in.Points {
-		for range requestKindsPerPoint {
-			k := rotating[rotation%len(rotating)]
-			for rotation++; !k.canHappenAt(p, in.Codes[p]); rotation++ {
-				k = rotating[rotation%len(rotating)]
-			}
-			add(k, p)
-		}
 		for _, k := range named {
 			if k.canHappenAt(p, in.Codes[p]) {
-				add(k, p)
+				runs = append(runs, Fault{Kind: k.kind, At: &p})
 			}
 		}
 	}
-	return newPlan(all), nil
+	return newRotatedPlan(in, runs, rest), nil
 }
+
+// pointKind is a kind of fault that happens at points.
+type pointKind interface {
+	name() Kind
+	// canHappenAt reports whether the fault can happen at a point. code is the HTTP status of the answer in a reference.
+	canHappenAt(p proxy.Point, code int) bool
+}
+
+// rotate distributes kinds over points: each point gets some of the kinds that can happen at the point, in turn. A kind
+// that no point has got gets one. rest are the other faults that can happen, in random order.
+func rotate[K pointKind](in *PlanInput, points []proxy.Point, kinds []K, perPoint int) (chosen, rest []Fault) {
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	rotation := in.Random.IntN(len(kinds))
+	isChosen := make(map[Kind]bool)
+	for i := range points {
+		var possible []K // in the order of the rotation
+		for j := range kinds {
+			if k := kinds[(rotation+j)%len(kinds)]; k.canHappenAt(points[i], in.Codes[points[i]]) {
+				possible = append(possible, k)
+			}
+		}
+		for j, k := range possible {
+			f := Fault{Kind: k.name(), At: &points[i]}
+			if j >= perPoint {
+				rest = append(rest, f)
+				continue
+			}
+			chosen = append(chosen, f)
+			isChosen[f.Kind] = true
+			rotation = 1 + slices.IndexFunc(kinds, func(other K) bool { return other.name() == f.Kind })
+		}
+	}
+	in.Random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	rest = slices.DeleteFunc(rest, func(f Fault) bool {
+		isFirst := !isChosen[f.Kind]
+		if isFirst {
+			chosen = append(chosen, f)
+			isChosen[f.Kind] = true
+		}
+		return isFirst
+	})
+	return chosen, rest
+}
+
+// newRotatedPlan returns a plan with one run for each chosen fault. The rest follows at once in an exhaustive exploration.
+func newRotatedPlan(in *PlanInput, chosen, rest []Fault) Plan {
+	if in.IsExhaustive {
+		return newPlan(append(chosen, rest...))
+	}
+	p := newPlan(chosen)
+	p.MoreRuns = slices.Collect(slices.Chunk(rest, 1))
+	return p
+}
+
+// name implements pointKind.
+func (k requestKind) name() Kind { return k.kind }
 
 // canHappenAt reports whether the fault can happen at a point. code is the HTTP status of the answer in a reference.
 func (k requestKind) canHappenAt(p proxy.Point, code int) bool {

@@ -48,12 +48,14 @@ type Run struct {
 	ExpectNoChange func(ctx context.Context, act func() error) error
 	// Outage calls work while the server may be down, and returns when the server serves.
 	Outage func(ctx context.Context, work func() error) error
+	// PreventRest calls work. The run is not at rest before work returns.
+	PreventRest func(work func() error) error
 
 	// RecordFault records in the trace of the run that a fault happens. RecordMissed records that a fault did not
-	// happen. RecordNotApplicable records that the program gave no opportunity.
+	// happen. RecordNotApplicable records that the fault cannot happen to this program, with the reason.
 	RecordFault         func(where Place, text string)
 	RecordMissed        func(f Fault)
-	RecordNotApplicable func(f Fault)
+	RecordNotApplicable func(f Fault, reason string)
 }
 
 // FoundObject is an object with its normalized name.

@@ -57,7 +57,7 @@ func (stale) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	if armed.IsTriggered() {
 		run.RecordFault(InProgram, "reads are answered from the past")
 	} else {
-		run.RecordNotApplicable(f)
+		run.RecordNotApplicable(f, "the program never asks for the past")
 	}
 	run.Injector.Disarm()
 	return nil

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// activities are what the runs that are being made do now. Its methods are safe for concurrent use.
+type activities struct {
+	mu  sync.Mutex
+	all []*activity
+}
+
+// activity is what one run does now.
+type activity struct {
+	of *activities
+	// name names the run, and began is when the run began.
+	name  string
+	began time.Time
+	// wait is what the run waits for since the time since, at the latest until the time until. It is empty if the run
+	// does not wait. All three are guarded by of.mu.
+	wait         string
+	since, until time.Time
+}
+
+// begin adds a run. The caller calls end.
+func (a *activities) begin(name string) *activity {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	added := &activity{of: a, name: name, began: time.Now()}
+	a.all = append(a.all, added)
+	return added
+}
+
+// setWait sets what the run waits for, at the latest until a time.
+func (a *activity) setWait(what string, until time.Time) {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	a.wait, a.since, a.until = what, time.Now(), until
+}
+
+// endWait ends the wait.
+func (a *activity) endWait() { a.setWait("", time.Time{}) }
+
+// end removes the run.
+func (a *activity) end() {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	for i, each := range a.of.all {
+		if each == a {
+			a.of.all = append(a.of.all[:i:i], a.of.all[i+1:]...)
+		}
+	}
+}
+
+// longWait is how long a run waits before its wait is worth a line.
+const longWait = 4 * time.Second
+
+// describe returns what the run does that waits longest, or the oldest run if no run waits for long. It is empty if there
+// is no run. Example:
+//
+//	crash at patch configmaps a (step 1, occurrence 1), restart at once: waits for healing, at most 40 s
+func (a *activities) describe() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var longest *activity
+	for _, each := range a.all {
+		if each.wait != "" && time.Since(each.since) >= longWait && (longest == nil || each.since.Before(longest.since)) {
+			longest = each
+		}
+	}
+	switch {
+	case longest != nil:
+		return fmt.Sprintf("%s: waits for %s, at most %.0f s", longest.name, longest.wait, max(time.Until(longest.until).Seconds(), 0))
+	case len(a.all) > 0:
+		return a.all[0].name
+	}
+	return ""
+}

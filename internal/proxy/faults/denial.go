@@ -1,0 +1,174 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// The kinds of faults that deny a write again and again, so that no client hides them by repeating the request. Each
+// lasts for denialTime from the point on, and concerns the writes with the verb and the object of the point. It
+// passes by itself, and the program must make the write then, without a restart.
+const (
+	// DeniedQuota answers creations with 403, as a ResourceQuota does that is used up.
+	DeniedQuota Kind = "denied-quota"
+	// DeniedWebhook answers with 403, as an admission webhook of others does.
+	DeniedWebhook Kind = "denied-webhook"
+	// DeniedRole answers with 403, as an authorizer does while a role is missing.
+	DeniedRole Kind = "denied-role"
+	// DeniedConflict answers changes with 409, as for an object that others change all the time.
+	DeniedConflict Kind = "denied-conflict"
+	// Denied429 answers with 429, without the header by which clients wait and try again.
+	Denied429 Kind = "denied-429"
+	// Denied5xx answers with 500, 503 and 504 in turn.
+	Denied5xx Kind = "denied-5xx"
+)
+
+const (
+	// denialTime is how long a write is denied.
+	denialTime = 3 * time.Second
+	// deniedKindsPerPoint is how many kinds happen at each write.
+	deniedKindsPerPoint = 1
+)
+
+// denial is the family of faults that deny a write again and again.
+type denial struct{ baseFamily }
+
+// denialKind is a kind of the family.
+type denialKind struct {
+	kind Kind
+	// canHappen reports whether the fault can happen at a write. code is the HTTP status of the answer in a reference.
+	canHappen func(p proxy.Point, code int) bool
+	// answer returns the answer to the n-th write, counted from 0.
+	answer func(p proxy.Point, n int) *http.Response
+}
+
+// name implements pointKind.
+func (k denialKind) name() Kind { return k.kind }
+
+// canHappenAt implements pointKind.
+func (k denialKind) canHappenAt(p proxy.Point, code int) bool {
+	return p.IsWrite() && code/100 == 2 && k.canHappen(p, code)
+}
+
+// denialKinds returns the kinds in the order in which points get them.
+func denialKinds() []denialKind {
+	isAny := func(proxy.Point, int) bool { return true }
+	isAdmitted := func(p proxy.Point, _ int) bool { return p.Verb != "deletecollection" }
+	isCreation := func(p proxy.Point, code int) bool { return p.Verb == "create" || code == http.StatusCreated }
+	isChange := func(p proxy.Point, code int) bool { return isOfExistingObject(p, code) && p.Verb != "delete" }
+	answer := func(code int, reason metav1.StatusReason, format string) func(proxy.Point, int) *http.Response {
+		return func(p proxy.Point, _ int) *http.Response {
+			return proxy.Answer(proxy.NewStatus(code, reason, fmt.Sprintf(format, p.Resource, p.Name)))
+		}
+	}
+	return []denialKind{
+		{DeniedQuota, isCreation, answer(http.StatusForbidden, metav1.StatusReasonForbidden,
+			"%s %q is forbidden: exceeded quota: team, requested: count=1, used: count=10, limited: count=10")},
+		{DeniedConflict, isChange, answer(http.StatusConflict, metav1.StatusReasonConflict,
+			"operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again")},
+		{DeniedWebhook, isAdmitted, answer(http.StatusForbidden, metav1.StatusReasonForbidden,
+			"admission webhook \"policy.example.com\" denied the request: %s %q is not allowed at present")},
+		{Denied5xx, isAny, func(_ proxy.Point, n int) *http.Response {
+			codes := []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+			return refusal(codes[n%len(codes)])
+		}},
+		{DeniedRole, isAny, answer(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: no role allows the request")},
+		{Denied429, isAny, func(proxy.Point, int) *http.Response {
+			response := refusal(http.StatusTooManyRequests)
+			response.Header.Del("Retry-After")
+			return response
+		}},
+		{DeniedInvalid, isChangeOfContent, answer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"%s %q is invalid: spec: Invalid value: the value is not supported")},
+	}
+}
+
+// isChangeOfContent reports whether a write sends the content of an object.
+func isChangeOfContent(p proxy.Point, _ int) bool {
+	return p.Verb != "delete" && p.Verb != "deletecollection" && p.Subresource == ""
+}
+
+// Describe describes the kinds that pass by themselves. [invalidity] has the other kind.
+func (denial) Describe() Description {
+	d := Description{Group: "denied", IsDefault: true, Opportunity: "the program makes no write at which this can happen"}
+	for _, k := range denialKinds() {
+		if k.kind != DeniedInvalid {
+			d.Kinds = append(d.Kinds, k.kind)
+		}
+	}
+	return d
+}
+
+// Plan plans one kind at each write. The kinds rotate: see [rotate].
+func (denial) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	kinds := slices.DeleteFunc(denialKinds(), func(k denialKind) bool { return k.kind == DeniedInvalid || !in.has(k.kind) })
+	chosen, rest := rotate(in, in.writes(), kinds, deniedKindsPerPoint)
+	return newRotatedPlan(in, chosen, rest), nil
+}
+
+func (denial) Text(f Fault) string { return fmt.Sprintf("%s for %s from %s", f.Kind, denialTime, f.At) }
+
+func (denial) arm(a *Armed, _ stepContext) (effect, error) { return newDenying(a) }
+
+// AtTrigger ends the denial after denialTime. The run is not at rest before.
+func (denial) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
+	run.RecordFault(InServer, a.fault.String())
+	defer a.End()
+	err := run.PreventRest(func() error { return clock.SleepReal(ctx, denialTime) })
+	run.RecordFault(InServer, fmt.Sprintf("the writes of %s %s are accepted again", a.fault.At.Resource, a.fault.At.Name))
+	return err
+}
+
+// isSameWrite reports whether two requests have the same verb and concern the same object.
+func isSameWrite(a, b proxy.Point) bool {
+	return a.Verb == b.Verb && a.Resource == b.Resource && a.Subresource == b.Subresource && a.Name == b.Name
+}
+
+// denialKindOf returns the kind of a denial, or nil for all other kinds.
+func denialKindOf(k Kind) *denialKind {
+	kinds := denialKinds()
+	i := slices.IndexFunc(kinds, func(each denialKind) bool { return each.kind == k })
+	if i < 0 {
+		return nil
+	}
+	return &kinds[i]
+}
+
+// denying is the effect of a denial.
+type denying struct {
+	baseEffect
+	armed *Armed
+	kind  denialKind
+	// count counts the writes that were denied.
+	count atomic.Int64
+}
+
+func newDenying(a *Armed) (effect, error) {
+	if a.fault.At == nil {
+		return nil, fmt.Errorf("the fault %s has no point", a.fault.Kind)
+	}
+	return &denying{armed: a, kind: *denialKindOf(a.fault.Kind)}, nil
+}
+
+// RoundTrip denies the write of the point, and from then on all writes with its verb and object.
+func (d *denying) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	point := x.Recorded().Point
+	switch {
+	case d.armed.claim(x):
+		d.armed.recordTriggered()
+	case !d.armed.IsTriggered() || !x.IsAboutObjects() || !isSameWrite(*d.armed.fault.At, point):
+		return next(r)
+	default:
+		x.Record(func(r *proxy.RequestRecord) { r.Fault = string(d.armed.fault.Kind) })
+	}
+	return d.kind.answer(point, int(d.count.Add(1)-1)), nil
+}
