@@ -37,6 +37,8 @@ type dispatcher struct {
 	dropGone func(kube.Key) (isDropped bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
+	// activity receives the changes. It is nil unless somebody observes them.
+	activity activityObserver
 }
 
 // mapQueue holds the changes whose relations are slow.
@@ -52,6 +54,9 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	case cache.DoubtSettled:
 		d.recordDoubtSettled()
 		return
+	}
+	if d.activity != nil && !change.Initial {
+		d.activity.ObserveChange(sub.watched.kind.Resource, change)
 	}
 	k := sub.keyOf(change.Record())
 	if sub.isOfReconciledKind {

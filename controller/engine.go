@@ -88,6 +88,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		reconciled: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, records: e.records, cancels: e.cancels,
 		recordDoubtSettled: e.doubtSettled.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		activity: activityObserverOf(rt.Observer),
 	}
 	return e, nil
 }
@@ -164,6 +165,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
 		echoes: e.echoes, skipsOwnStatus: cfg.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
 		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		activity: activityObserverOf(rt.Observer), controller: cfg.name,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.Forget, p.adoption.Forget}
 	if cfg.newMover != nil {

@@ -41,6 +41,9 @@ type pipeline struct {
 	enqueue func(queue.Trigger)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
+	// activity receives the requests of reconciles of the controller of that name. It is nil unless somebody observes them.
+	activity   activityObserver
+	controller string
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx.
@@ -63,6 +66,8 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self wire.Ref, t
 //  7. cache.View answers reads from the cache, and records the answers to writes.
 //  8. Then come the handlers of the program (operator.addHandlers), and those of kube.NewClient.
 //
+// With the live page of package operator, observedRequests stands below requestTrace. It changes no request.
+//
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
@@ -80,6 +85,9 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 		next = p.mover.Handler(next, self)
 	}
 	trace.next = adoption.RefuseForbiddenOwners(next, self, Terminal)
+	if p.activity != nil {
+		trace.next = &observedRequests{next: trace.next, observer: p.activity, controller: p.controller, key: key, view: p.view}
+	}
 	return trace
 }
 

@@ -53,10 +53,14 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
 	}
 	_, err := secureCodeIn(parts)
+	_, livePageErr := livePageOpenerIn(parts)
 	commands := ""
 	for _, s := range builtIn {
 		if err != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
 			continue // the program lacks the part SecureListener
+		}
+		if livePageErr != nil && s.name == "live-page" {
+			continue
 		}
 		if !isForWebhooks && strings.HasPrefix(s.name, "webhook") {
 			continue

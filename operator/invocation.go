@@ -92,6 +92,11 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
+	if line.listen.isLivePageOn {
+		if _, err := livePageOpenerIn(parts); err != nil {
+			return err
+		}
+	}
 	if line.manifests.isAboutWebhooks() {
 		if _, err := webhookCodeIn(parts); err != nil {
 			return err
@@ -213,6 +218,16 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	if os.Getenv(access.CheckVariable) != "" {
 		env.mode = developmentMode
+	}
+	page := livePageSettings{isOn: line.listen.isLivePageOn, isLoopback: line.listen.secureAddress == "", program: i.Name, log: log}
+	if env.mode == developmentMode {
+		page.socket = os.Getenv(livePageSocketVariable)
+	}
+	if env.livePage, err = openLivePageOf(ctx, parts, page); err != nil {
+		return err
+	}
+	if env.livePage != nil {
+		defer env.livePage.end()
 	}
 	if env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
 		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), mode: env.mode, log: log,

@@ -191,6 +191,19 @@ func (l *leaderElection) isLost() bool { return l != nil && l.elector.IsLost() }
 // isLeading reports whether the replica leads at this moment. Without an election each replica does.
 func (l *leaderElection) isLeading() bool { return l == nil || l.elector.IsLeading() }
 
+// leadership returns whether the replica leads, in words. It returns nothing without an election.
+func (l *leaderElection) leadership() string {
+	switch {
+	case l == nil:
+		return ""
+	case l.isLost():
+		return "has lost the lease"
+	case l.isLeading():
+		return "leads"
+	}
+	return "stands by"
+}
+
 // timedOutWrites returns the number of writes that the fence has ended.
 func (l *leaderElection) timedOutWrites() float64 {
 	if l == nil {

@@ -64,6 +64,8 @@ type environment struct {
 	mode           mode
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
+	// livePage is the live page of the program. It may be nil.
+	livePage livePageService
 	// webhooks are what the program serves for API servers. It may be nil.
 	webhooks webhookService
 	// unfencedClient does not pass the fence of the election. It is nil in a program without webhooks.
@@ -95,7 +97,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	defer cancel()
 	var m *programMetrics
 	var requests *requestMetrics
-	if !env.listeners.isEmpty() {
+	if !env.listeners.isEmpty() || env.livePage != nil {
 		m = newProgramMetrics(env.election)
 		requests = m.requests
 	}
@@ -120,7 +122,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	}
 	tracker := follow.NewSyncTracker()
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
-	if !env.listeners.isEmpty() {
+	if m != nil {
 		rt.Observer = m.reconciles
 		registerStreamMetrics(m.registry, caches.Stats, tracker.States)
 		registerCertificateMetric(m.registry, env.listeners.certificateEnd)
@@ -130,6 +132,16 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
 			election: env.election, webhooks: env.webhooks,
+		}
+		if env.livePage != nil {
+			rt.Observer = env.livePage.observer(rt.Observer)
+			err := env.livePage.start(livePageRuntime{
+				cache: caches, uncached: tracker.States, reconciled: needs.Reconciles, leadership: env.election.leadership,
+				unreadyReasons: pages.ready.unreadyReasons, pagesEnd: env.listeners.certificateEnd, webhooks: env.webhooks, fail: group.fail,
+			}, pages)
+			if err != nil {
+				return err
+			}
 		}
 		if env.listeners.probes != nil {
 			s := serve(env.listeners.probes, pages.probes, env.log, group.fail)
@@ -143,6 +155,9 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			s := serve(env.listeners.pages, handler, env.log, group.fail)
 			defer s.close()
 		}
+	}
+	if env.livePage != nil {
+		defer env.livePage.end() // before the servers, which wait for the readers of the page
 	}
 	if hasWebhooks(parts) {
 		w := webhookRuntime{

@@ -78,6 +78,8 @@ type listenFlags struct {
 	probesAddress string
 	// tlsCert and tlsKey are the files of the certificate of secureAddress. Both are set, or none.
 	tlsCert, tlsKey string
+	// isLivePageOn is true if the live page is served beside the other pages.
+	isLivePageOn bool
 }
 
 // listeners are the open addresses of a program.
@@ -164,7 +166,11 @@ func (secureListener) openSecure(ctx context.Context, flags listenFlags, client 
 		return secureListeners{}, err
 	}
 	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	authorizer := secure.NewAuthorizer(client, log)
+	browserPath := ""
+	if flags.isLivePageOn {
+		browserPath = livePagePath
+	}
+	authorizer := secure.NewAuthorizer(client, browserPath, log)
 	return secureListeners{
 		pages:          secure.Listen(listener, certificates),
 		readerCheck:    func(next http.Handler) http.Handler { return authorizer.Handler(next, "/healthz", "/readyz") },

@@ -329,6 +329,27 @@ func (w *servedWebhooks) unreadyReasons() (lines []string) {
 	return lines
 }
 
+// certificateEnds returns when the serving certificate of this replica and the newest CA end.
+func (w *servedWebhooks) certificateEnds() map[string]time.Time {
+	if !w.isStarted.Load() {
+		return nil
+	}
+	var s certificates.Status
+	switch {
+	case w.store != nil:
+		s = w.store.Status()
+	case w.files != nil:
+		s = w.files.Status()
+	}
+	ends, now := make(map[string]time.Time), time.Now()
+	for use, left := range map[string]time.Duration{"the webhooks": s.CertificateLeft, "the CA of the webhooks": s.AuthorityLeft} {
+		if left != 0 {
+			ends[use] = now.Add(left)
+		}
+	}
+	return ends
+}
+
 // end drains the server, and releases everything. The caller has ended the parts and released the lease.
 func (w *servedWebhooks) end() {
 	if w.server == nil {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"time"
 
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
@@ -15,6 +16,8 @@ type webhookService interface {
 	start(ctx context.Context, rt webhookRuntime) error
 	// unreadyReasons returns why the replica is not ready.
 	unreadyReasons() []string
+	// certificateEnds returns when the certificates end, by what they are for.
+	certificateEnds() map[string]time.Time
 	// end serves until the API servers have found other replicas, and releases everything. It does so too if start was
 	// not called.
 	end()
@@ -41,4 +44,5 @@ type unservedWebhooks struct{}
 
 func (unservedWebhooks) start(context.Context, webhookRuntime) error { return nil }
 func (unservedWebhooks) unreadyReasons() []string                    { return nil }
+func (unservedWebhooks) certificateEnds() map[string]time.Time       { return nil }
 func (unservedWebhooks) end()                                        {}

@@ -41,6 +41,10 @@ const (
 type Authorizer struct {
 	client *kube.Client
 	log    *slog.Logger
+	// browserPath is the path of a page for browsers. A get of the path, and of the paths below it, may have the token as the
+	// password of a basic authentication (RFC 7617), which browsers ask for. All other requests need a bearer token: browsers
+	// send passwords by themselves, so that another web site could have a browser send requests that change something.
+	browserPath string
 	// reviewing holds an element for each request that asks the cluster.
 	reviewing chan struct{}
 
@@ -66,10 +70,10 @@ type answer struct {
 	expires time.Time
 }
 
-// NewAuthorizer returns an Authorizer that asks by client.
-func NewAuthorizer(client *kube.Client, log *slog.Logger) *Authorizer {
+// NewAuthorizer returns an Authorizer that asks by client. browserPath is the path of a page for browsers.
+func NewAuthorizer(client *kube.Client, browserPath string, log *slog.Logger) *Authorizer {
 	return &Authorizer{
-		client: client, log: log, reviewing: make(chan struct{}, mostReviews),
+		client: client, browserPath: browserPath, log: log, reviewing: make(chan struct{}, mostReviews),
 		answers: make(map[questionHash]answer), goodTokens: make(map[tokenHash]time.Time), limits: newSourceLimits(),
 	}
 }
@@ -87,6 +91,9 @@ func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 			next.ServeHTTP(w, r)
 		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
+			if a.isForBrowsers(r) {
+				w.Header().Add("WWW-Authenticate", `Basic realm="any name, and a token of the cluster as the password", charset="UTF-8"`)
+			}
 			http.Error(w, "a bearer token of the cluster is required", code)
 		case http.StatusTooManyRequests:
 			w.Header().Set("Retry-After", "1")
@@ -102,7 +109,10 @@ func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 // check returns the HTTP status that a request deserves: 200 if the request may pass.
 func (a *Authorizer) check(r *http.Request) int {
 	token, ok := bearerToken(r)
-	if !ok {
+	if !ok && a.isForBrowsers(r) {
+		_, token, ok = r.BasicAuth()
+	}
+	if !ok || token == "" {
 		return http.StatusUnauthorized
 	}
 	question := sha256.Sum256([]byte(token + "\x00" + verbOf(r) + "\x00" + r.URL.Path))
@@ -135,6 +145,12 @@ func (a *Authorizer) check(r *http.Request) int {
 		a.rememberGood(sha256.Sum256([]byte(token)))
 	}
 	return code
+}
+
+// isForBrowsers reports whether a request may have its token as a password.
+func (a *Authorizer) isForBrowsers(r *http.Request) bool {
+	path, isBelow := strings.CutPrefix(r.URL.Path, a.browserPath)
+	return a.browserPath != "" && r.Method == http.MethodGet && isBelow && (path == "" || path[0] == '/')
 }
 
 // mayAsk reports whether the cluster may be asked about a token from an address, such as 10.0.0.7:4711, and counts the

@@ -104,7 +104,7 @@ func (c *cluster) count(kind string) int {
 // authorized returns a handler behind an Authorizer of that cluster, and the Authorizer. The handler answers with
 // the token that it sees.
 func authorized(c *cluster, log io.Writer) (http.Handler, *Authorizer) {
-	g := NewAuthorizer(kube.NewClientFromHandler(c), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	g := NewAuthorizer(kube.NewClientFromHandler(c), "/live-page", slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "seen: "+r.Header.Get("Authorization"))
 	}), "/healthz", "/readyz"), g
@@ -312,4 +312,45 @@ func TestUnknownTokensHaveARate(t *testing.T) {
 			t.Errorf("%d reviews in %d seconds, and %d requests were limited", asked, seconds, limited)
 		}
 	})
+}
+
+// A browser sends the token as a password, which it sends with each further request to the same address, also on behalf of
+// other web sites. So the password counts for a get of the page for browsers only.
+func TestPasswordsCountForThePageOfBrowsersOnly(t *testing.T) {
+	t.Parallel()
+	c := newCluster("ann get /live-page", "ann get /live-page/events", "ann get /live-pages", "ann post /live-page", "ann get /metrics", "ann post /gadgets")
+	h, _ := authorized(c, io.Discard)
+	password := func(token string) string {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.SetBasicAuth("anybody", token)
+		return r.Header.Get("Authorization")
+	}
+	for _, test := range []struct {
+		method, path, authorization string
+		code                        int
+	}{
+		{"GET", "/live-page", password("token-of-ann"), 200},
+		{"GET", "/live-page/events", password("token-of-ann"), 200},
+		{"GET", "/live-page", "Bearer token-of-ann", 200},
+		{"GET", "/live-page", password("token-of-bob"), 403},
+		{"GET", "/live-page", password("nonsense"), 401},
+		{"GET", "/live-page", password(""), 401},
+		{"GET", "/live-page", "", 401},
+		{"GET", "/live-pages", password("token-of-ann"), 401},
+		{"POST", "/live-page", password("token-of-ann"), 401},
+		{"GET", "/metrics", password("token-of-ann"), 401},
+		{"POST", "/gadgets", password("token-of-ann"), 401},
+	} {
+		w := get(h, test.method, test.path, test.authorization)
+		if w.Code != test.code {
+			t.Errorf("%s %s with %q: %d, want %d", test.method, test.path, test.authorization, w.Code, test.code)
+		}
+		isForBrowsers := test.method == "GET" && strings.HasPrefix(test.path, "/live-page") && test.path != "/live-pages"
+		if isAsked := strings.Contains(strings.Join(w.Header().Values("WWW-Authenticate"), " "), "Basic "); isAsked != (w.Code == 401 && isForBrowsers) {
+			t.Errorf("%s %s: the answer %d asks for a password: %t", test.method, test.path, w.Code, isAsked)
+		}
+		if strings.Contains(w.Body.String(), "seen: B") {
+			t.Errorf("the handler sees the token: %s", w.Body)
+		}
+	}
 }

@@ -26,7 +26,9 @@ type runner struct {
 	isVerbose bool
 	// front forwards the calls of webhooks. It may be nil.
 	front *front
-	view  *logView
+	// page passes requests on to the live page of the operator. It may be nil.
+	page *livePage
+	view *logView
 	// binary is the binary of current, the process that runs since started. current is nil if no operator runs.
 	binary  string
 	current *process.Process
@@ -43,7 +45,7 @@ func (r *runner) start(binary string) error {
 	view := newLogView(os.Stderr, r.isVerbose)
 	r.front.resume()
 	p, err := process.Operator{
-		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: r.front.environment(), Stdout: os.Stdout, Stderr: view,
+		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: append(r.front.environment(), r.page.environment()...), Stdout: os.Stdout, Stderr: view,
 	}.Start()
 	if err != nil {
 		return err

@@ -39,8 +39,9 @@ type session struct {
 	plane   *plane.Plane
 	kubectl kubectl
 	runner  runner
-	// front is nil if it cannot be started.
+	// front and page are nil if they cannot be started.
 	front *front
+	page  *livePage
 
 	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or empty.
 	appliedCRDs, appliedSample string
@@ -67,7 +68,10 @@ func newSession(o Options, t target, folder string) *session {
 	if s.front, err = newFront(folder); err != nil {
 		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
 	}
-	s.runner.front = s.front
+	if s.page, err = newLivePage(folder); err != nil {
+		s.Console.Printf("there is no live page: %v", err)
+	}
+	s.runner.front, s.runner.page = s.front, s.page
 	return s
 }
 
@@ -75,6 +79,7 @@ func newSession(o Options, t target, folder string) *session {
 func (s *session) close() {
 	s.runner.stop()
 	s.front.close()
+	s.page.close()
 	if s.plane != nil {
 		s.plane.Close()
 	}
@@ -191,6 +196,9 @@ func (s *session) loop(ctx context.Context) error {
 		case <-deadline:
 			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.unreadyReason)
 		case <-look.C:
+			if address := s.page.newAddress(); address != "" {
+				s.Console.Printf("what the operator does, and why: %s", address)
+			}
 			if names := s.files.changes(); len(names) > 0 {
 				err = s.handleSave(ctx, names)
 			}

@@ -1,0 +1,120 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// livePageVariable is the environment variable by which an operator with the part operator.LivePage learns the socket on
+// which it serves its page. Package operator reads it.
+const livePageVariable = "YARE_LIVE_PAGE_SOCKET"
+
+// absentPage is what a browser shows while no operator runs. It loads itself again.
+const absentPage = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2"><meta name="color-scheme" content="light dark"><title>yare dev</title></head>` +
+	`<body><p>The operator is not running. This page looks again every two seconds.</p></body></html>`
+
+// livePage passes the requests of a browser on to the page of the operator, by a Unix socket. Its address stays the same for
+// the whole session. It takes requests from this machine only.
+type livePage struct {
+	address string
+	// socket is the path of the socket.
+	socket  string
+	server  *http.Server
+	serving sync.WaitGroup
+	// isShown is true once the address was printed.
+	isShown bool
+}
+
+// newLivePage starts to serve. The socket lies in folder.
+func newLivePage(folder string) (*livePage, error) {
+	p := &livePage{socket: filepath.Join(folder, "page")}
+	if len(p.socket) > maxSocketPath {
+		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", p.socket, maxSocketPath)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p.address = listener.Addr().String()
+	silent := log.New(io.Discard, "", 0)
+	p.server = &http.Server{
+		Handler: p.onlyForThisMachine(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
+			Transport: &http.Transport{
+				DisableCompression: true, MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
+				DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+					return new(net.Dialer).DialContext(ctx, "unix", p.socket)
+				},
+			},
+			ErrorHandler: answerAbsence,
+			ErrorLog:     silent,
+		}),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          silent,
+	}
+	p.serving.Go(func() { _ = p.server.Serve(listener) })
+	return p, nil
+}
+
+// close ends the page. p may be nil.
+func (p *livePage) close() {
+	if p != nil {
+		_ = p.server.Close()
+		p.serving.Wait()
+	}
+}
+
+// environment returns the variable by which the operator learns the socket. p may be nil.
+func (p *livePage) environment() []string {
+	if p == nil {
+		return nil
+	}
+	return []string{livePageVariable + "=" + p.socket}
+}
+
+// newAddress returns the URL of the page when an operator serves it for the first time. It returns an empty text at all other
+// times. p may be nil.
+func (p *livePage) newAddress() string {
+	if p == nil || p.isShown {
+		return ""
+	}
+	if _, err := os.Stat(p.socket); err != nil {
+		return ""
+	}
+	p.isShown = true
+	return "http://" + p.address + "/live-page"
+}
+
+// onlyForThisMachine returns next for requests that name the address of the page. A web site could otherwise name this machine
+// by a name of its own, and have a browser read the page.
+func (p *livePage) onlyForThisMachine(next http.Handler) http.Handler {
+	_, port, _ := net.SplitHostPort(p.address)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Host != p.address && r.Host != "localhost:"+port:
+			http.Error(w, "open http://"+p.address+"/live-page", http.StatusForbidden)
+		case r.URL.Path == "/":
+			http.Redirect(w, r, "/live-page", http.StatusFound)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// answerAbsence answers a request that no operator has taken.
+func answerAbsence(w http.ResponseWriter, _ *http.Request, _ error) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = io.WriteString(w, absentPage) // the client has gone
+}

@@ -1,0 +1,263 @@
+package livepage
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// maxFieldChanges bounds the fields of one write or change that are kept.
+	maxFieldChanges = 24
+	// maxValue bounds the text of one value, in bytes.
+	maxValue = 160
+	// maxPath bounds the text of one path, in bytes.
+	maxPath = 240
+)
+
+// A fieldChange is the difference of one field. Before and After are JSON, cut after maxValue bytes. Each is empty if the
+// field was not there.
+type fieldChange struct {
+	Path, Before, After string
+}
+
+// A difference is what differs between two states of an object.
+type difference struct {
+	// Fields are the first fields that differ, and MoreCount is the number of the others.
+	Fields    []fieldChange
+	MoreCount int
+}
+
+// differenceOf returns the difference from one JSON object to another. What the server counts by itself is left out: the
+// resource version, the generation and the managed fields. Lists of objects are compared by the names, types or keys of
+// their elements where these are unique, and otherwise by position.
+//
+// The difference from
+//
+//	{"spec":{"replicas":1,"containers":[{"name":"web","image":"a"}]}}
+//
+// to
+//
+//	{"spec":{"replicas":3,"containers":[{"name":"web","image":"b"}]}}
+//
+// has the fields .spec.containers[web].image ("a" to "b") and .spec.replicas (1 to 3).
+func differenceOf(before, after []byte) difference {
+	var d difference
+	d.compare("", before, after)
+	return d
+}
+
+// fieldsOf returns the fields of a JSON object as the difference from an object without fields.
+func fieldsOf(object []byte) difference {
+	var d difference
+	d.addLeaves("", object)
+	return d
+}
+
+// compare adds what differs between two values at path.
+func (d *difference) compare(path string, before, after jsontext.Value) {
+	if bytes.Equal(before, after) {
+		return
+	}
+	switch {
+	case before.Kind() == '{' && after.Kind() == '{':
+		d.compareObjects(path, before, after)
+	case before.Kind() == '[' && after.Kind() == '[':
+		d.compareLists(path, before, after)
+	default:
+		d.add(path, before, after)
+	}
+}
+
+func (d *difference) compareObjects(path string, before, after jsontext.Value) {
+	from, to := membersOf(before), membersOf(after)
+	for _, name := range unionOfNames(from, to) {
+		at := path + pathOfMember(name)
+		if isCounted(at) {
+			continue
+		}
+		d.compare(at, from[name], to[name])
+	}
+}
+
+func (d *difference) compareLists(path string, before, after jsontext.Value) {
+	from, to := elementsOf(before), elementsOf(after)
+	if key := commonKey(from, to); key != "" {
+		fromByName, fromNames := byName(from, key)
+		toByName, toNames := byName(to, key)
+		for _, name := range toNames {
+			d.compare(path+"["+name+"]", fromByName[name], toByName[name])
+		}
+		for _, name := range fromNames {
+			if _, stays := toByName[name]; !stays {
+				d.compare(path+"["+name+"]", fromByName[name], nil)
+			}
+		}
+		return
+	}
+	for i := range max(len(from), len(to)) {
+		d.compare(path+"["+strconv.Itoa(i)+"]", elementAt(from, i), elementAt(to, i))
+	}
+}
+
+// addLeaves adds the values of an object that are no objects themselves.
+func (d *difference) addLeaves(path string, value jsontext.Value) {
+	if value.Kind() != '{' {
+		d.add(path, nil, value)
+		return
+	}
+	members := membersOf(value)
+	for _, name := range unionOfNames(members, nil) {
+		at := path + pathOfMember(name)
+		if isCounted(at) || at == ".apiVersion" || at == ".kind" {
+			continue
+		}
+		d.addLeaves(at, members[name])
+	}
+}
+
+// add adds a field.
+func (d *difference) add(path string, before, after jsontext.Value) {
+	if len(d.Fields) == maxFieldChanges {
+		d.MoreCount++
+		return
+	}
+	d.Fields = append(d.Fields, fieldChange{shortened(path, maxPath), shownValue(before), shownValue(after)})
+}
+
+// byteCount returns how much memory the fields take.
+func (d *difference) byteCount() int {
+	count := 0
+	for _, f := range d.Fields {
+		count += 3*16 + len(f.Path) + len(f.Before) + len(f.After)
+	}
+	return count
+}
+
+// isCounted reports whether the server counts a field by itself.
+func isCounted(path string) bool {
+	return path == ".metadata.resourceVersion" || path == ".metadata.generation" || path == ".metadata.managedFields"
+}
+
+// membersOf returns the members of a JSON object. Something else has none.
+func membersOf(value jsontext.Value) map[string]jsontext.Value {
+	var members map[string]jsontext.Value
+	if len(value) == 0 || kube.Unmarshal(value, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+// elementsOf returns the elements of a JSON list. Something else has none.
+func elementsOf(value jsontext.Value) []jsontext.Value {
+	var elements []jsontext.Value
+	if kube.Unmarshal(value, &elements) != nil {
+		return nil
+	}
+	return elements
+}
+
+// unionOfNames returns the names of the members of two objects, sorted.
+func unionOfNames(a, b map[string]jsontext.Value) []string {
+	names := make([]string, 0, len(a))
+	for name := range a {
+		names = append(names, name)
+	}
+	for name := range b {
+		if _, has := a[name]; !has {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// commonKey returns the name of the member that names each element of both lists, or nothing. Example: name, for
+// containers.
+func commonKey(a, b []jsontext.Value) string {
+	for _, key := range []string{"name", "type", "key", "uid"} {
+		if isKeyOf(a, key) && isKeyOf(b, key) {
+			return key
+		}
+	}
+	return ""
+}
+
+// isKeyOf reports whether each element of a list is an object with a text of its own at key.
+func isKeyOf(list []jsontext.Value, key string) bool {
+	named, names := byName(list, key)
+	return len(names) == len(list) && len(named) == len(list)
+}
+
+// byName returns the elements of a list by the text at key, and these texts in the order of the list. An element without
+// the text is left out.
+func byName(list []jsontext.Value, key string) (elements map[string]jsontext.Value, names []string) {
+	elements = make(map[string]jsontext.Value, len(list))
+	for _, element := range list {
+		value := jsontext.Value(nil)
+		if element.Kind() == '{' {
+			value = membersOf(element)[key]
+		}
+		name, ok := textOf(value)
+		if !ok {
+			continue
+		}
+		elements[name], names = element, append(names, name)
+	}
+	return elements, names
+}
+
+// textOf returns the text that a JSON value encodes. It reports whether the value is a text.
+func textOf(value jsontext.Value) (text string, ok bool) {
+	if value.Kind() != '"' {
+		return "", false
+	}
+	decoded, err := jsontext.AppendUnquote(nil, value)
+	return string(decoded), err == nil
+}
+
+func elementAt(list []jsontext.Value, i int) jsontext.Value {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+// pathOfMember returns how a path goes on with the name of a member: .replicas, or ["app.kubernetes.io/name"].
+func pathOfMember(name string) string {
+	if name == "" || strings.ContainsAny(name, `.[]"/ `) {
+		return "[" + strconv.Quote(name) + "]"
+	}
+	return "." + name
+}
+
+// shownValue returns the JSON of a value on one line, cut after maxValue bytes. It returns nothing for no value.
+func shownValue(value jsontext.Value) string {
+	if len(value) == 0 {
+		return ""
+	}
+	if len(value) <= 8*maxValue { // a longer one is cut anyway
+		compact := value.Clone()
+		if compact.Compact() == nil {
+			value = compact
+		}
+	}
+	return shortened(string(value[:min(len(value), 2*maxValue)]), maxValue)
+}
+
+// shortened returns text in memory of its own, cut after limit bytes, with "…" in place of the rest.
+func shortened(text string, limit int) string {
+	if len(text) <= limit {
+		return strings.Clone(text)
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
+}

@@ -1,0 +1,96 @@
+package livepage
+
+import (
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/controller"
+)
+
+const (
+	// maxError bounds the text of one error, in bytes.
+	maxError = 1 << 10
+	// maxReads and maxWrites bound what one reconcile shows of its requests.
+	maxReads  = 8
+	maxWrites = 32
+)
+
+// objectName names an object on the page: by its kind, namespace and name.
+type objectName struct {
+	Kind, Namespace, Name string
+}
+
+// String returns the name as the causes of reconciles have it, such as "Deployment default/web".
+func (o objectName) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// A reconcile is what the page keeps of one reconcile or cleanup. It does not change after it was recorded.
+type reconcile struct {
+	// Number counts the reconciles of the program from 1 on.
+	Number     uint64
+	Ended      time.Time
+	Controller string
+	Object     objectName
+	IsCleanup  bool
+	// Causes are the causes as the log has them.
+	Causes                 string
+	Waited, Duration, Next time.Duration
+	Outcome                controller.Outcome
+	Error                  string
+	Attempt                int
+	// ReadCount is the number of all reads, and Reads are the first ones.
+	ReadCount int
+	Reads     []string
+	// Writes are the first writes, and MoreWrites is the number of the others.
+	Writes     []write
+	MoreWrites int
+}
+
+// hasChanged reports whether the reconcile has sent a write that succeeded.
+func (r *reconcile) hasChanged() bool {
+	for i := range r.Writes {
+		if !r.Writes[i].IsSkipped && r.Writes[i].Error == "" {
+			return true
+		}
+	}
+	return r.MoreWrites > 0
+}
+
+// isAbout reports whether the reconcile is a part of the story of an object: it reconciled the object, wrote the object, or
+// ran because of the object.
+func (r *reconcile) isAbout(o objectName) bool {
+	if r.Object == o {
+		return true
+	}
+	for i := range r.Writes {
+		if r.Writes[i].Object == o {
+			return true
+		}
+	}
+	for _, cause := range strings.Split(r.Causes, ", ") {
+		if strings.HasPrefix(cause, o.String()+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// byteCount returns how much memory the reconcile takes.
+func (r *reconcile) byteCount() int {
+	count := 320 + len(r.Causes) + len(r.Error) + len(r.Object.Namespace) + len(r.Object.Name)
+	for _, read := range r.Reads {
+		count += 16 + len(read)
+	}
+	for i := range r.Writes {
+		w := &r.Writes[i]
+		count += 256 + len(w.Resource) + len(w.Object.Namespace) + len(w.Object.Name) + len(w.Error) + w.Difference.byteCount()
+		for _, c := range w.Conditions {
+			count += 5*16 + len(c.Type) + len(c.Status) + len(c.Reason) + len(c.Message)
+		}
+	}
+	return count
+}

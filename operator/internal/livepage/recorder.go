@@ -1,0 +1,146 @@
+package livepage
+
+import (
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// maxPending bounds the objects whose running reconciles have requests that are kept.
+const maxPending = 1000
+
+// A Recorder observes the controllers of a program, and keeps a bounded history of what they do. It is the
+// [controller.Observer] of a program with the page. It passes what it receives to another observer.
+type Recorder struct {
+	// next may be nil.
+	next    controller.Observer
+	history *history
+	now     func() time.Time
+
+	mu sync.Mutex
+	// pending holds the requests of the running reconciles. At most one reconcile of a controller runs for an object.
+	pending map[pendingKey]*requests
+	// queues holds the queues of the controllers in the order in which they came.
+	queues []namedQueue
+}
+
+// pendingKey names a running reconcile.
+type pendingKey struct {
+	controller string
+	key        kube.Key
+}
+
+// requests are the requests of one reconcile.
+type requests struct {
+	reads      []string
+	writes     []write
+	moreWrites int
+}
+
+// namedQueue is the queue of a controller.
+type namedQueue struct {
+	controller string
+	stats      func() controller.QueueStats
+}
+
+// NewRecorder returns a Recorder that passes what it receives to next, which may be nil.
+func NewRecorder(next controller.Observer) *Recorder {
+	return &Recorder{next: next, history: newHistory(), now: time.Now, pending: make(map[pendingKey]*requests)}
+}
+
+// Subscribed records the queue of a controller.
+func (r *Recorder) Subscribed(name string, stats func() controller.QueueStats) {
+	if r.next != nil {
+		r.next.Subscribed(name, stats)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queues = append(r.queues, namedQueue{name, stats})
+}
+
+// ObserveRequest records a request of a reconcile. It compares the states before and after a write.
+func (r *Recorder) ObserveRequest(name string, key kube.Key, request *wire.Request, before cache.KnownState, response *wire.Response, err error) {
+	var read string
+	var made *write
+	if request.Verb.IsWrite() {
+		made = newWrite(request, before, response, err)
+	} else {
+		read = shortened(string(request.Verb)+" "+request.Ref().String(), maxValue)
+		if err == nil && !response.Cached {
+			read += " (from the server)"
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := pendingKey{name, key}
+	all := r.pending[k]
+	if all == nil {
+		if len(r.pending) >= maxPending {
+			clear(r.pending) // of objects that were gone at the end of their reconciles
+		}
+		all = new(requests)
+		r.pending[k] = all
+	}
+	switch {
+	case made == nil && len(all.reads) < maxReads:
+		all.reads = append(all.reads, read)
+	case made != nil && len(all.writes) < maxWrites:
+		all.writes = append(all.writes, *made)
+	case made != nil:
+		all.moreWrites++
+	}
+}
+
+// Result records the result of a reconcile.
+func (r *Recorder) Result(result controller.Result) {
+	if r.next != nil {
+		r.next.Result(result)
+	}
+	o := result.Object
+	r.mu.Lock()
+	k := pendingKey{result.Controller, kube.Key{Cluster: o.Cluster, Namespace: o.Namespace, Name: o.Name}}
+	made := r.pending[k]
+	delete(r.pending, k)
+	r.mu.Unlock()
+	rec := &reconcile{
+		Ended: r.now(), Controller: result.Controller, Object: objectName{o.Resource.Kind, o.Namespace, o.Name},
+		IsCleanup: result.Cleanup, Causes: result.Causes, Waited: result.Waited, Duration: result.Duration, Next: result.Next,
+		Outcome: result.Outcome(), Attempt: result.Attempt, ReadCount: result.Reads,
+	}
+	if result.Err != nil {
+		rec.Error = shortened(result.Err.Error(), maxError)
+	}
+	if made != nil {
+		rec.Reads, rec.Writes, rec.MoreWrites = made.reads, made.writes, made.moreWrites
+	}
+	r.history.addReconcile(rec)
+}
+
+// ObserveChange records a change of an object that a controller watches.
+func (r *Recorder) ObserveChange(resource wire.Resource, c cache.Change) {
+	record := c.Record()
+	recorded := &change{
+		At: r.now(), Object: objectName{resource.Kind, record.Namespace, record.Name}, Type: typeOf(c.Type), version: record.ResourceVersion,
+	}
+	if isConfidential(&resource, "") {
+		recorded.IsConfidential = true
+	} else {
+		recorded.before, recorded.after = c.BeforeObject(), c.AfterObject()
+	}
+	r.history.addChange(recorded)
+}
+
+// queueStats returns the stats of the queues.
+func (r *Recorder) queueStats() (names []string, stats []controller.QueueStats) {
+	r.mu.Lock()
+	queues := r.queues[:len(r.queues):len(r.queues)]
+	r.mu.Unlock()
+	for _, q := range queues {
+		names, stats = append(names, q.controller), append(stats, q.stats())
+	}
+	return names, stats
+}
