@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,15 +28,15 @@ type converterCommands struct{}
 
 // openConversions returns the conversions of the kinds among defines that steps are for.
 func (converterCommands) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
-	byKind := make(map[schema.GroupKind][]*conversion.Step)
+	byKind := make(map[string][]*conversion.Step) // by the text of the kind: a further type to sort makes programs larger
 	for _, s := range steps {
-		gk := s.First.Resource.GroupKind()
+		gk := s.First.Resource.GroupKind().String()
 		byKind[gk] = append(byKind[gk], s)
 	}
 	c := &conversions{}
 	var errs []error
-	for _, gk := range slices.SortedFunc(maps.Keys(byKind), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }) {
-		kind, err := newConvertedKind(gk, defines, byKind[gk])
+	for _, gk := range slices.Sorted(maps.Keys(byKind)) {
+		kind, err := newConvertedKind(byKind[gk][0].First.Resource.GroupKind(), defines, byKind[gk])
 		errs = append(errs, err)
 		c.kinds = append(c.kinds, kind)
 	}
@@ -166,6 +165,30 @@ func (c *conversions) publisher(s conversionSettings) (conversionPublisher, erro
 		registerPublishedConversions(s.registry, p.Status)
 	}
 	return p, err
+}
+
+func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
+	s.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
+		if c.publishedDefinitions == nil {
+			return nil
+		}
+		return c.publishedDefinitions.Status()
+	})
+}
+
+func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
+	for _, r := range reconciled {
+		for _, k := range c.kinds {
+			if stored := storedVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != stored.Version {
+				log.Warn("a controller does not use the version in which its objects are stored: each object costs a conversion at each start and for each write",
+					"kind", k.GroupKind().String(), "version", r.Version, "stored", stored.Version)
+			}
+		}
+	}
+}
+
+func (c *conversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+	return checkIncomplete(ctx, client, c.kinds, definitions)
 }
 
 func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConverter {

@@ -35,6 +35,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	var err error
 	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
 		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), isStrict: env.isChecked, isInTest: env.isChecked, log: env.log,
+		publishInTest: conversionService.publishInTest,
 	})
 	if err != nil {
 		return err

@@ -37,6 +37,9 @@ type webhookSettings struct {
 	isStrict bool
 	// isInTest is true for a program in the process of a test, which ends with the test.
 	isInTest bool
+	// publishInTest is the method of a conversionService. [Run] alone sets it, so the linker leaves the code for tests out of
+	// programs made with [Main].
+	publishInTest func(c conversionService, ctx context.Context, client *kube.Client, log *slog.Logger) error
 	log      *slog.Logger
 }
 
