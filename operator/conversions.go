@@ -158,13 +158,24 @@ func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *met
 func (c *conversions) publisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: c.paths(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
-		Client: s.client.WithFieldManager(conversionManager(s.client)),
+		Client: s.client.WithFieldManager(conversionManager(s.client)), UseSchemas: c.useSchemasAfter(schemaDelay),
 	})
 	if err == nil {
 		c.publishedDefinitions = p
 		registerPublishedConversions(s.registry, p.Status)
 	}
 	return p, err
+}
+
+// schemaDelay is how long an API server may take to see a CustomResourceDefinition that somebody has changed.
+const schemaDelay = 10 * time.Second
+
+// useSchemasAfter returns a function that makes the conversions of a kind use the schemas of the cluster after a delay.
+func (c *conversions) useSchemasAfter(delay time.Duration) func(definition string, schemas map[string]*crd.Schema) {
+	paths := c.paths()
+	return func(definition string, schemas map[string]*crd.Schema) {
+		c.served.UseSchemas(paths[definition], schemas, delay)
+	}
 }
 
 func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
@@ -240,7 +251,7 @@ func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, lo
 		return err
 	}
 	s.serve(c.served, c.paths())
-	return s.publish(ctx, client, c.kinds, c.paths(), log)
+	return s.publish(ctx, client, c, log)
 }
 
 // publishTime is how long the publication of conversions may take at most in a test and in yare dev.

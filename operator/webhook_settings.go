@@ -40,7 +40,7 @@ type webhookSettings struct {
 	// publishInTest is the method of a conversionService. [Run] alone sets it, so the linker leaves the code for tests out of
 	// programs made with [Main].
 	publishInTest func(c conversionService, ctx context.Context, client *kube.Client, log *slog.Logger) error
-	log      *slog.Logger
+	log           *slog.Logger
 }
 
 // openWebhooksOf opens where the webhooks of parts are served, unless they are not served or there are none.

@@ -19,6 +19,8 @@ type Kind struct {
 	checks map[string]*schemaCheck
 	// parents holds, for each version but the stored one, the way to the next version towards the stored one.
 	parents map[string]way
+	// copied holds the paths of the fields that a step copies, because the Go types do not know them: see WithLiveSchemas.
+	copied map[*Step][][]string
 }
 
 // A way is a step in one direction.
@@ -193,7 +195,13 @@ func (k *Kind) isTowardsStored(w way) bool {
 
 // run returns what the function of a way makes of content, which is the content of o in the version w.from.
 func (k *Kind) run(w way, o *object, content map[string]any) (map[string]any, *failedRun) {
-	return w.step.run(w.isForward, o, content, k.checks[w.from].root, k.checks[w.to].root)
+	result, failed := w.step.run(w.isForward, o, content, k.checks[w.from].root, k.checks[w.to].root)
+	if failed == nil {
+		for _, path := range k.copied[w.step] {
+			copyField(path, content, result)
+		}
+	}
+	return result, failed
 }
 
 // Convert returns an object in another version of k. Convert never fails because of the content of an object, or because of
