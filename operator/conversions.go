@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,15 +28,15 @@ type linkedConversionCode struct{}
 
 // openConversions returns the conversions of the kinds among defines that steps are for.
 func (linkedConversionCode) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
-	byKind := make(map[schema.GroupKind][]*conversion.Step)
+	byKind := make(map[string][]*conversion.Step) // by the text of the kind: a further type to sort makes programs larger
 	for _, s := range steps {
-		gk := s.First.Resource.GroupKind()
+		gk := s.First.Resource.GroupKind().String()
 		byKind[gk] = append(byKind[gk], s)
 	}
 	c := &conversions{}
 	var errs []error
-	for _, gk := range slices.SortedFunc(maps.Keys(byKind), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }) {
-		kind, err := newConvertedKind(gk, defines, byKind[gk])
+	for _, gk := range slices.Sorted(maps.Keys(byKind)) {
+		kind, err := newConvertedKind(byKind[gk][0].First.Resource.GroupKind(), defines, byKind[gk])
 		errs = append(errs, err)
 		c.kinds = append(c.kinds, kind)
 	}
@@ -159,13 +158,48 @@ func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *met
 func (c *conversions) publisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: c.paths(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
-		Client: s.client.WithFieldManager(conversionManager(s.client)),
+		Client: s.client.WithFieldManager(conversionManager(s.client)), UseSchemas: c.useSchemasAfter(schemaDelay),
 	})
 	if err == nil {
 		c.publishedDefinitions = p
 		registerPublishedConversions(s.registry, p.Status)
 	}
 	return p, err
+}
+
+// schemaDelay is how long an API server may take to see a CustomResourceDefinition that somebody has changed.
+const schemaDelay = 10 * time.Second
+
+// useSchemasAfter returns a function that makes the conversions of a kind use the schemas of the cluster after a delay.
+func (c *conversions) useSchemasAfter(delay time.Duration) func(definition string, schemas map[string]*crd.Schema) {
+	paths := c.paths()
+	return func(definition string, schemas map[string]*crd.Schema) {
+		c.served.UseSchemas(paths[definition], schemas, delay)
+	}
+}
+
+func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
+	s.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
+		if c.publishedDefinitions == nil {
+			return nil
+		}
+		return c.publishedDefinitions.Status()
+	})
+}
+
+func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
+	for _, r := range reconciled {
+		for _, k := range c.kinds {
+			if stored := storedVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != stored.Version {
+				log.Warn("a controller does not use the version in which its objects are stored: each object costs a conversion at each start and for each write",
+					"kind", k.GroupKind().String(), "version", r.Version, "stored", stored.Version)
+			}
+		}
+	}
+}
+
+func (c *conversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+	return checkIncomplete(ctx, client, c.kinds, definitions)
 }
 
 func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
@@ -217,7 +251,7 @@ func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, lo
 		return err
 	}
 	s.serve(c.served, c.paths())
-	return s.publish(ctx, client, c.kinds, c.paths(), log)
+	return s.publish(ctx, client, c, log)
 }
 
 // publishTime is how long the publication of conversions may take at most in a test and in yare dev.

@@ -18,12 +18,12 @@ import (
 // maxNamedIncomplete bounds how many incomplete objects an error names.
 const maxNamedIncomplete = 20
 
-// checkIncomplete returns an error for each version that the definitions begin to serve or to store and in which objects of
+// checkIncomplete returns an error for each version of kinds that the definitions begin to serve or to store and in which objects of
 // the cluster would be incomplete. It reads the objects of the kinds with such a version, and converts them in this process.
 // The error names the objects.
-func (c *conversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+func checkIncomplete(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, definitions []*crd.CustomResourceDefinition) error {
 	var errs []error
-	for _, k := range c.kinds {
+	for _, k := range kinds {
 		name := k.Versions()[0].Resource.String()
 		i := slices.IndexFunc(definitions, func(d *crd.CustomResourceDefinition) bool { return d.Metadata.Name == name })
 		if i < 0 {

@@ -53,9 +53,10 @@ func (k *kindCount) all() (int, bool) {
 // subscriptionPollTime is the time between two looks at whether the controllers have subscribed.
 const subscriptionPollTime = time.Second
 
-// countObjects counts the objects of all kinds for the metrics, while the replica leads and ctx has not ended. A stream of the
-// cache costs nothing more. Each other version that is served costs a watch of metadata.
-func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
+// countObjects counts the objects of kinds for the metrics, while the replica leads and ctx has not ended. A stream of the
+// cache costs nothing more. Each other version that is served costs a watch of metadata. published returns the states of the
+// CustomResourceDefinitions.
+func (s objectCountSettings) countObjects(ctx context.Context, converted []*conversion.Kind, published func() []crdpublishing.Status) {
 	if s.elected != nil {
 		select {
 		case <-s.elected:
@@ -71,7 +72,7 @@ func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
 	var kinds []*kindCount
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, k := range c.kinds {
+	for _, k := range converted {
 		count := &kindCount{definition: k.Versions()[0].Resource.String()}
 		kinds = append(kinds, count)
 		for _, v := range k.Versions() {
@@ -86,7 +87,7 @@ func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
 			}
 		}
 	}
-	registerObjectCounts(s.registry, kinds, c.published)
+	registerObjectCounts(s.registry, kinds, published)
 }
 
 // streamsOf returns the streams of all objects of a resource in namespaces. None means all.
@@ -117,15 +118,6 @@ func (s objectCountSettings) countStream(ctx context.Context, counter *objectcou
 			problem = text
 		}
 	})
-}
-
-// published returns the states of the CustomResourceDefinitions. There are none if the program does not publish its
-// conversions.
-func (c *conversions) published() []crdpublishing.Status {
-	if c.publishedDefinitions == nil {
-		return nil
-	}
-	return c.publishedDefinitions.Status()
 }
 
 // registerObjectCounts registers the numbers of the objects of kinds. published returns the states of their
@@ -176,18 +168,5 @@ func registerObjectCounts(r *metrics.Registry, kinds []*kindCount, published fun
 				}
 			}
 		})
-	}
-}
-
-// warnOfVersions logs a warning for each of the resources that a controller reconciles in another version than the one in
-// which the objects are stored.
-func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
-	for _, r := range reconciled {
-		for _, k := range c.kinds {
-			if stored := storedVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != stored.Version {
-				log.Warn("a controller does not use the version in which its objects are stored: each object costs a conversion at each start and for each write",
-					"kind", k.GroupKind().String(), "version", r.Version, "stored", stored.Version)
-			}
-		}
 	}
 }

@@ -104,19 +104,19 @@ func (s *processConversions) serve(handler http.Handler, paths map[string]string
 	}
 }
 
-// publish publishes the conversions of kinds, which are served at paths.
-func (s *processConversions) publish(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, paths map[string]string, log *slog.Logger) error {
+// publish publishes the conversions of a program.
+func (s *processConversions) publish(ctx context.Context, client *kube.Client, all *conversions, log *slog.Logger) error {
 	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: paths, Target: configuration.Target{URL: s.url}, Log: log,
+		Paths: all.paths(), Target: configuration.Target{URL: s.url}, Log: log,
 		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
-		Client: client.WithFieldManager(conversionManager(client)),
+		Client: client.WithFieldManager(conversionManager(client)), UseSchemas: all.useSchemasAfter(0),
 	})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	for _, k := range kinds {
+	for _, k := range all.kinds {
 		if err := publishOnce(ctx, p, client, k); err != nil {
 			return err
 		}

@@ -38,6 +38,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	var err error
 	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
 		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, log: env.log,
+		publishInTest: conversionService.publishInTest,
 	})
 	if err != nil {
 		return err

@@ -224,7 +224,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	if w.mode == testMode {
 		w.probeClient = rt.unfencedClient
 		if w.conversions != nil {
-			if err := w.conversions.publishInTest(ctx, rt.unfencedClient, w.log); err != nil {
+			if err := w.publishInTest(w.conversions, ctx, rt.unfencedClient, w.log); err != nil {
 				return err
 			}
 		}

@@ -121,25 +121,21 @@ func (c *converter) reduceKept(w way, r *record, kept []*entry) {
 	r.writeAnnotations(w.from, c.object)
 	own, all := c.object.annotationSizes()
 	room := min(maxKept-own, maxAnnotations-markSize-all)
-	type sized struct {
-		entry *entry
-		size  int
-	}
-	var entries []sized
+	sizes := make(map[*entry]int)
 	total := 0
 	for _, e := range kept {
 		key, value := e.annotation(w.from, w.to)
-		size := len(key) + len(value)
-		total += size
-		entries = append(entries, sized{e, size})
+		sizes[e] = len(key) + len(value)
+		total += sizes[e]
 	}
-	slices.SortStableFunc(entries, func(a, b sized) int { return a.size - b.size })
+	entries := slices.Clone(kept)
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Or(sizes[a]-sizes[b], a.compare(b)) })
 	var remaining []*entry
-	for _, each := range entries {
-		if room -= each.size; room < 0 {
+	for _, e := range entries {
+		if room -= sizes[e]; room < 0 {
 			break
 		}
-		remaining = append(remaining, each.entry)
+		remaining = append(remaining, e)
 	}
 	slices.SortFunc(remaining, (*entry).compare)
 	r.setSection(w.to, remaining)

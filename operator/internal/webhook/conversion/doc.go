@@ -59,6 +59,9 @@
 // API servers convert parts of objects for an apply. An object without a uid is such a part: any field can be missing in it,
 // and a null goes back everywhere. An annotation that is no kept value is carried along.
 //
+// A field that only a later release knows is copied where the CustomResourceDefinition has it in both versions: see
+// [Kind.WithLiveSchemas].
+//
 // What does not decode into the Go type is taken out before the function sees the object. The difference has it, so it is
 // kept like everything else. The encoder's empty fields, such as resources of a container, are left out of the result of
 // a function where the schema does not require them, because most objects do not have them.

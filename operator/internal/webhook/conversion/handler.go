@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
@@ -48,8 +50,41 @@ type Handler struct {
 // An endpoint is a kind of a Handler.
 type endpoint struct {
 	kind *Kind
+	// live is kind with the schemas of the cluster, or nil.
+	live atomic.Pointer[liveKind]
 	// calls holds an element for each call in flight, and for each call whose function has not returned.
 	calls chan struct{}
+}
+
+// A liveKind is a Kind that is used from a time on.
+type liveKind struct {
+	kind *Kind
+	from time.Time
+}
+
+// kindNow returns the kind that converts at a time.
+func (e *endpoint) kindNow(now time.Time) *Kind {
+	if live := e.live.Load(); live != nil && !now.Before(live.from) {
+		return live.kind
+	}
+	return e.kind
+}
+
+// UseSchemas makes the Handler convert the objects of the kind of a path with the schemas that the cluster has, by the names of
+// the versions: see [Kind.WithLiveSchemas]. The schemas are used after a delay. Until then each API server has seen them.
+// A schema that cannot be used is logged.
+func (h *Handler) UseSchemas(path string, schemas map[string]*crd.Schema, delay time.Duration) {
+	e := h.endpoints[path]
+	if e == nil {
+		return
+	}
+	e.live.Store(nil)
+	kind, err := e.kind.WithLiveSchemas(schemas)
+	if err != nil {
+		h.log.Warn("the fields that only the CustomResourceDefinition of the cluster has are not converted", "kind", e.kind.resource.String(), "error", err)
+		return
+	}
+	e.live.Store(&liveKind{kind, time.Now().Add(delay)})
 }
 
 // NewHandler returns a Handler of kinds. It returns an error if two kinds have one path.
@@ -69,7 +104,7 @@ func NewHandler(kinds []*Kind, options Options) (*Handler, error) {
 		if h.endpoints[k.Path()] != nil {
 			return nil, fmt.Errorf("the conversion of %s is there twice: give all steps of a kind to one conversion", k.GroupKind())
 		}
-		h.endpoints[k.Path()] = &endpoint{k, make(chan struct{}, options.MaxCalls)}
+		h.endpoints[k.Path()] = &endpoint{kind: k, calls: make(chan struct{}, options.MaxCalls)}
 	}
 	return h, nil
 }
@@ -159,7 +194,7 @@ func (h *Handler) serve(r *http.Request, e *endpoint, began time.Time) *answer {
 	go func() {
 		defer h.capacity.End()
 		defer leave()
-		answers <- h.convert(ctx, e.kind, body)
+		answers <- h.convert(ctx, e.kindNow(began), body)
 	}()
 	select {
 	case a := <-answers:

@@ -271,3 +271,26 @@ func BenchmarkCall(b *testing.B) {
 	}
 	b.ReportMetric(float64(processorTime()-began)/float64(b.N)/1e6, "cpu-ms/op")
 }
+
+// The log has the name of an object. It never has a value of the object, or the key of an annotation that keeps one.
+func TestLogHasNoContent(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	observed := &recorder{}
+	h, err := NewHandler([]*Kind{cronKind(t)}, Options{Observer: observed, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := `,"policy":"sesame","notes":{"x":{"author":"sesame"}}`
+	tooLarge := `,"notes":{"x":{"author":"sesame` + strings.Repeat("a", 200<<10) + `"}}`
+	review := reviewOf("v2", cronObject("v1", `"schedule":"@hourly"`+secret+cronTemplate), cronObject("v1", `"schedule":"panic"`+secret+cronTemplate), cronObject("v1", `"schedule":"@hourly"`+tooLarge+cronTemplate))
+	w := send(t.Context(), h, cronPath, review)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "sesame") {
+		t.Fatalf("%d %.2000s", w.Code, w.Body)
+	}
+	send(t.Context(), h, cronPath, strings.Replace(review, `"kind":"CronJob"`, `"kind":"sesame"`, 1)[:len(review)-9]) // bad JSON
+	text := log.String() + strings.Join(observed.conversions, " ")
+	if strings.Contains(text, "sesame") || strings.Contains(text, Prefix) || !strings.Contains(text, "namespace=shop name=a") {
+		t.Errorf("the log is %s", text)
+	}
+}

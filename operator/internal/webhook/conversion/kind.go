@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -19,6 +20,8 @@ type Kind struct {
 	checks map[string]*schemaCheck
 	// parents holds, for each version but the stored one, the way to the next version towards the stored one.
 	parents map[string]way
+	// copied holds the paths of the fields that a step copies, because the Go types do not know them: see WithLiveSchemas.
+	copied map[*Step][][]string
 }
 
 // A way is a step in one direction.
@@ -193,7 +196,46 @@ func (k *Kind) isTowardsStored(w way) bool {
 
 // run returns what the function of a way makes of content, which is the content of o in the version w.from.
 func (k *Kind) run(w way, o *object, content map[string]any) (map[string]any, *failedRun) {
-	return w.step.run(w.isForward, o, content, k.checks[w.from].root, k.checks[w.to].root)
+	result, failed := w.step.run(w.isForward, o, content, k.checks[w.from].root, k.checks[w.to].root)
+	if failed == nil {
+		for _, path := range k.copied[w.step] {
+			copyField(path, content, result)
+		}
+	}
+	return result, failed
+}
+
+// WithLiveSchemas returns k with the fields that only the schemas of the cluster have, by the names of the versions. A program
+// of a later release knows these fields, and the Go types of this program do not. There are two differences:
+//
+//   - A kept value of such a field goes back if it fits the schema of the cluster.
+//   - A field that both versions of a step have at the same path with the same schema is copied. No function does that.
+//
+// For example, the Go types know spec.size, and the cluster knows spec.watts too, in v1 and in v2. Then watts is copied, and
+// an edit of watts in one version is an edit in the other one. If v2 has spec.power in its place, no field is copied: an
+// annotation keeps watts.
+//
+// Errors: those of [NewKind] about a schema.
+func (k *Kind) WithLiveSchemas(live map[string]*crd.Schema) (*Kind, error) {
+	other := *k
+	other.checks, other.copied = make(map[string]*schemaCheck), make(map[*Step][][]string)
+	var errs []error
+	for name, check := range k.checks {
+		if root := withFields(check.root, live[name]); root != check.root {
+			var err error
+			check, err = newSchemaCheck(root)
+			errs = append(errs, err)
+		}
+		other.checks[name] = check
+	}
+	for _, w := range k.parents {
+		var p foreignPaths
+		p.add(nil, k.checks[w.from].root, k.checks[w.to].root, live[w.from], live[w.to])
+		if len(p.paths) > 0 {
+			other.copied[w.step] = p.paths
+		}
+	}
+	return &other, errors.Join(errs...)
 }
 
 // Convert returns an object in another version of k. Convert never fails because of the content of an object, or because of

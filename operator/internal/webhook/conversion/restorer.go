@@ -57,9 +57,24 @@ func (n *keptNode) add(e *entry) {
 
 // sortedSegments returns the segments of the children of n in the order of paths.
 func (n *keptNode) sortedSegments() []segment {
-	return slices.SortedFunc(maps.Keys(n.children), func(a, b segment) int {
-		return (&entry{path: []segment{a}}).compare(&entry{path: []segment{b}})
-	})
+	var names, keys []string // a further type to sort makes programs larger
+	for s := range n.children {
+		if s.isKey {
+			keys = append(keys, s.text)
+		} else {
+			names = append(names, s.text)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(keys)
+	all := make([]segment, 0, len(n.children))
+	for _, name := range names {
+		all = append(all, segment{name, false})
+	}
+	for _, key := range keys {
+		all = append(all, segment{key, true})
+	}
+	return all
 }
 
 // restoreNode returns now with the values of n. s is the schema of now, and depth the number of segments of its path. made is

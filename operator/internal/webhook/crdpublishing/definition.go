@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -40,10 +41,29 @@ type definition struct {
 	client *kube.Client
 	// live is the CustomResourceDefinition as far as known. It is nil before the CustomResourceDefinition was read.
 	live atomic.Pointer[object]
+	// useSchemas gets the schemas of the versions when they change. It may be nil.
+	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
 
 func newDefinition(name string, client *kube.Client) *definition {
 	return &definition{name: name, client: client}
+}
+
+// setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine.
+func (d *definition) setLive(o *object) {
+	before := d.live.Load()
+	schemas := make(map[string]*crd.Schema)
+	for i, v := range o.Spec.Versions {
+		if v.Schema != nil {
+			schemas[v.Name] = v.Schema.OpenAPIV3Schema
+			o.Spec.Versions[i].Schema = nil
+		}
+	}
+	isNew := before == nil || before.Metadata.UID != o.Metadata.UID || before.Metadata.Generation != o.Metadata.Generation
+	if d.useSchemas != nil && o.exists() && isNew {
+		d.useSchemas(d.name, schemas)
+	}
+	d.live.Store(o)
 }
 
 // String returns the kind and the name.
@@ -77,7 +97,7 @@ func (d *definition) read(ctx context.Context) error {
 	if err := kube.Unmarshal(response.Body, &list); err != nil || len(list.Items) > 1 {
 		return fmt.Errorf("the answer to a list of the %s is not that of a Kubernetes API", d)
 	}
-	d.live.Store(append(list.Items, new(object))[0])
+	d.setLive(append(list.Items, new(object))[0])
 	return nil
 }
 
@@ -115,7 +135,7 @@ func (d *definition) apply(ctx context.Context, wanted *conversion) error {
 	if err := kube.Unmarshal(response.Body, o); err != nil {
 		return fmt.Errorf("the %s is not that of a Kubernetes API: %w", d, err)
 	}
-	d.live.Store(o)
+	d.setLive(o)
 	return nil
 }
 

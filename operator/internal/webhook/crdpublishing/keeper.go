@@ -148,7 +148,7 @@ func (k *keeper) recordWatch(o *object, err error) {
 	case live != nil && ident.IsNewer(live.Metadata.ResourceVersion, o.Metadata.ResourceVersion):
 		k.needsRead = true // the watch lags behind, or the server was restored from a backup
 	default:
-		k.live.Store(o)
+		k.setLive(o)
 		k.needsRead = false
 	}
 }

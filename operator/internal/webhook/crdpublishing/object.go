@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiversion "k8s.io/apimachinery/pkg/version"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
@@ -23,6 +24,7 @@ type metadata struct {
 	Name            string    `json:"name,omitempty"`
 	UID             types.UID `json:"uid,omitempty"`
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
+	Generation      int64     `json:"generation,omitempty"` // it is only read
 	// ManagedFields are only read.
 	ManagedFields []manager `json:"managedFields,omitempty"`
 }
@@ -42,6 +44,10 @@ type version struct {
 	Name    string `json:"name"`
 	Served  bool   `json:"served"`
 	Storage bool   `json:"storage"`
+	// Schema is nil in the live object of a definition, because it takes much memory.
+	Schema *struct {
+		OpenAPIV3Schema *crd.Schema `json:"openAPIV3Schema"`
+	} `json:"schema,omitempty"`
 }
 
 type status struct {

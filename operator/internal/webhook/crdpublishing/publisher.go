@@ -9,11 +9,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields are required.
+// Config describes a [Publisher]. All fields but UseSchemas are required.
 type Config struct {
 	// Paths are the paths at the Target where the conversions are served, by the names of the CustomResourceDefinitions,
 	// such as cronjobs.batch.example.com.
@@ -29,6 +30,9 @@ type Config struct {
 	// pass the fence of a leader.
 	Client *kube.Client
 	Log    *slog.Logger
+	// UseSchemas gets the schemas of the versions of a CustomResourceDefinition, by the names of the versions, each time they
+	// may have changed. It is called concurrently for different names.
+	UseSchemas func(definition string, schemas map[string]*crd.Schema)
 }
 
 // Publisher keeps the conversions of one program published. [Publisher.Run] does the work. A Publisher is safe for
@@ -50,7 +54,9 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
-		p.definitions = append(p.definitions, newDefinition(name, c.Client))
+		d := newDefinition(name, c.Client)
+		d.useSchemas = c.UseSchemas
+		p.definitions = append(p.definitions, d)
 	}
 	return p, nil
 }
