@@ -3,6 +3,7 @@ package plane
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/fakeplane"
-	"github.com/yare-go/yare/internal/plane/process"
 )
 
 // A test program that is called with helperVariable set is one of several processes of a test.
@@ -60,7 +60,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 
 // hasEnded reports whether a process has ended. It may not have been reaped yet.
 func hasEnded(pid int) bool {
-	if !process.IsAlive(pid) {
+	if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, os.ErrPermission) {
 		return true
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

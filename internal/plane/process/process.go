@@ -123,9 +123,3 @@ func Run(ctx context.Context, cmd *exec.Cmd) error {
 		return context.Cause(ctx)
 	}
 }
-
-// IsAlive reports whether a process of this ID exists.
-func IsAlive(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, os.ErrPermission)
-}

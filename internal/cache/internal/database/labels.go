@@ -20,19 +20,6 @@ type Labels struct {
 	values string
 }
 
-// NewLabels returns the Labels in a map.
-func NewLabels(m map[string]string) Labels {
-	var l labelWriter
-	for k, v := range m {
-		l.add([]byte(k), []byte(v))
-	}
-	keys, values := l.finish()
-	if len(keys) == 0 {
-		return Labels{}
-	}
-	return Labels{keys: unique.Make(string(keys)), values: string(values)}
-}
-
 // All returns the labels, sorted by key.
 func (l Labels) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
