@@ -61,7 +61,7 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 		return err
 	}
 	out.Printf("created %s in %s", strings.Join(names, ", "), shown)
-	out.Printf("the operator is the Go module %s, and its objects are of kind %s in the group %s", p.Module, p.Kind, p.Group)
+	out.Printf("the Go module is %s, and its objects have the kind %s in the group %s", p.Module, p.Kind, p.Group)
 	if yare.Dir != "" {
 		out.Printf("go.mod replaces yare by the clone %s, because this yare is no published version", yare.Dir)
 	}
@@ -85,9 +85,9 @@ func nextSteps(folder string) []string {
 		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
 	}
 	steps := [][2]string{
-		{"cd " + folder, "main.go is the whole operator, and AGENTS.md has the rules of a reconcile"},
-		{"go tool yare dev .", "runs it on a Kubernetes control plane of this machine, and again after each save"},
-		{"go test ./...", "tests it on such a control plane, which the first run compiles: some minutes"},
+		{"cd " + folder, "main.go is the operator, and AGENTS.md has the rules of a reconcile"},
+		{"go tool yare dev .", "runs it on a Kubernetes control plane of this machine"},
+		{"go test ./...", "tests it there; the first run compiles Kubernetes: some minutes"},
 	}
 	width := 0
 	for _, s := range steps {

@@ -120,14 +120,14 @@ func TestNew(t *testing.T) {
 	if status != 0 {
 		t.Fatal(out)
 	}
-	for _, part := range []string{"created main.go", "of kind Voyage in the group ships.example.org", "go.mod replaces yare", "go mod tidy"} {
+	for _, part := range []string{"created main.go", "the kind Voyage in the group ships.example.org", "go.mod replaces yare", "go mod tidy"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("it does not print %q:\n%s", part, out)
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for i, want := range []string{"yare:   cd ./ship-log       # main.go is", "yare:   go tool yare dev .  # runs it", "yare:   go test ./...       # tests it"} {
-		if got := lines[len(lines)-3+i]; !strings.HasPrefix(got, want) || len(got) > 110 {
+		if got := lines[len(lines)-3+i]; !strings.HasPrefix(got, want) || len(got) > 100 {
 			t.Errorf("the closing line %d is %q, want %q with a short comment", i+1, got, want)
 		}
 	}

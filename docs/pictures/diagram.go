@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"oss.terrastruct.com/d2/d2graph"
-	"oss.terrastruct.com/d2/d2layouts/d2dagrelayout"
+	"oss.terrastruct.com/d2/d2layouts/d2elklayout"
 	"oss.terrastruct.com/d2/d2lib"
 	"oss.terrastruct.com/d2/d2renderers/d2svg"
 	"oss.terrastruct.com/d2/lib/log"
@@ -20,11 +20,13 @@ func renderDiagram(ctx context.Context, source string, p palette) ([]byte, error
 	}
 	layout := func(string) (d2graph.LayoutGraph, error) {
 		return func(ctx context.Context, g *d2graph.Graph) error {
-			return d2dagrelayout.Layout(ctx, g, &d2dagrelayout.ConfigurableOpts{NodeSep: 40, EdgeSep: 20})
+			return d2elklayout.Layout(ctx, g, &d2elklayout.ConfigurableOpts{
+				Algorithm: "layered", NodeSpacing: 40, Padding: "[top=50,left=30,bottom=30,right=30]", EdgeNodeSpacing: 30, SelfLoopSpacing: 50,
+			})
 		}, nil
 	}
-	padding, withoutXMLTag := int64(16), true
-	options := &d2svg.RenderOpts{Pad: &padding, ThemeID: &p.theme.ID, NoXMLTag: &withoutXMLTag}
+	padding, scale, withoutXMLTag := int64(12), 1.0, true
+	options := &d2svg.RenderOpts{Scale: &scale, Pad: &padding, ThemeID: &p.theme.ID, ThemeOverrides: p.overrides, NoXMLTag: &withoutXMLTag}
 	ctx = log.With(ctx, slog.New(slog.DiscardHandler))
 	diagram, _, err := d2lib.Compile(ctx, source, &d2lib.CompileOptions{Ruler: ruler, LayoutResolver: layout}, options)
 	if err != nil {

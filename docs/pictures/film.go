@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 const (
@@ -42,8 +41,6 @@ type film struct {
 	frames []frame
 	// length is the length in seconds.
 	length float64
-	// waited is the length of the session, of which the film leaves out the waits.
-	waited time.Duration
 }
 
 // newFilm returns the film of the events in a record.
@@ -77,7 +74,6 @@ func newFilm(record []byte) (film, error) {
 		} else {
 			f.frames = append(f.frames, frame{now, panes})
 		}
-		f.waited = time.Duration(e.Seconds * float64(time.Second))
 	}
 	if len(f.frames) == 0 {
 		return f, fmt.Errorf("it has no events")
@@ -124,7 +120,7 @@ func (f film) spans() []span {
 func (f film) render(p palette, isMoving bool) []byte {
 	rows := paneRows()
 	var tops [paneCount]int // of the lines of each terminal
-	height := margin
+	height := 0
 	for i := range rows {
 		height += titleSize
 		tops[i] = height
@@ -138,10 +134,11 @@ func (f film) render(p palette, isMoving bool) []byte {
 	fmt.Fprintf(&b, `<rect class="screen" x="0.5" y="0.5" width="%d" height="%d" rx="8"/>`+"\n", width-1, height-1)
 	for i, title := range [paneCount]string{"terminal 1: the operator", "terminal 2: somebody who uses the cluster"} {
 		top := tops[i] - titleSize
-		if i == 0 {
-			top -= margin
+		bar := fmt.Sprintf("M1 %dv%dh%dv%d", top+1, titleSize-2, width-2, 2-titleSize)
+		if i == 0 { // the corners of the picture are round
+			bar = fmt.Sprintf("M1 9v%dh%dv%da8 8 0 0 0-8-8h%da8 8 0 0 0-8 8", titleSize-10, width-2, 10-titleSize, 18-width)
 		}
-		fmt.Fprintf(&b, `<rect class="bar" x="1" y="%d" width="%d" height="%d"/>`, top+1, width-2, titleSize-2)
+		fmt.Fprintf(&b, `<path class="bar" d="%sz"/>`, bar)
 		fmt.Fprintf(&b, `<text class="name" x="%d" y="%d">%s</text>`+"\n", margin, top+titleSize-8, title)
 	}
 	last := len(f.frames)

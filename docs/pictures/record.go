@@ -72,7 +72,9 @@ func record(ctx context.Context, file string) (err error) {
 		{"go", "-C", clone, "run", "./cmd/yare", "kubectl", "version", "--client"},
 		{"go", "-C", clone, "build", "-o", os.DevNull, "./examples/webapp"},
 	} {
-		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+os.DevNull) // no control plane of another project is meant
+		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
 		}
 	}
@@ -95,13 +97,13 @@ func (r *recording) play(ctx context.Context, clone, project string) error {
 		waited     string
 		hold       float64
 	}{
-		{0, "go run ./cmd/yare new ../web-app", 0, prompt, 0.8},
+		{0, "go run ./cmd/yare new ../web-app", 0, prompt, 1.5},
 		{0, "cd ../web-app && cp ../yare/examples/webapp/*.* .   # the operator of README", 0, prompt, 0.3},
-		{0, "go tool yare dev .", 0, "available=3", 0.8},
-		{1, "go tool yare kubectl get webapps,deployments", 1, prompt, 1},
-		{1, "sed -i 's/replicas: 3/replicas: 5/' sample.yaml", 0, "available=5", 0.3},
-		{1, "go tool yare kubectl get deployments", 1, prompt, 1},
-		{1, "go tool yare kubectl delete deployment hello", 0, "available=5", 0.3},
+		{0, "go tool yare dev .", 0, "available=3", 1.2},
+		{1, "go tool yare kubectl get webapps,deployments", 1, prompt, 1.5},
+		{1, "sed -i 's/replicas: 3/replicas: 5/' sample.yaml", 0, "available=5", 0.5},
+		{1, "go tool yare kubectl get deployments", 1, prompt, 1.2},
+		{1, "go tool yare kubectl delete deployment hello", 0, "available=5", 0.5},
 		{1, "go tool yare kubectl get deployments", 1, prompt, 0},
 	}
 	folders := [paneCount]string{clone, project}
@@ -122,7 +124,7 @@ func (r *recording) play(ctx context.Context, clone, project string) error {
 			if _, err := r.shells[s.pane].WriteString(string(char)); err != nil {
 				return err
 			}
-			time.Sleep(30 * time.Millisecond)
+			time.Sleep(12 * time.Millisecond)
 		}
 		if _, err := r.shells[s.pane].WriteString("\n"); err != nil {
 			return err
