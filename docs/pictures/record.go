@@ -91,20 +91,22 @@ func record(ctx context.Context, file string) (err error) {
 func (r *recording) play(ctx context.Context, clone, project string) error {
 	const prompt = "$ "
 	steps := []struct {
-		pane       int
-		typed      string
+		pane  int
+		typed string
+		// waited is what the terminal waitedPane receives then.
 		waitedPane int
 		waited     string
-		hold       float64
+		// seconds is a wait before the next step, and hold is how long the reader gets.
+		seconds, hold float64
 	}{
-		{0, "go run ./cmd/yare new ../web-app", 0, prompt, 1.5},
-		{0, "cd ../web-app && cp ../yare/examples/webapp/*.* .   # the operator of README", 0, prompt, 0.3},
-		{0, "go tool yare dev .", 0, "available=3", 1.2},
-		{1, "go tool yare kubectl get webapps,deployments", 1, prompt, 1.5},
-		{1, "sed -i 's/replicas: 3/replicas: 5/' sample.yaml", 0, "available=5", 0.5},
-		{1, "go tool yare kubectl get deployments", 1, prompt, 1.2},
-		{1, "go tool yare kubectl delete deployment hello", 0, "available=5", 0.5},
-		{1, "go tool yare kubectl get deployments", 1, prompt, 0},
+		{0, "go run ./cmd/yare new ../web-app", 0, prompt, 0, 1.5},
+		{0, "cd ../web-app && cp ../yare/docs/guide/code/first/* .   # the operator of README", 0, prompt, 0, 0.5},
+		{0, "go tool yare dev .", 0, "patch deployments.apps", 2, 1.5},
+		{1, "go tool yare kubectl get webapps,deployments", 1, prompt, 0, 1.5},
+		{1, "sed -i 's/replicas: 3/replicas: 5/' sample.yaml", 0, "patch deployments.apps", 2, 1},
+		{1, "go tool yare kubectl get deployments", 1, prompt, 0, 1.2},
+		{1, "go tool yare kubectl delete deployment hello", 0, "patch deployments.apps", 2, 1},
+		{1, "go tool yare kubectl get deployments", 1, prompt, 0, 0},
 	}
 	folders := [paneCount]string{clone, project}
 	for _, s := range steps {
@@ -137,6 +139,7 @@ func (r *recording) play(ctx context.Context, clone, project string) error {
 				return fmt.Errorf("after %q: %w", s.typed, err)
 			}
 		}
+		time.Sleep(time.Duration(s.seconds * float64(time.Second)))
 		r.add(event{Pane: s.pane, Hold: s.hold})
 	}
 	return nil
