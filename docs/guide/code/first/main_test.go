@@ -19,17 +19,14 @@ func TestDeploymentFollowsAndComesBack(t *testing.T) {
 	apps := kube.Namespaced[WebApp](cluster.Client(t), namespace)
 	deployments := kube.Namespaced[appsv1.Deployment](cluster.Client(t), namespace)
 	yaretest.RunParts(t, cluster, newController())
-	app, err := apps.Create(t.Context(), &WebApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hello"}, Spec: WebAppSpec{Image: "nginx:1.27", Replicas: 3},
-	})
-	if err != nil {
+	app := &WebApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hello"}, Spec: WebAppSpec{Image: "nginx:1.27", Replicas: 3}}
+	if _, err := apps.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	first := waitForReplicas(t, deployments, 3, "")
 
 	// Somebody edits the number.
-	app.Spec.Replicas = 5
-	if _, err := apps.Update(t.Context(), app); err != nil {
+	if _, err := apps.Modify(t.Context(), "hello", func(app *WebApp) error { app.Spec.Replicas = 5; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	waitForReplicas(t, deployments, 5, "")
