@@ -12,8 +12,9 @@ import (
 	"oss.terrastruct.com/d2/lib/textmeasure"
 )
 
-// renderDiagram returns the picture of a diagram in the language of D2. The picture contains the letters of its fonts.
-func renderDiagram(ctx context.Context, source string, p palette) ([]byte, error) {
+// renderDiagram returns the pictures of a diagram in the language of D2, one for each palette. A picture contains the letters of
+// its fonts.
+func renderDiagram(ctx context.Context, source string, all []palette) ([][]byte, error) {
 	ruler, err := textmeasure.NewRuler()
 	if err != nil {
 		return nil, err
@@ -25,13 +26,22 @@ func renderDiagram(ctx context.Context, source string, p palette) ([]byte, error
 			})
 		}, nil
 	}
-	padding, scale, withoutXMLTag := int64(12), 1.0, true
-	options := &d2svg.RenderOpts{Scale: &scale, Pad: &padding, ThemeID: &p.theme.ID, ThemeOverrides: p.overrides, NoXMLTag: &withoutXMLTag}
 	ctx = log.With(ctx, slog.New(slog.DiscardHandler))
-	diagram, _, err := d2lib.Compile(ctx, source, &d2lib.CompileOptions{Ruler: ruler, LayoutResolver: layout}, options)
+	diagram, _, err := d2lib.Compile(ctx, source, &d2lib.CompileOptions{Ruler: ruler, LayoutResolver: layout}, &d2svg.RenderOpts{})
 	if err != nil {
 		return nil, err
 	}
-	diagram.Root.Fill = p.page
-	return d2svg.Render(diagram, options)
+	var pictures [][]byte
+	for _, p := range all {
+		padding, scale, withoutXMLTag := int64(12), 1.0, true
+		diagram.Root.Fill = p.page
+		picture, err := d2svg.Render(diagram, &d2svg.RenderOpts{
+			Scale: &scale, Pad: &padding, ThemeID: &p.theme.ID, ThemeOverrides: p.overrides, NoXMLTag: &withoutXMLTag,
+		})
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, picture)
+	}
+	return pictures, nil
 }

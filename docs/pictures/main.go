@@ -62,12 +62,12 @@ func renderAll(ctx context.Context, folder string) (map[string][]byte, error) {
 			return nil, err
 		}
 		name := strings.TrimSuffix(filepath.Base(source), ".d2")
-		for _, p := range palettes() {
-			picture, err := renderDiagram(ctx, string(text), p)
-			if err != nil {
-				return nil, fmt.Errorf("render %s: %w", source, err)
-			}
-			pictures[name+p.suffix+".svg"] = withSourceHash(picture, text)
+		rendered, err := renderDiagram(ctx, string(text), palettes())
+		if err != nil {
+			return nil, fmt.Errorf("render %s: %w", source, err)
+		}
+		for i, p := range palettes() {
+			pictures[name+p.suffix+".svg"] = withSourceHash(rendered[i], text)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(folder, recordFile))
