@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 )
 
 func newNew(out *console.Console) *cobra.Command {
@@ -70,9 +72,14 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 	tidy.Dir = p.Dir
 	// A workspace around the folder does not contain it.
 	tidy.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	if text, err := tidy.CombinedOutput(); err != nil {
+	started, last := time.Now(), durations.Default()
+	stop := last.Show(out, "go mod tidy", "running go mod tidy")
+	text, err := tidy.CombinedOutput()
+	stop()
+	if err != nil {
 		return fmt.Errorf("the files are in %s, but go mod tidy failed there; run it again: %w\n%s", p.Dir, err, strings.TrimSpace(string(text)))
 	}
+	last.Record("go mod tidy", time.Since(started))
 	for _, each := range nextSteps(shown) {
 		out.Printf("%s", each)
 	}
