@@ -89,7 +89,8 @@ func TestTypicalOperatorIsSmall(t *testing.T) {
 	}
 }
 
-// TestReadmeHasTheRecordedSize compares the size of a binary in README with the record of WebApp in .ci/sizes.txt.
+// TestReadmeHasTheRecordedSize compares the size of a binary in README and in the comparison with the record of WebApp in
+// .ci/sizes.txt.
 func TestReadmeHasTheRecordedSize(t *testing.T) {
 	t.Parallel()
 	records, err := os.ReadFile(".ci/sizes.txt")
@@ -100,25 +101,92 @@ func TestReadmeHasTheRecordedSize(t *testing.T) {
 	if record == nil {
 		t.Fatal(".ci/sizes.txt has no record of webapp")
 	}
+	for _, page := range []string{"README.md", "docs/comparison.md"} {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := regexp.MustCompile(`(?m)^\| stripped binary of the same operator \(gzip -9\) \| ([0-9.]+) MB \(([0-9.]+)\) \|`).FindStringSubmatch(string(content))
+		if shown == nil {
+			t.Fatalf("%s has no row about the stripped binary", page)
+		}
+		for i, text := range shown[1:] {
+			megabytes, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded, err := strconv.ParseFloat(record[i+1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(megabytes-recorded/1e6) > 0.1 {
+				t.Errorf("%s has a size of %s MB, and .ci/sizes.txt %.2f MB", page, text, recorded/1e6)
+			}
+		}
+	}
+}
+
+// TestReadmeIsShort checks the lengths that README has and names.
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := regexp.MustCompile(`(?m)^\| stripped binary of the same operator \(gzip -9\) \| ([0-9.]+) MB \(([0-9.]+)\) \|`).FindStringSubmatch(string(readme))
-	if shown == nil {
-		t.Fatal("README has no row about the stripped binary")
+	if lines := strings.Count(string(readme), "\n"); lines > 140 {
+		t.Errorf("README has %d lines, more than 140", lines)
 	}
-	for i, text := range shown[1:] {
-		megabytes, err := strconv.ParseFloat(text, 64)
+	block := codeBlock.FindStringSubmatch(string(readme))
+	if block == nil {
+		t.Fatal("README has no Go code")
+	}
+	if lines := strings.Count(block[1], "\n"); lines > 12 {
+		t.Errorf("the reconcile in README has %d lines, more than 12", lines)
+	}
+	named := regexp.MustCompile(`operator of (\d+) lines\]\(([^)]+)\)`).FindStringSubmatch(string(readme))
+	if named == nil {
+		t.Fatal("README does not name the length of the operator")
+	}
+	program, err := os.ReadFile(named[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(program), "\n"); strconv.Itoa(lines) != named[1] {
+		t.Errorf("%s has %d lines, and README names %s", named[2], lines, named[1])
+	}
+}
+
+// TestGuidePagesBeginAndEnd checks that each page of the guide begins with what its readers can do afterwards, ends with the next
+// page, and stands in the list of pages.
+func TestGuidePagesBeginAndEnd(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("docs/guide/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/guide/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("the guide has no pages: %v", err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		if name == "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		recorded, err := strconv.ParseFloat(record[i+1], 64)
-		if err != nil {
-			t.Fatal(err)
+		paragraphs := strings.Split(strings.TrimSpace(string(text)), "\n\n")
+		if len(paragraphs) < 3 || !strings.HasPrefix(paragraphs[1], "After this page ") {
+			t.Errorf(`%s: the first paragraph does not begin with "After this page"`, page)
 		}
-		if math.Abs(megabytes-recorded/1e6) > 0.1 {
-			t.Errorf("README has a size of %s MB, and .ci/sizes.txt %.2f MB", text, recorded/1e6)
+		next := regexp.MustCompile(`^Next: \[[^\]]+\]\(([a-z-]+\.md|README\.md)\)\.$`).FindStringSubmatch(paragraphs[len(paragraphs)-1])
+		if next == nil || next[1] == name {
+			t.Errorf(`%s does not end with "Next: [TITLE](PAGE)." alone in a paragraph`, page)
+		}
+		if !strings.Contains(string(list), "]("+name+") |") {
+			t.Errorf("docs/guide/README.md has no row for %s", page)
 		}
 	}
 }
@@ -140,7 +208,7 @@ func TestPackagesFitOnTwoScreens(t *testing.T) {
 	}
 }
 
-// TestGuideLinksExist checks that the links between the pages of the guide, and to files of the
+// TestGuideLinksExist checks that the links between the pages of the guide, to pictures, and to other files of the
 // project, lead to something.
 func TestGuideLinksExist(t *testing.T) {
 	t.Parallel()
@@ -148,12 +216,12 @@ func TestGuideLinksExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "README.md") {
+	for _, page := range append(pages, "README.md", "docs/comparison.md", "llms.txt") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+		for _, link := range regexp.MustCompile(`(?:\]\(|(?:src|srcset)=")([^)#"]+)(#[^)"]*)?[)"]`).FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(link[1], "://") {
 				continue
 			}

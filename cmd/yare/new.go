@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 )
 
 func newNew(out *console.Console) *cobra.Command {
@@ -48,6 +49,7 @@ Run from a clone of yare, new writes a replace directive for that clone into go.
 
 // createProject writes a project and makes its go.sum.
 func createProject(ctx context.Context, out *console.Console, p project) error {
+	shown := p.Dir // as the user wrote it
 	p, err := p.complete()
 	if err != nil {
 		return err
@@ -60,7 +62,8 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 	if err != nil {
 		return err
 	}
-	out.Printf("created %s in %s (module %s, kind %s of %s)", strings.Join(names, ", "), p.Dir, p.Module, p.Kind, p.Group)
+	out.Printf("created %s in %s", strings.Join(names, ", "), shown)
+	out.Printf("the Go module is %s, and its objects have the kind %s in the group %s", p.Module, p.Kind, p.Group)
 	if yare.Dir != "" {
 		out.Printf("go.mod replaces yare by the clone %s, because this yare is no published version", yare.Dir)
 	}
@@ -69,17 +72,37 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 	tidy.Dir = p.Dir
 	// A workspace around the folder does not contain it.
 	tidy.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	if text, err := tidy.CombinedOutput(); err != nil {
+	started, last := time.Now(), durations.Default()
+	stop := last.Show(out, "go mod tidy", "running go mod tidy")
+	text, err := tidy.CombinedOutput()
+	stop()
+	if err != nil {
 		return fmt.Errorf("the files are in %s, but go mod tidy failed there; run it again: %w\n%s", p.Dir, err, strings.TrimSpace(string(text)))
 	}
-	shown := p.Dir
-	if here, err := os.Getwd(); err == nil {
-		if relative, err := filepath.Rel(here, p.Dir); err == nil && !strings.HasPrefix(relative, "..") {
-			shown = relative
-		}
+	last.Record("go mod tidy", time.Since(started))
+	for _, each := range nextSteps(shown) {
+		out.Printf("%s", each)
 	}
-	out.Printf("cd %s && go tool yare dev .   runs the operator on a Kubernetes control plane of this machine, and again at every save", shown)
-	out.Printf("go test ./...   tests it on such a control plane. The first run compiles Kubernetes, which takes some minutes")
-	out.Printf("main.go has the resource, the reconcile and the main function, and AGENTS.md the rules of a reconcile")
 	return nil
+}
+
+// nextSteps returns the commands that follow after a project was created in a folder, each with a comment of the shell.
+func nextSteps(folder string) []string {
+	if strings.ContainsAny(folder, " \t'\"$&;|()*?<>\\`") {
+		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
+	}
+	steps := [][2]string{
+		{"cd " + folder, "main.go is the operator, and AGENTS.md has the rules of a reconcile"},
+		{"go tool yare dev .", "runs it on a Kubernetes control plane of this machine"},
+		{"go test ./...", "tests it there; the first run compiles Kubernetes: some minutes"},
+	}
+	width := 0
+	for _, s := range steps {
+		width = max(width, len(s[0]))
+	}
+	var lines []string
+	for _, s := range steps {
+		lines = append(lines, fmt.Sprintf("  %-*s  # %s", width, s[0], s[1]))
+	}
+	return lines
 }

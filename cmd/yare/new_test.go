@@ -90,6 +90,23 @@ func TestProjectWithAnOddName(t *testing.T) {
 	}
 }
 
+// The commands at the end of yare new can be pasted into a shell, comments included, also with a folder of an odd name.
+func TestNextStepsAreCommands(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"web-app", "../my app", "it's", "$HOME"} {
+		folder := filepath.Join(t.TempDir(), name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		steps := nextSteps(folder)
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", steps[0]+"\npwd -P").CombinedOutput()
+		want, _ := filepath.EvalSymlinks(folder)
+		if got := strings.TrimSpace(string(out)); err != nil || got != want {
+			t.Errorf("%s: %v: the shell is in %q, want %q", steps[0], err, got, want)
+		}
+	}
+}
+
 // A new project is complete, and compiles. .ci/stranger runs it.
 func TestNew(t *testing.T) {
 	t.Parallel()
@@ -103,9 +120,15 @@ func TestNew(t *testing.T) {
 	if status != 0 {
 		t.Fatal(out)
 	}
-	for _, part := range []string{"created main.go", "go.mod replaces yare", "go mod tidy", "cd ship-log && go tool yare dev .", "go test ./...", "AGENTS.md the rules of a reconcile"} {
+	for _, part := range []string{"created main.go", "the kind Voyage in the group ships.example.org", "go.mod replaces yare", "go mod tidy"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("it does not print %q:\n%s", part, out)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for i, want := range []string{"yare:   cd ./ship-log       # main.go is", "yare:   go tool yare dev .  # runs it", "yare:   go test ./...       # tests it"} {
+		if got := lines[len(lines)-3+i]; !strings.HasPrefix(got, want) || len(got) > 100 {
+			t.Errorf("the closing line %d is %q, want %q with a short comment", i+1, got, want)
 		}
 	}
 	dir := filepath.Join(s.dir, "ship-log")

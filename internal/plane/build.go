@@ -18,6 +18,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 )
 
 // builder makes the binary of one source.
@@ -89,7 +90,8 @@ func (b builder) build(ctx context.Context, dir string) error {
 		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.module.Folder)}, buildFlags(b.kubernetes)...), ".")
 	}
 
-	p := newBuildProgress(b.module, task, started)
+	last, step := durations.Default(), "compile "+b.module.Title
+	p := newBuildProgress(b.module, task, started, last.Last(step))
 	defer p.stop()
 	// The number of packages is only shown, so an error does not matter. The downloads of a first
 	// build happen here.
@@ -104,6 +106,7 @@ func (b builder) build(ctx context.Context, dir string) error {
 	}
 	p.stop()
 	task.Done()
+	last.Record(step, time.Since(started))
 	b.console.Printf("%s is compiled (%s); from now on it is found at once", b.module.Title, console.Duration(time.Since(started)))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 )
 
 // buildProgress reads the standard error of `go build -v` and shows the progress. It keeps the
@@ -16,6 +17,8 @@ type buildProgress struct {
 	module  Module
 	task    *console.Task
 	started time.Time
+	// last is how long the last build took, or 0 if that is unknown.
+	last    time.Duration
 	ended   chan struct{}
 	end     sync.Once
 	ticking sync.WaitGroup
@@ -29,8 +32,8 @@ type buildProgress struct {
 	problems   []string
 }
 
-func newBuildProgress(module Module, task *console.Task, started time.Time) *buildProgress {
-	p := &buildProgress{module: module, task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
+func newBuildProgress(module Module, task *console.Task, started time.Time, last time.Duration) *buildProgress {
+	p := &buildProgress{module: module, task: task, started: started, last: last, ended: make(chan struct{}), now: "looking at its packages"}
 	p.ticking.Go(p.tick)
 	return p
 }
@@ -70,7 +73,7 @@ func (p *buildProgress) show() {
 		text = fmt.Sprintf("package %d: %s", p.compiled, p.now)
 	}
 	p.mu.Unlock()
-	p.task.Set("compiling %s, once: %s, %s", p.module.Title, console.Duration(time.Since(p.started)), text)
+	p.task.Set("compiling %s, once: %s, %s", p.module.Title, durations.Progress(time.Since(p.started), p.last), text)
 }
 
 // Write reads lines.

@@ -33,16 +33,16 @@ type child struct {
 	ended sync.Once
 }
 
-// startChild starts a binary. handle receives each line of its standard output. The log receives its
+// startChild starts a binary. last is the end of the text about the progress, and may be empty. handle receives each line of its standard output. The log receives its
 // standard error, and may be nil.
-func startChild(title, binary string, args []string, log io.Writer, out *console.Console, handle func(c *child, line []byte)) (*child, error) {
+func startChild(title, last, binary string, args []string, log io.Writer, out *console.Console, handle func(c *child, line []byte)) (*child, error) {
 	cmd := exec.Command(binary, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
 	c := &child{title: title, binary: binary, in: in, stderr: &process.Tail{Next: log}, booting: out.Task()}
-	c.booting.Set("starting %s", title)
+	c.booting.Set("starting %s%s", title, last)
 	cmd.Stdout = &lineWriter{handle: func(line []byte) { handle(c, line) }}
 	cmd.Stderr = c.stderr
 	if c.inUse, err = os.Open(binary); err != nil {

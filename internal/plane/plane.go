@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 )
 
 // Options describe the control plane to start. All fields are optional.
@@ -57,7 +58,12 @@ type Plane struct {
 	close   sync.Once
 	entry   *entry
 	ready   message
+	// lastBoot is the end of the text about the progress: " (last time 3.2s)". It is empty if no duration is known.
+	lastBoot string
 }
+
+// bootStep is the name of the start of a control plane in the file of durations.
+const bootStep = "start the control plane"
 
 // Start starts a control plane and waits until it can be used. The end of ctx ends that wait
 // only: the plane runs until Close, or until this process ends.
@@ -93,6 +99,9 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		err = node.join(ctx, p.Kubeconfig())
 	}
 	if err != nil {
+		if free, known := freeBytes(os.TempDir()); known && ctx.Err() == nil {
+			err = explainFullDisk(err, os.TempDir(), free)
+		}
 		p.Close()
 		return nil, err
 	}
@@ -125,7 +134,10 @@ func launch(o Options) (*Plane, error) {
 		args = append(args, "-v")
 	}
 	p := &Plane{control: newControl(), console: o.Console, started: make(chan message, 1), closing: make(chan struct{})}
-	c, err := startChild("the control plane", o.Binary, args, o.Log, o.Console, p.handleLine)
+	if last := durations.Default().Last(bootStep); last > 0 && o.Console != nil {
+		p.lastBoot = " (last time " + console.Duration(last) + ")"
+	}
+	c, err := startChild("the control plane", p.lastBoot, o.Binary, args, o.Log, o.Console, p.handleLine)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +155,7 @@ func (p *Plane) handleLine(c *child, line []byte) {
 	case "":
 		p.control.answered(m)
 	case "starting":
-		c.booting.Set("starting the control plane: %s", m.Component)
+		c.booting.Set("starting the control plane: %s%s", m.Component, p.lastBoot)
 	case "ready", "failed":
 		select {
 		case p.started <- m:
@@ -170,6 +182,9 @@ func (p *Plane) waitReady(ctx context.Context) error {
 	}
 	if m.Event == "ready" {
 		p.ready = m
+		if p.console != nil {
+			durations.Default().Record(bootStep, p.Boot())
+		}
 		return nil
 	}
 	text := m.Error

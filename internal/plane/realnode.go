@@ -82,7 +82,7 @@ func startRealNode(ctx context.Context, o *Options) (*realNode, error) {
 		args = append(args, "--load", path)
 	}
 	n := &realNode{console: o.Console, events: make(chan nodeEvent, 8)}
-	c, err := startChild("the real node", o.NodeBinary, args, o.Log, o.Console, n.handleLine)
+	c, err := startChild("the real node", "", o.NodeBinary, args, o.Log, o.Console, n.handleLine)
 	if err != nil {
 		return nil, fmt.Errorf("start the real node %s: %w", o.NodeBinary, err)
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 )
 
 // builder builds the operator. One goroutine uses it.
@@ -35,13 +35,10 @@ type builder struct {
 func (b *builder) build(ctx context.Context) error {
 	b.files.refresh(ctx)
 	started := time.Now()
-	task := b.console.Task()
-	defer task.Done()
+	last, step := durations.Default(), "build "+b.target.dir
 	if b.binary == "" {
 		// Later the operator itself writes to the terminal.
-		stop := every(time.Second, func() {
-			task.Set("building %s (%s)", b.target.shown, console.Duration(time.Since(started)))
-		})
+		stop := last.Show(b.console, step, "building "+b.target.shown)
 		defer stop()
 	}
 	binary := filepath.Join(b.folder, fmt.Sprintf("build-%d", b.buildCount), b.target.programName())
@@ -76,6 +73,9 @@ func (b *builder) build(ctx context.Context) error {
 			added = b.policies
 		}
 	}
+	if b.binary == "" {
+		last.Record(step, time.Since(started))
+	}
 	b.binary, b.crds, b.permissions, b.policies = binary, definitions, granted, added
 	b.console.Printf("built %s (%s)", b.target.shown, console.Duration(time.Since(started)))
 	return nil
@@ -93,27 +93,4 @@ func isSame(a, b string) bool {
 	x, err1 := os.ReadFile(a)
 	y, err2 := os.ReadFile(b)
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
-}
-
-// every calls f after each period until the function it returns is called, which waits
-// for the last call.
-func every(d time.Duration, f func()) (stop func()) {
-	done := make(chan struct{})
-	var ticking sync.WaitGroup
-	ticking.Go(func() {
-		ticker := time.NewTicker(d)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				f()
-			}
-		}
-	})
-	return func() {
-		close(done)
-		ticking.Wait()
-	}
 }

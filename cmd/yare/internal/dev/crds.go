@@ -2,9 +2,11 @@ package dev
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +38,9 @@ func askCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		if refused, ok := errors.AsType[*operatorError](err); ok {
 			return crds{}, refused
 		}
+		if trace := panicTrace(problems); trace != "" {
+			return crds{}, fmt.Errorf("%s panics before it prints its CustomResourceDefinitions (`crd` failed with %w): correct the first line of the program below%s", shown, err, indented(trace))
+		}
 		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(problems))
 	}
 	items, err := manifest.Parse(out)
@@ -60,6 +65,17 @@ func onlyCRDs(items []unstructured.Unstructured) error {
 	return nil
 }
 
+// panicTrace returns the begin of what a program prints when it panics, or "" if the output has no panic. The first goroutine is
+// the one that panics, and its first lines are the place.
+func panicTrace(output string) string {
+	_, trace, found := strings.Cut("\n"+output, "\npanic: ")
+	if !found {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace("panic: "+trace), "\n")
+	return strings.Join(lines[:min(len(lines), 12)], "\n")
+}
+
 // indented returns the last lines of a text, indented below an error.
 func indented(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -75,12 +91,26 @@ func indented(text string) string {
 // apply applies the CRDs and waits until the API server serves them.
 func (c crds) apply(ctx context.Context, k kubectl) error {
 	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
-		return fmt.Errorf("apply the CustomResourceDefinitions: %w", err)
+		return fmt.Errorf("the API server refuses a CustomResourceDefinition: correct the tag crd or the method Rules of the Go type at the path that the answer names: %s", withoutRuleFields(err.Error()))
 	}
 	if err := c.waitUntilServed(ctx, k); err != nil {
 		return fmt.Errorf("wait for the CustomResourceDefinitions to be served: %w", err)
 	}
 	return nil
+}
+
+// withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields. Example:
+// `Invalid value: {"Rule":"self.a > 1","Message":"","Reason":null}: compilation failed` becomes
+// `Invalid value: "self.a > 1": compilation failed`.
+func withoutRuleFields(answer string) string {
+	rule := regexp.MustCompile(`Invalid value: (\{"Rule":.*?\}): `)
+	return rule.ReplaceAllStringFunc(answer, func(part string) string {
+		var fields struct{ Rule string }
+		if json.Unmarshal([]byte(rule.FindStringSubmatch(part)[1]), &fields) != nil {
+			return part
+		}
+		return fmt.Sprintf("Invalid value: %q: ", fields.Rule)
+	})
 }
 
 // maxServedWait is how long an API server may take to serve a new CustomResourceDefinition.

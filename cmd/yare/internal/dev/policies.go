@@ -3,6 +3,7 @@ package dev
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,12 @@ type policies struct {
 // askPolicies runs `OPERATOR manifests` with the arguments of the operator, and returns the policies that the operator
 // prints.
 func askPolicies(ctx context.Context, binary, shown string, args []string) (policies, error) {
-	out, problems, err := runSubcommand(ctx, binary, append([]string{"manifests", "--image", "dev", "--namespace", accountNamespace}, args...)...)
+	command := []string{"manifests", "--image", "dev", "--namespace", accountNamespace}
+	out, problems, err := runSubcommand(ctx, binary, append(command[:len(command):len(command)], args...)...)
+	if _, isRefused := errors.AsType[*operatorError](err); isRefused && len(args) > 0 {
+		// The arguments may be right on this machine and wrong in a Pod, such as --listen 127.0.0.1:8080.
+		out, problems, err = runSubcommand(ctx, binary, command...)
+	}
 	switch {
 	case context.Cause(ctx) != nil:
 		return policies{}, context.Cause(ctx)

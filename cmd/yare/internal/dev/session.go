@@ -151,7 +151,7 @@ func (s *session) firstBuild(ctx context.Context) error {
 			s.Console.Printf("%s does not compile; waiting for the next save:", s.Dir)
 			s.Console.Block(broken.output)
 		case errors.As(err, &refused) && !s.UntilReady:
-			s.reportProblems(refused)
+			s.reportProblems(refused.output)
 		default:
 			return err
 		}
@@ -161,9 +161,9 @@ func (s *session) firstBuild(ctx context.Context) error {
 	}
 }
 
-// reportProblems prints what the operator reports instead of its CRDs, and what happens next.
-func (s *session) reportProblems(refused *operatorError) {
-	for line := range strings.SplitSeq(refused.output, "\n") {
+// reportProblems prints what is wrong with the newest build, and what happens next.
+func (s *session) reportProblems(problems string) {
+	for line := range strings.SplitSeq(problems, "\n") {
 		s.Console.Printf("%s", line)
 	}
 	s.Console.Printf("%s", s.meanwhile())
@@ -248,10 +248,9 @@ func (s *session) handleSave(ctx context.Context, names []string) error {
 		s.Console.Printf("%s does not compile; %s:", s.Dir, s.meanwhile())
 		s.Console.Block(broken.output)
 	case errors.As(err, &refused):
-		s.reportProblems(refused)
+		s.reportProblems(refused.output)
 	default:
-		s.Console.Printf("%s:", s.meanwhile())
-		s.Console.Block(err.Error())
+		s.reportProblems(err.Error())
 	}
 	return nil
 }
@@ -338,8 +337,7 @@ func (s *session) reportUnlessFinal(ctx context.Context, err error) error {
 	if ctx.Err() != nil || s.UntilReady {
 		return err
 	}
-	s.Console.Printf("%s:", s.meanwhile())
-	s.Console.Block(err.Error())
+	s.reportProblems(err.Error())
 	return nil
 }
 

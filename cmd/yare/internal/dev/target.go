@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -133,6 +134,9 @@ func (t target) build(ctx context.Context, output string) error {
 	}
 	if strings.TrimSpace(problems) == "" {
 		return fmt.Errorf("go build: %w", err)
+	}
+	if strings.Contains(problems, syscall.ENOSPC.Error()) {
+		return fmt.Errorf("no space is left on the disk to build %s: make room, or set GOCACHE and TMPDIR to folders on another disk; go build reports:%s", t.shown, indented(problems))
 	}
 	return &compileError{output: t.fromHere(problems)}
 }
