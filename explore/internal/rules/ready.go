@@ -60,8 +60,12 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 				Text:     fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
 				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s", r.timeText(s.Version), r.Object(workload), state),
 			}
-			if !isNew && c.Type == "Available" {
+			switch isOfNoGeneration := c.ObservedGeneration == 0 && s.ObservedGeneration == 0; {
+			case c.Type != "Available":
+			case !isNew:
 				v.Severity = Note // a rollout keeps what is available
+			case isOfNoGeneration:
+				v.Severity = Warning // some programs mean that the objects exist
 			}
 			all = append(all, v)
 		}

@@ -76,7 +76,8 @@ func (p replacement) content(r *Run, v history.Version) map[string]string {
 	return content
 }
 
-// replacements returns the replacements in the run while the controller of the object lived.
+// replacements returns the replacements in the run while the controller of the object lived and had one generation. An
+// object that is deleted because of one value, and made again because of the next one, is no replacement.
 func replacements(r *Run) (all []replacement) {
 	type name struct{ resource, name string }
 	deleted := make(map[name]history.Version)
@@ -94,7 +95,8 @@ func replacements(r *Run) (all []replacement) {
 			before, wasDeleted := deleted[at]
 			delete(deleted, at)
 			owner := controllerOf(v)
-			if wasDeleted && r.IsOperator(v.Manager) && owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) {
+			isSameOwner := owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
+			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step {
 				all = append(all, replacement{before, v})
 			}
 		}
@@ -143,6 +145,16 @@ func livesAt(r *Run, uid types.UID, at history.Version) bool {
 		}
 	}
 	return exists
+}
+
+// generationAt returns the generation of an object at a version of another object.
+func generationAt(r *Run, uid types.UID, at history.Version) (generation int64) {
+	for _, v := range r.Versions {
+		if v.UID == uid && !ident.IsNewer(v.ResourceVersion, at.ResourceVersion) {
+			generation = v.Content().GetGeneration()
+		}
+	}
+	return generation
 }
 
 // controllerOf returns the uid of the controller of an object, or an empty text.

@@ -282,6 +282,19 @@ func TestRemade(t *testing.T) {
 			s.require(t, c.want...)
 		})
 	}
+	// An exploration of the right twin "ends when a reference has no key" found this: the page went with the key of its
+	// Site, and came back with it.
+	t.Run("the user changed the owner in between", func(t *testing.T) {
+		t.Parallel()
+		s := newScene()
+		s.store("user", sites, "site", owner(1, `{}`))
+		v := s.write("create", "configmaps", "page", page("a"))
+		s.store("user", sites, "site", owner(2, `{}`))
+		s.remove(v, true)
+		s.store("user", sites, "site", owner(3, `{}`))
+		s.write("create", "configmaps", "page2", page("a"))
+		s.require(t)
+	})
 	t.Run("Pods and finished Jobs", func(t *testing.T) {
 		t.Parallel()
 		s := newScene()
