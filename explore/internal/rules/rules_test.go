@@ -51,6 +51,20 @@ func TestApplyWithoutChangeIsNoWrite(t *testing.T) {
 	s.require(t)
 }
 
+// The server answers a request that removes the last finalizer with the version that the user's deletion has made. An
+// exploration of an operator of controller-runtime found this.
+func TestDeletionByTheUserIsNoWriteOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.store("user", sites, "site", owner(1, `{}`))
+	s.write("update", sites, "site", owner(1, `{"phase":"a"}`))
+	deleting := s.after(10*time.Second).store("", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"b"}}`)
+	s.request("update", deleting, s.at, 200)
+	noChange := s.after(10*time.Second).store("", sites, "site", owner(2, `{"phase":"c"}`))
+	s.request("update", noChange, s.at, 200)
+	s.require(t)
+}
+
 // Leases, Events and managedFields do not count.
 func TestLeasesEventsAndManagedFieldsDoNotCount(t *testing.T) {
 	t.Parallel()
