@@ -243,6 +243,7 @@ func TestGone(t *testing.T) {
 		s.Steps = []rules.Step{{Applied: []rules.Sample{site}}, {Deleted: []faults.Object{site.Object}}}
 		s.OwnObjects = func() map[faults.Object]bool { return nil }
 		s.store("program", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","finalizers":["example.com/pages"],"deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+		s.write("create", "configmaps", "page", page("a")) // it waits for its owner
 		s.rest()
 		s.rest()
 		s.require(t, "failure gone left sites.example.com/web")
