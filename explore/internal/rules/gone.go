@@ -74,7 +74,7 @@ func isOwnedByOneOf(v history.Version, owners []history.Version) bool {
 // the comparison with the references.
 func CanJudgeDeletion(all []faults.Fault) bool {
 	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
-		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Pair, faults.ManyChanges}, f.Kind)
+		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Clones, faults.Pair, faults.ManyChanges}, f.Kind)
 	})
 }
 

@@ -26,7 +26,7 @@ func (remade) Describe() Description {
 // neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
 // change.
 func (remade) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || r.hasFaultOf(faults.Pair) { // a child that is deleted for another object is made again
+	if !r.isOrdinary() || r.hasFaultOf(faults.Clones, faults.Pair) { // a child that is deleted for another object is made again
 		return nil
 	}
 	for _, pair := range replacements(r) {
@@ -96,12 +96,28 @@ func replacements(r *Run) (all []replacement) {
 			delete(deleted, at)
 			owner := controllerOf(v)
 			isSameOwner := owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
-			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step {
+			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step && !isChangedOften(r, v.Step) {
 				all = append(all, replacement{before, v})
 			}
 		}
 	}
 	return all
+}
+
+// isChangedOften reports whether the user applies an object several times in a step. The program may delete a child because
+// of one value, and make it again because of the next one, while the deletion of the first child goes on.
+func isChangedOften(r *Run, step int) bool {
+	if step < 0 || step >= len(r.Steps) {
+		return false
+	}
+	seen := make(map[faults.Object]bool)
+	for _, sample := range r.Steps[step].Applied {
+		if seen[sample.Object] {
+			return true
+		}
+		seen[sample.Object] = true
+	}
+	return false
 }
 
 // hasStrangers reports whether somebody besides the program and the control plane has written an object. The program may

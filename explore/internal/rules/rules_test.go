@@ -310,6 +310,17 @@ func TestRemade(t *testing.T) {
 		s.write("create", "configmaps", "page2", page("a"))
 		s.require(t)
 	})
+	// An exploration of the right twin "keeps a volume of another class" found this: a volume of the class went and came
+	// with it, and its deletion took longer than the user.
+	t.Run("the user changed the owner often", func(t *testing.T) {
+		t.Parallel()
+		s := newScene()
+		s.Steps = []rules.Step{{Applied: []rules.Sample{site, site, site}}}
+		s.store("user", sites, "site", owner(3, `{}`))
+		s.remove(s.write("create", "configmaps", "page", page("a")), true)
+		s.write("create", "configmaps", "page2", page("a"))
+		s.require(t)
+	})
 	t.Run("Pods and finished Jobs", func(t *testing.T) {
 		t.Parallel()
 		s := newScene()
@@ -436,7 +447,7 @@ func TestAnothers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene()
-			s.Faults = []faults.Fault{{Kind: faults.Pair}}
+			s.Faults = []faults.Fault{{Kind: faults.Clones}}
 			other := rules.Sample{Object: faults.Object{Resource: sites, Name: "other"}, Content: map[string]any{}}
 			s.Steps = []rules.Step{{Applied: []rules.Sample{site, other}}, {Deleted: []faults.Object{deleted}}}
 			s.store("user", sites, "site", owner(1, `{}`))
@@ -450,6 +461,31 @@ func TestAnothers(t *testing.T) {
 				s.require(t, "failure another's deleted configmaps/page")
 			}
 		})
+	}
+}
+
+// The values of children are judged for a second sample that the user gives.
+func TestChangeOfAnothersChild(t *testing.T) {
+	t.Parallel()
+	other := rules.Sample{Object: faults.Object{Resource: sites, Name: "other"}, Content: map[string]any{}}
+	for _, c := range []struct {
+		kind    faults.Kind
+		applied rules.Sample
+		want    []string
+	}{
+		{faults.Pair, other, []string{"failure another's changed configmaps/page data.text"}},
+		{faults.Clones, other, nil},
+		{faults.Pair, site, nil},
+	} {
+		s := newScene()
+		s.Faults = []faults.Fault{{Kind: c.kind}}
+		s.Steps = []rules.Step{{Applied: []rules.Sample{site}}, {Applied: []rules.Sample{c.applied}}}
+		s.store("user", sites, "site", owner(1, `{}`))
+		s.write("create", "configmaps", "page", page("a"))
+		s.rest()
+		s.write("patch", "configmaps", "page", page("b"))
+		s.rest()
+		s.require(t, c.want...)
 	}
 }
 
