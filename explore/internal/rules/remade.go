@@ -26,7 +26,9 @@ func (remade) Describe() Description {
 // neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
 // change.
 func (remade) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || r.hasFaultOf(faults.Clones, faults.Pair) { // a child that is deleted for another object is made again
+	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
+	// child that is deleted for another object is made again.
+	if !r.isOrdinary() || isBehind(r) || r.hasFaultOf(faults.Clones, faults.Pair) {
 		return nil
 	}
 	for _, pair := range replacements(r) {
@@ -42,6 +44,15 @@ func (remade) Violations(r *Run) (all []Violation) {
 		})
 	}
 	return all
+}
+
+// isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
+// change of the user in time.
+func isBehind(r *Run) bool {
+	if faults.NeedsStandby(r.Faults) || r.hasFaultOf(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+		return true
+	}
+	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })
 }
 
 // Recreated returns the objects that the program has deleted and made again with other content, such as because a field

@@ -310,6 +310,21 @@ func TestRemade(t *testing.T) {
 		s.write("create", "configmaps", "page2", page("a"))
 		s.require(t)
 	})
+	// An exploration of the right twin "deletes by name without a uid" found this: the program was away while the user went
+	// back to the former name.
+	t.Run("the program was behind", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range []faults.Fault{{Kind: faults.Crash, Restart: faults.RestartNextStep}, {Kind: faults.Stale}, {Kind: faults.WatchLag}} {
+			s := newScene()
+			s.Faults = []faults.Fault{fault}
+			s.store("user", sites, "site", owner(1, `{}`))
+			s.remove(s.write("create", "configmaps", "page", page("a")), true)
+			s.write("create", "configmaps", "page2", page("a"))
+			s.require(t)
+			s.Faults = []faults.Fault{{Kind: faults.Crash}}
+			s.require(t, "failure remade remade configmaps/page")
+		}
+	})
 	// An exploration of the right twin "keeps a volume of another class" found this: a volume of the class went and came
 	// with it, and its deletion took longer than the user.
 	t.Run("the user changed the owner often", func(t *testing.T) {
