@@ -80,11 +80,17 @@ type Settings struct {
 	//	- objects: secrets/web      # a resource, or resource/name. Default: all objects
 	//	  path: data.password       # a field with what is below it. Default: the whole object
 	//	  faults: [crash]           # the kinds of faults, as in Only. Default: all runs
+	//	  rule: remade              # what breaks this rule, and nothing else. Default: differences, and all rules
 	//	  reason: nobody reads it   # must not be empty
 	//
 	// An asterisk in objects or path stands for any text. The report prints the lines that accept a finding, and the
 	// entries not needed by a complete exploration.
 	AcceptFile string
+
+	// PairsFile is a file of second samples, for runs with two objects of a kind. The runs show whether a program changes or
+	// deletes the children of the other object. Default: copies of the samples under other names, for which only deletions
+	// are judged.
+	PairsFile string
 
 	// ReportFile is the file for the findings and the coverage: a page if its name ends in .html, else JSON.
 	ReportFile string
@@ -133,6 +139,12 @@ func (s Settings) newExploration() (*exploration, error) {
 		func() (err error) { e.settings.Only, err = parseKinds(s.Only); return err },
 		func() (err error) { e.settings.OptIn, err = parseKinds(s.OptIn); return err },
 		func() (err error) { e.settings.Accepted, err = s.acceptances(); return err },
+		func() (err error) {
+			if s.PairsFile != "" {
+				e.settings.Pairs, err = engine.ReadSamples(s.PairsFile)
+			}
+			return err
+		},
 		func() (err error) { e.settings.Checks, err = s.checks(); return err },
 		func() (err error) { e.settings.Steps, err = s.steps(); return err },
 		func() (err error) {

@@ -50,3 +50,16 @@ func TestReadAcceptances(t *testing.T) {
 		}
 	}
 }
+
+// An entry may name a rule. It needs no path, and an unknown rule is an error.
+func TestAcceptanceOfARule(t *testing.T) {
+	t.Parallel()
+	a := finding.Acceptance{Rule: "gone", Reason: "The history is kept."}
+	if err := complete(&a); err != nil || a.Path != "*" {
+		t.Errorf("the entry becomes %+v: %v", a, err)
+	}
+	a.Rule = "went"
+	if err := complete(&a); err == nil || !strings.Contains(err.Error(), "remade") {
+		t.Errorf("the error of an unknown rule is %v", err)
+	}
+}

@@ -21,6 +21,8 @@ type Settings struct {
 	Config *kube.Config
 	// Samples are the objects that the user applies, and deletes in the end.
 	Samples []json.RawMessage
+	// Pairs are second samples: see [faults.Pair]. Default: none.
+	Pairs []json.RawMessage
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []finding.Step

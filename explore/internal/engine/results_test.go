@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -118,4 +119,62 @@ func TestActivities(t *testing.T) {
 			t.Errorf("after the end of the first run: %q", got)
 		}
 	})
+}
+
+// Violations of one rule and kind are one finding, with the runs that have shown it. One run is enough for a rule that is
+// certain, and two runs for all others. A note stands in the coverage.
+func TestViolationsOfOneRuleAreOneFinding(t *testing.T) {
+	t.Parallel()
+	page := func(name string) faults.Object { return faults.Object{Resource: "configmaps", Name: name} }
+	remade := rules.Violation{Rule: "remade", Severity: rules.Failure, Object: page("a"), Direction: "remade", Text: "a was made again", Evidence: "It was"}
+	left := rules.Violation{Rule: "gone", Severity: rules.Failure, Object: page("a"), Direction: "left", Text: "a is left", Evidence: "It is"}
+	note := rules.Violation{Rule: "gone", Severity: rules.Note, Object: page("b"), Direction: "left", Text: "b waits", Evidence: "It does"}
+	r := newResults("operator", Settings{})
+	add := func(kind faults.Kind, violations ...rules.Violation) {
+		s := finding.Schedule{}
+		if kind != "" {
+			s.Faults = []faults.Fault{{Kind: kind}}
+		}
+		r.addViolations(s, &runResult{violations: violations}, []string{"jobs.batch/a"})
+	}
+	add("", left, note)
+	if record := r.record(); len(record.Findings) != 0 || len(record.Coverage.Notes) != 1 {
+		t.Errorf("after one run that is not certain the findings are %v, and the notes %q", record.Findings, record.Coverage.Notes)
+	}
+	other := remade
+	other.Object = page("b")
+	add(faults.Deletion, remade, other)
+	add(faults.Pair, left, other)
+	record := r.record()
+	if len(record.Findings) != 2 {
+		t.Fatalf("the findings are %v", record.Findings)
+	}
+	for i, want := range []finding.Finding{
+		{Rule: "remade", Summary: "a was made again", Seen: 2, AlsoWith: []string{"a sample and a second one, one of which is deleted"}},
+		{Rule: "gone", Summary: "a is left", Seen: 2, AlsoWith: []string{"a sample and a second one, one of which is deleted"}},
+	} {
+		got := record.Findings[i]
+		if got.Rule != want.Rule || got.Summary != want.Summary || got.Seen != want.Seen || got.Tries != 3 || !slices.Equal(got.AlsoWith, want.AlsoWith) || got.Verdict != finding.BreaksRule {
+			t.Errorf("finding %d is %+v, want %+v of 3", i+1, got, want)
+		}
+	}
+	if want := []string{"jobs.batch/a"}; !slices.Equal(record.Coverage.Recreated, want) {
+		t.Errorf("recreated is %q, want %q", record.Coverage.Recreated, want)
+	}
+}
+
+// A warning becomes a finding when a run shows the same thing for certain.
+func TestWarningOfARuleBecomesAFinding(t *testing.T) {
+	t.Parallel()
+	v := rules.Violation{Rule: "at rest", Severity: rules.Warning, Paths: []string{"spec"}, Text: "once"}
+	r := newResults("operator", Settings{})
+	r.addViolations(finding.Schedule{}, &runResult{violations: []rules.Violation{v}}, nil)
+	if f := r.record().Findings[0]; f.Verdict != finding.MayBreakRule {
+		t.Errorf("the verdict is %s", f.Verdict)
+	}
+	v.Severity, v.Text = rules.Failure, "twice"
+	r.addViolations(finding.Schedule{}, &runResult{violations: []rules.Violation{v}}, nil)
+	if all := r.record().Findings; len(all) != 1 || all[0].Verdict != finding.BreaksRule || all[0].Summary != "twice" || all[0].Seen != 2 {
+		t.Errorf("the findings are %+v", all)
+	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleRuns plans the runs that rules need besides the others: see [faults.Deletion], [faults.Pair],
-// [faults.ManyChanges] and [faults.Waiting].
+// ruleRuns plans the runs that rules need besides the others: see [faults.Deletion],
+// [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting].
 type ruleRuns struct{ planner *planner }
 
 // plan returns the runs of these kinds.
@@ -23,7 +23,7 @@ func (r *ruleRuns) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, e
 	for _, each := range []struct {
 		kind  faults.Kind
 		steps func(context.Context) (steps []finding.Step, why string, err error)
-	}{{faults.Deletion, r.deletion}, {faults.Pair, r.pair}, {faults.ManyChanges, r.manyChanges}, {faults.Waiting, r.waiting}} {
+	}{{faults.Deletion, r.deletion}, {faults.Clones, r.clones}, {faults.Pair, r.pair}, {faults.ManyChanges, r.manyChanges}, {faults.Waiting, r.waiting}} {
 		if !slices.Contains(kinds, each.kind) {
 			continue
 		}
@@ -81,10 +81,10 @@ func deleting(objects []faults.Object) finding.Step {
 // cloneSuffix is the end of the names of the second samples.
 const cloneSuffix = "-other"
 
-// pair returns three steps: the user applies the samples of custom kinds a second time under other names, deletes the
+// clones returns three steps: the user applies the samples of custom kinds a second time under other names, deletes the
 // first ones, and deletes the rest. What the samples refer to is shared. A text that is the name of a sample becomes the
 // name of its clone.
-func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruleRuns) clones(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	first := finding.Step{Name: "apply the samples twice", Apply: slices.Clone(p.settings.Steps[0].Apply)}
 	var originals []faults.Object
@@ -138,6 +138,39 @@ func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, 
 	rest := slices.DeleteFunc(r.present(own), func(o faults.Object) bool { return slices.Contains(originals, o) })
 	second := finding.Step{Name: "delete one of each", Delete: rules.SortedForDeletion(own, originals)}
 	return []finding.Step{first, second, deleting(rest)}, "", nil
+}
+
+// pair returns four steps: the user applies the samples, applies the second samples, deletes those of the first ones that
+// are of custom kinds and not among the second ones, and deletes the rest.
+func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
+	p := r.planner
+	if len(p.settings.Pairs) == 0 {
+		return nil, "there are no second samples: use --pairs, or explore.Settings.PairsFile", nil
+	}
+	steps = []finding.Step{p.settings.Steps[0], {Name: "apply the second samples", Apply: p.settings.Pairs}}
+	own, err := ruleSteps(p.cluster, steps)
+	if err != nil {
+		return nil, "", err
+	}
+	var first, rest []faults.Object
+	for _, o := range r.present(own) {
+		isSame := func(s rules.Sample) bool { return s.Object == o }
+		i := slices.IndexFunc(own[0].Applied, isSame)
+		if i < 0 || slices.ContainsFunc(own[1].Applied, isSame) {
+			rest = append(rest, o)
+			continue
+		}
+		_, isCustom, err := p.definitionOf(ctx, &unstructured.Unstructured{Object: own[0].Applied[i].Content})
+		switch {
+		case err != nil:
+			return nil, "", err
+		case isCustom:
+			first = append(first, o)
+		default: // the second samples may refer to it
+			rest = append(rest, o)
+		}
+	}
+	return append(steps, finding.Step{Name: "delete the first samples", Delete: first}, deleting(rest)), "", nil
 }
 
 // withCloneNames returns a copy of a value in which each text that is one of the names has the suffix of clones.

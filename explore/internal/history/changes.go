@@ -76,8 +76,9 @@ func isSameContent(a, b Version) bool {
 		all := maps.Clone(v.Object)
 		metadata, _ := all["metadata"].(map[string]any)
 		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		delete(metadata, "resourceVersion")
+		for _, name := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp"} {
+			delete(metadata, name)
+		}
 		all["metadata"] = metadata
 		return all
 	}

@@ -23,6 +23,11 @@ func (w *View) Object(v Version) faults.Object { return w.words.objectOf(v) }
 // IsOperator reports whether a field manager is the operator.
 func (w *View) IsOperator(manager string) bool { return w.options.isOperator(manager) }
 
+// IsUser reports whether a field manager is the user, and neither the operator nor a stranger.
+func (w *View) IsUser(manager string) bool {
+	return manager != faults.ForeignManager && slices.Contains(w.options.Users, manager)
+}
+
 // Fields returns the values of all fields by their paths, as JSON. Texts stand for what differs between runs, such as
 // times, and for values of Secrets.
 func (w *View) Fields(v Version) map[string]string {

@@ -584,3 +584,22 @@ func TestOnlyTheUserCanReadAReport(t *testing.T) {
 		}
 	}
 }
+
+// The heading of a finding of a rule says first what is wrong, and the entry that accepts the finding names the rule.
+func TestTextOfRule(t *testing.T) {
+	t.Parallel()
+	got := text(t, finding.Record{Findings: []finding.Finding{{
+		Verdict: finding.BreaksRule, Rule: "gone", Summary: "configmaps/web is left", Seen: 2, Tries: 9, AlsoWith: []string{"two samples"},
+		Differences: finding.Differences{{Object: "configmaps/web", Reason: "configmaps/web is left. Nobody needs it."}},
+	}}, Coverage: finding.Coverage{Notes: []string{"at rest: times alone"}, Recreated: []string{"jobs.batch/a"}}})
+	for _, want := range []string{
+		"1. gone: configmaps/web is left, seen in 2 of 9 runs\n   An object is left after the user has deleted all samples.\n",
+		"   also seen with\n     two samples\n",
+		"     - objects: \"configmaps/web\"\n       path: \"*\"\n       rule: \"gone\"\n       reason: \"\"\n",
+		"at rest: times alone", "jobs.batch/a",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the text does not contain %q:\n%s", want, got)
+		}
+	}
+}

@@ -18,29 +18,63 @@ func (anothers) Describe() Description {
 	return Description{Name: "another's", Meaning: "The program deleted a child of an object that nobody had changed, when another object was deleted.", IsCertain: true}
 }
 
-// Violations judges runs with two objects of a kind, in the steps in which the user deletes one of them and does nothing
-// else. Nothing happens to the other one, so that its children stay. Children that end by themselves do not count.
+// Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them. Nothing
+// happens to the other one, so that its children stay, and keep their values. Children that end by themselves do not count.
+// Copies of an object share what they refer to, and so may change with one another: only deletions are judged.
 func (anothers) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.hasFaultOf(faults.Pair) {
+	if !r.isOrdinary() || !r.hasFaultOf(faults.Clones, faults.Pair) {
 		return nil
 	}
 	samples := sampleUIDs(r)
-	isDeletedByUser := func(owner faults.Object, step int) bool { return slices.Contains(r.Steps[step].Deleted, owner) }
+	isUntouched := func(v history.Version) bool {
+		owner, isOfSample := samples[controllerOf(v)]
+		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && livesAt(r, controllerOf(v), v)
+	}
 	for _, v := range r.Versions {
-		owner := controllerOf(v)
-		sample, isOfSample := samples[owner]
-		isOther := isOfSample && v.Step > 0 && len(r.Steps[v.Step].Applied) == 0 && !isDeletedByUser(sample, v.Step)
-		if !v.Deleted || !isOther || v.Resource == "pods" || history.IsFinishedJob(v) || !isDeletedByProgram(r, v) || !livesAt(r, owner, v) {
+		if !v.Deleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
 			continue
 		}
 		object := r.Object(v)
 		all = append(all, Violation{
 			Severity: Failure, Object: object, Direction: "deleted", Step: v.Step, At: v.At,
 			Text:     fmt.Sprintf("%s was deleted, and it is the child of another object", object),
-			Evidence: fmt.Sprintf("The user deleted one object in step %d, and the program deleted a child of the other one, whose only controller is the uid %s", v.Step+1, owner),
+			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", v.Step+1, samples[controllerOf(v)]),
 		})
 	}
+	if !r.hasFaultOf(faults.Pair) {
+		return all
+	}
+	for _, s := range r.successors() {
+		if paths := changedOwnPaths(r, s); isUntouched(s.after) && len(paths) > 0 && r.writeOf(s) != nil {
+			object := r.Object(s.after)
+			all = append(all, Violation{
+				Severity: Failure, Object: object, Paths: paths, Direction: "changed", Step: s.after.Step, At: s.after.At,
+				Text:     fmt.Sprintf("%s was changed, and it is the child of another object", object),
+				Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", s.after.Step+1, samples[controllerOf(s.after)]),
+			})
+		}
+	}
 	return all
+}
+
+// isTouched reports whether the user deletes an object in a step, or changes any object that was there before the step:
+// others may refer to that object.
+func isTouched(r *Run, object faults.Object, step int) bool {
+	for _, sample := range r.Steps[step].Applied {
+		if _, wasThere := appliedObjects(r.Steps[:step])[sample.Object]; wasThere {
+			return true
+		}
+	}
+	return slices.Contains(r.Steps[step].Deleted, object)
+}
+
+// changedOwnPaths returns the fields of the program that have other values, sorted.
+func changedOwnPaths(r *Run, s successor) (paths []string) {
+	own := r.FieldsOf(s.before, r.IsOperator)
+	for path := range r.FieldsOf(s.after, r.IsOperator) {
+		own[path] = ""
+	}
+	return slices.DeleteFunc(changedPaths(r.View, s), func(path string) bool { _, isOwn := own[path]; return !isOwn })
 }
 
 // sampleUIDs returns the objects that the user has applied, by their uids.

@@ -40,9 +40,11 @@ func (atRest) Violations(r *Run) []Violation {
 // second write has no cause. A write that follows an answer to a read with other versions has a cause. So has the first
 // write after a failed request, and a write at a time that an object names.
 func changesWithoutCause(r *Run) (all []Violation) {
-	before := make(map[string]successor) // by resource version
+	changes := make(map[*proxy.RequestRecord]successor)
 	for _, s := range r.successors() {
-		before[s.after.Resource+" "+s.after.ResourceVersion] = s
+		if request := r.writeOf(s); request != nil {
+			changes[request] = s
+		}
 	}
 	ownVersions := make(map[string]bool)
 	for _, request := range r.Requests {
@@ -60,11 +62,10 @@ func changesWithoutCause(r *Run) (all []Violation) {
 	}
 	last := make(map[writeKey]write)
 	isReported := make(map[types.UID]bool)
-	for _, request := range r.Requests {
-		version := request.Point.Resource + " " + request.Version
-		change, isStored := before[version]
-		delete(before, version) // the same answer again is no write
-		if !request.Point.IsWrite() || request.Code/100 != 2 || !isStored || proxy.IsBackground(request.Point.Resource) {
+	for i := range r.Requests {
+		request := &r.Requests[i]
+		change, isStored := changes[request]
+		if !isStored || request.Code/100 != 2 || proxy.IsBackground(request.Point.Resource) {
 			continue
 		}
 		key := writeKey{request.Session, change.after.UID}
@@ -160,7 +161,7 @@ func hasTimeBetween(value any, from, until time.Time) bool {
 func changesOfOrder(r *Run) (all []Violation) {
 	counts := make(map[string]int)
 	for _, s := range r.successors() {
-		if r.writeOf(s.after) == nil || len(history.Managers(s.after)) != 1 {
+		if r.writeOf(s) == nil || len(history.Managers(s.after)) != 1 {
 			continue
 		}
 		for _, path := range reorderedLists(s.before.Object, s.after.Object) {

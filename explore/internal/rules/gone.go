@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,7 +40,7 @@ func (gone) Violations(r *Run) (all []Violation) {
 	own := r.OwnObjects()
 	for _, v := range left {
 		object := r.Object(v)
-		if own[object] {
+		if own[object] || isOwnedByOneOf(v, r.States[last].Objects()) { // it goes with its owner
 			continue
 		}
 		violation := Violation{
@@ -62,11 +63,18 @@ func (gone) Violations(r *Run) (all []Violation) {
 	return all
 }
 
+// isOwnedByOneOf reports whether one of the objects is an owner of an object.
+func isOwnedByOneOf(v history.Version, owners []history.Version) bool {
+	return slices.ContainsFunc(v.Content().GetOwnerReferences(), func(reference metav1.OwnerReference) bool {
+		return slices.ContainsFunc(owners, func(owner history.Version) bool { return owner.UID == reference.UID })
+	})
+}
+
 // CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged by
 // the comparison with the references.
 func CanJudgeDeletion(all []faults.Fault) bool {
 	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
-		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Pair, faults.ManyChanges}, f.Kind)
+		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Clones, faults.Pair, faults.ManyChanges}, f.Kind)
 	})
 }
 

@@ -30,7 +30,7 @@ func (whatOthersPut) Violations(r *Run) (all []Violation) {
 	added := make(map[types.UID]map[string]string)
 	for _, s := range r.successors() {
 		uid := s.after.UID
-		if r.writeOf(s.after) == nil {
+		if r.writeOf(s) == nil {
 			if s.after.Manager == faults.ForeignManager {
 				added[uid] = r.FieldsOf(s.after, isStranger) // the stranger has removed all others itself
 			}

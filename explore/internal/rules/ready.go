@@ -60,8 +60,12 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 				Text:     fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
 				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s", r.timeText(s.Version), r.Object(workload), state),
 			}
-			if !isNew && c.Type == "Available" {
+			switch isOfNoGeneration := c.ObservedGeneration == 0 && s.ObservedGeneration == 0; {
+			case c.Type != "Available":
+			case !isNew:
 				v.Severity = Note // a rollout keeps what is available
+			case isOfNoGeneration:
+				v.Severity = Warning // some programs mean that the objects exist
 			}
 			all = append(all, v)
 		}
@@ -76,6 +80,8 @@ type status struct {
 	generation int64
 	// former is the status in the version before.
 	former *status
+	// write is the request of the program that has made the version.
+	write *proxy.RequestRecord
 }
 
 // statusFields are the fields of a status that the rule looks at.
@@ -103,10 +109,13 @@ func (s *status) isCurrent(c metav1.Condition) bool {
 // statuses returns the statuses of custom objects whose status has changed, in the order of the history.
 func statuses(r *Run) (all []*status) {
 	latest := make(map[types.UID]*status)
+	former := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
 		if v.Deleted || !history.IsCustom(v) {
 			continue
 		}
+		before := former[v.UID]
+		former[v.UID] = v
 		s := &status{Version: v, generation: v.Content().GetGeneration(), former: latest[v.UID]}
 		if raw, err := json.Marshal(v.Object["status"]); err != nil || json.Unmarshal(raw, &s.statusFields) != nil {
 			continue // a status of another form says nothing
@@ -115,7 +124,7 @@ func statuses(r *Run) (all []*status) {
 			s.former = &status{}
 		}
 		latest[v.UID] = s
-		if r.writeOf(v) != nil {
+		if s.write = r.writeOf(successor{before, v}); s.write != nil {
 			all = append(all, s)
 		}
 	}
@@ -134,12 +143,11 @@ const receptionTime = time.Second
 // received since. A state before the program's own last write of the workload is none of them: the program has
 // the answer to the write.
 func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Version, state string, isNew bool) {
-	write := r.writeOf(s.Version)
-	if write == nil || !s.isCurrent(c) {
+	if !s.isCurrent(c) {
 		return history.Version{}, "", false
 	}
 	for _, child := range workloadsOf(r, s.UID, s.At) {
-		states := receivedStates(r, child, write)
+		states := receivedStates(r, child, s.write)
 		if len(states) == 0 {
 			continue
 		}

@@ -26,7 +26,9 @@ func (remade) Describe() Description {
 // neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
 // change.
 func (remade) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || r.hasFaultOf(faults.Pair) { // a child that is deleted for another object is made again
+	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
+	// child that is deleted for another object is made again.
+	if !r.isOrdinary() || isBehind(r) || r.hasFaultOf(faults.Clones, faults.Pair) {
 		return nil
 	}
 	for _, pair := range replacements(r) {
@@ -42,6 +44,15 @@ func (remade) Violations(r *Run) (all []Violation) {
 		})
 	}
 	return all
+}
+
+// isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
+// change of the user in time.
+func isBehind(r *Run) bool {
+	if faults.NeedsStandby(r.Faults) || r.hasFaultOf(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+		return true
+	}
+	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })
 }
 
 // Recreated returns the objects that the program has deleted and made again with other content, such as because a field
@@ -76,7 +87,8 @@ func (p replacement) content(r *Run, v history.Version) map[string]string {
 	return content
 }
 
-// replacements returns the replacements in the run while the controller of the object lived.
+// replacements returns the replacements in the run while the controller of the object lived and had one generation. An
+// object that is deleted because of one value, and made again because of the next one, is no replacement.
 func replacements(r *Run) (all []replacement) {
 	type name struct{ resource, name string }
 	deleted := make(map[name]history.Version)
@@ -94,12 +106,29 @@ func replacements(r *Run) (all []replacement) {
 			before, wasDeleted := deleted[at]
 			delete(deleted, at)
 			owner := controllerOf(v)
-			if wasDeleted && r.IsOperator(v.Manager) && owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) {
+			isSameOwner := owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
+			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step && !isChangedOften(r, v.Step) {
 				all = append(all, replacement{before, v})
 			}
 		}
 	}
 	return all
+}
+
+// isChangedOften reports whether the user applies an object several times in a step. The program may delete a child because
+// of one value, and make it again because of the next one, while the deletion of the first child goes on.
+func isChangedOften(r *Run, step int) bool {
+	if step < 0 || step >= len(r.Steps) {
+		return false
+	}
+	seen := make(map[faults.Object]bool)
+	for _, sample := range r.Steps[step].Applied {
+		if seen[sample.Object] {
+			return true
+		}
+		seen[sample.Object] = true
+	}
+	return false
 }
 
 // hasStrangers reports whether somebody besides the program and the control plane has written an object. The program may
@@ -143,6 +172,16 @@ func livesAt(r *Run, uid types.UID, at history.Version) bool {
 		}
 	}
 	return exists
+}
+
+// generationAt returns the generation of an object at a version of another object.
+func generationAt(r *Run, uid types.UID, at history.Version) (generation int64) {
+	for _, v := range r.Versions {
+		if v.UID == uid && !ident.IsNewer(v.ResourceVersion, at.ResourceVersion) {
+			generation = v.Content().GetGeneration()
+		}
+	}
+	return generation
 }
 
 // controllerOf returns the uid of the controller of an object, or an empty text.

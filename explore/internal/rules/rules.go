@@ -127,10 +127,18 @@ func (r *Run) successors() (all []successor) {
 	return all
 }
 
-// writeOf returns the request of the program that was answered with a version, or nil.
-func (r *Run) writeOf(v history.Version) *proxy.RequestRecord {
+// writeOf returns the request of the program that has made a version of an object, or nil. The server answers a write that
+// changes nothing, and one that removes the last finalizer, with the version of somebody else. That version came before the
+// request.
+func (r *Run) writeOf(s successor) *proxy.RequestRecord {
+	v := s.after
+	isDeletion := v.Content().GetDeletionTimestamp() != nil && s.before.Content().GetDeletionTimestamp() == nil
+	if isDeletion || r.IsUser(v.Manager) {
+		return nil
+	}
 	for i, request := range r.Requests {
-		if request.Version == v.ResourceVersion && request.Point.Resource == v.Resource && request.Point.IsWrite() {
+		isMaker := request.Version == v.ResourceVersion && request.Point.Resource == v.Resource && !v.At.Before(request.Began)
+		if isMaker && request.Point.IsWrite() && request.Point.Verb != "delete" {
 			return &r.Requests[i]
 		}
 	}

@@ -51,6 +51,20 @@ func TestApplyWithoutChangeIsNoWrite(t *testing.T) {
 	s.require(t)
 }
 
+// The server answers a request that removes the last finalizer with the version that the user's deletion has made. An
+// exploration of an operator of controller-runtime found this.
+func TestDeletionByTheUserIsNoWriteOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.store("user", sites, "site", owner(1, `{}`))
+	s.write("update", sites, "site", owner(1, `{"phase":"a"}`))
+	deleting := s.after(10*time.Second).store("", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","deletionTimestamp":"2026-01-01T00:00:00Z"},"status":{"phase":"b"}}`)
+	s.request("update", deleting, s.at, 200)
+	noChange := s.after(10*time.Second).store("", sites, "site", owner(2, `{"phase":"c"}`))
+	s.request("update", noChange, s.at, 200)
+	s.require(t)
+}
+
 // Leases, Events and managedFields do not count.
 func TestLeasesEventsAndManagedFieldsDoNotCount(t *testing.T) {
 	t.Parallel()
@@ -229,6 +243,7 @@ func TestGone(t *testing.T) {
 		s.Steps = []rules.Step{{Applied: []rules.Sample{site}}, {Deleted: []faults.Object{site.Object}}}
 		s.OwnObjects = func() map[faults.Object]bool { return nil }
 		s.store("program", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","finalizers":["example.com/pages"],"deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+		s.write("create", "configmaps", "page", page("a")) // it waits for its owner
 		s.rest()
 		s.rest()
 		s.require(t, "failure gone left sites.example.com/web")
@@ -282,6 +297,45 @@ func TestRemade(t *testing.T) {
 			s.require(t, c.want...)
 		})
 	}
+	// An exploration of the right twin "ends when a reference has no key" found this: the page went with the key of its
+	// Site, and came back with it.
+	t.Run("the user changed the owner in between", func(t *testing.T) {
+		t.Parallel()
+		s := newScene()
+		s.store("user", sites, "site", owner(1, `{}`))
+		v := s.write("create", "configmaps", "page", page("a"))
+		s.store("user", sites, "site", owner(2, `{}`))
+		s.remove(v, true)
+		s.store("user", sites, "site", owner(3, `{}`))
+		s.write("create", "configmaps", "page2", page("a"))
+		s.require(t)
+	})
+	// An exploration of the right twin "deletes by name without a uid" found this: the program was away while the user went
+	// back to the former name.
+	t.Run("the program was behind", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range []faults.Fault{{Kind: faults.Crash, Restart: faults.RestartNextStep}, {Kind: faults.Stale}, {Kind: faults.WatchLag}} {
+			s := newScene()
+			s.Faults = []faults.Fault{fault}
+			s.store("user", sites, "site", owner(1, `{}`))
+			s.remove(s.write("create", "configmaps", "page", page("a")), true)
+			s.write("create", "configmaps", "page2", page("a"))
+			s.require(t)
+			s.Faults = []faults.Fault{{Kind: faults.Crash}}
+			s.require(t, "failure remade remade configmaps/page")
+		}
+	})
+	// An exploration of the right twin "keeps a volume of another class" found this: a volume of the class went and came
+	// with it, and its deletion took longer than the user.
+	t.Run("the user changed the owner often", func(t *testing.T) {
+		t.Parallel()
+		s := newScene()
+		s.Steps = []rules.Step{{Applied: []rules.Sample{site, site, site}}}
+		s.store("user", sites, "site", owner(3, `{}`))
+		s.remove(s.write("create", "configmaps", "page", page("a")), true)
+		s.write("create", "configmaps", "page2", page("a"))
+		s.require(t)
+	})
 	t.Run("Pods and finished Jobs", func(t *testing.T) {
 		t.Parallel()
 		s := newScene()
@@ -408,7 +462,7 @@ func TestAnothers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene()
-			s.Faults = []faults.Fault{{Kind: faults.Pair}}
+			s.Faults = []faults.Fault{{Kind: faults.Clones}}
 			other := rules.Sample{Object: faults.Object{Resource: sites, Name: "other"}, Content: map[string]any{}}
 			s.Steps = []rules.Step{{Applied: []rules.Sample{site, other}}, {Deleted: []faults.Object{deleted}}}
 			s.store("user", sites, "site", owner(1, `{}`))
@@ -422,6 +476,31 @@ func TestAnothers(t *testing.T) {
 				s.require(t, "failure another's deleted configmaps/page")
 			}
 		})
+	}
+}
+
+// The values of children are judged for a second sample that the user gives.
+func TestChangeOfAnothersChild(t *testing.T) {
+	t.Parallel()
+	other := rules.Sample{Object: faults.Object{Resource: sites, Name: "other"}, Content: map[string]any{}}
+	for _, c := range []struct {
+		kind    faults.Kind
+		applied rules.Sample
+		want    []string
+	}{
+		{faults.Pair, other, []string{"failure another's changed configmaps/page data.text"}},
+		{faults.Clones, other, nil},
+		{faults.Pair, site, nil},
+	} {
+		s := newScene()
+		s.Faults = []faults.Fault{{Kind: c.kind}}
+		s.Steps = []rules.Step{{Applied: []rules.Sample{site}}, {Applied: []rules.Sample{c.applied}}}
+		s.store("user", sites, "site", owner(1, `{}`))
+		s.write("create", "configmaps", "page", page("a"))
+		s.rest()
+		s.write("patch", "configmaps", "page", page("b"))
+		s.rest()
+		s.require(t, c.want...)
 	}
 }
 

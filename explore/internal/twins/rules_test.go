@@ -2,6 +2,7 @@ package twins
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -33,6 +34,8 @@ type ruleTwin struct {
 	steps        []finding.Step
 	// kinds are the runs that show the mistake. If there are none, the references do.
 	kinds []faults.Kind
+	// pairs are second samples.
+	pairs []json.RawMessage
 	// isWarning is true if the mistake is a warning.
 	isWarning bool
 }
@@ -40,7 +43,7 @@ type ruleTwin struct {
 // ruleTwins returns the twins of the rules. Most of them are written as the book of controller-runtime writes operators:
 // they read, and then create or update whole objects.
 func ruleTwins() []ruleTwin {
-	deletion := []faults.Kind{faults.Deletion, faults.Pair} // two runs have to show what is left
+	deletion := []faults.Kind{faults.Deletion, faults.Clones} // two runs have to show what is left
 	metadata := []faults.Kind{faults.StrangerMetadata}
 	return []ruleTwin{
 		{
@@ -74,8 +77,12 @@ func ruleTwins() []ruleTwin {
 			name: "wipes the environment of others", rule: "what others put", steps: single(SiteSpec{}), kinds: []faults.Kind{faults.StrangerItem}, isWarning: true,
 			wrong: running(sorted, recordReady), right: running(merged, recordReady),
 		}, {
-			name: "deletes the pages of another Site", rule: "another's", kinds: []faults.Kind{faults.Pair}, steps: single(SiteSpec{}),
+			name: "deletes the pages of another Site", rule: "another's", kinds: []faults.Kind{faults.Clones}, steps: single(SiteSpec{}),
 			wrong: cleaningUp(applyMainPage, deleteAllPages), right: cleaningUp(applyMainPage, deleteOwnPages),
+		}, {
+			name: "writes the text of the last Site on all pages", rule: "another's", kinds: []faults.Kind{faults.Pair}, steps: single(SiteSpec{}),
+			pairs: []json.RawMessage{siteObject("shop", SiteSpec{Text: "shop", Size: 1})},
+			wrong: parts(applyToAllPages), right: parts(applyMainPage),
 		}, {
 			name: "makes a page for each generation", rule: "growth", kinds: []faults.Kind{faults.ManyChanges}, steps: single(SiteSpec{}),
 			wrong: parts(applyPageOfGeneration), right: parts(applyAndRecord),
@@ -99,7 +106,7 @@ func TestExploreRules(t *testing.T) {
 		if os.Getenv(modeVariable) != modeAll && !isQuick {
 			continue
 		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Seed: seed, Only: append([]faults.Kind{faults.StrangerField}, twin.kinds...)}
+		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Pairs: twin.pairs, Seed: seed, Only: append([]faults.Kind{faults.StrangerField}, twin.kinds...)}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
 			record, err := engine.Explore(t.Context(), engine.Parts("twin", twin.wrong), options)
@@ -336,6 +343,29 @@ func deleteAllPages(ctx context.Context, s *Site, c *kube.Client) error {
 			continue
 		}
 		if err := kube.IgnoreNotFound(pagesOf(s, c).Delete(ctx, page.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyToAllPages applies the page of a Site, and sets its text on the pages of all Sites that do not have it.
+func applyToAllPages(ctx context.Context, s *Site, c *kube.Client) error {
+	if s.Status.Page != "" {
+		return nil
+	}
+	if err := applyAndRecord(ctx, s, c); err != nil {
+		return err
+	}
+	all, err := pagesOf(s, c).List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, page := range all {
+		if page.Data["text"] == "" || page.Data["text"] == s.Spec.Text {
+			continue
+		}
+		if _, err := pagesOf(s, c).Modify(ctx, page.Name, func(page *corev1.ConfigMap) error { setText(page, s); return nil }); err != nil {
 			return err
 		}
 	}

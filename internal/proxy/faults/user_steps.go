@@ -11,7 +11,9 @@ import (
 const (
 	// Deletion deletes what the user has applied, objects that refer to others first.
 	Deletion Kind = "deletion"
-	// Pair applies the objects of the user twice, the second time under other names, and deletes the first ones alone.
+	// Clones applies the objects of the user twice, the second time under other names, and deletes the first ones alone.
+	Clones Kind = "clones"
+	// Pair applies the objects of the user, then other objects of their kinds, and deletes the first ones alone.
 	Pair Kind = "pair"
 	// ManyChanges changes a field there and back, ChangesInHalf times in each of two steps.
 	ManyChanges Kind = "many-changes"
@@ -31,12 +33,13 @@ const ChangesInHalf = 25
 type userSteps struct{ baseFamily }
 
 func (userSteps) Describe() Description {
-	return Description{Group: "user-steps", Kinds: []Kind{Deletion, Pair, ManyChanges, Waiting}, IsDefault: true, IsJudgedByRules: true}
+	return Description{Group: "user-steps", Kinds: []Kind{Deletion, Clones, Pair, ManyChanges, Waiting}, IsDefault: true, IsJudgedByRules: true}
 }
 
 func (userSteps) Text(f Fault) string {
 	return map[Kind]string{
-		Deletion: "deletion of the samples", Pair: "two samples, one of which is deleted",
+		Deletion: "deletion of the samples", Clones: "a sample and its copy, one of which is deleted",
+		Pair:        "a sample and a second one, one of which is deleted",
 		ManyChanges: "many changes of a sample, there and back", Waiting: "nothing happens for a while",
 	}[f.Kind]
 }
