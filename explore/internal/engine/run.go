@@ -210,7 +210,7 @@ func (r *run) waitForHealing(ctx context.Context, i int, limits waitLimits, chec
 	differences := check(r.recording.State())
 	began, limit := time.Now(), limits.converge
 	if slices.ContainsFunc(r.schedule.Faults, faults.Fault.IsDenial) {
-		limit = max(limit, minDenialHealing)
+		limit = min(max(limit, minDenialHealing), maxDenialHealing)
 	}
 	r.activity.setWait("healing", began.Add(limit))
 	defer r.activity.endWait()
@@ -228,9 +228,9 @@ func (r *run) waitForHealing(ctx context.Context, i int, limits waitLimits, chec
 	return differences, nil
 }
 
-// minDenialHealing is how long a program may take at least to make a write again that was denied. The back-off of a program
-// doubles its waits, and so may wait for as long again as the write was denied.
-const minDenialHealing = 30 * time.Second
+// minDenialHealing and maxDenialHealing bound how long a program may take to make a write again that was denied. A back-off
+// that doubles its waits may wait for as long again as the write was denied, which is some seconds.
+const minDenialHealing, maxDenialHealing = 15 * time.Second, 30 * time.Second
 
 // waitForRequeue lets time pass for a program whose clock can be moved, so that its next reconcile comes, and returns the
 // differences that stay.
@@ -265,7 +265,7 @@ func (r *run) abandonedWrite(step int) (finding.Difference, bool) {
 		if count > 0 && !isTriedAgain {
 			return finding.Difference{
 				Object: faults.Object{Resource: f.At.Resource, Name: f.At.Name}.String(),
-				Reason: fmt.Sprintf("The %s was denied with %d (%s), %d times. It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile.",
+				Reason: fmt.Sprintf("The %s was denied with %d (%s). It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile. Denied writes: %d.",
 					f.At.Verb, code, f.Kind, count),
 			}, true
 		}
