@@ -210,7 +210,7 @@ func TestPlan(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
-	if _, reasons := planAll(t, references()); reasons["leader"] == "" || len(reasons) != 1 {
+	if _, reasons := planAll(t, references()); reasons["leader"] == "" || reasons["outside"] == "" || len(reasons) != 2 {
 		t.Errorf("not applicable: %v", reasons)
 	}
 	r := references()
@@ -278,5 +278,22 @@ func TestRotation(t *testing.T) {
 	all := plan(1, faults.PlanInput{Kinds: faults.DefaultKinds(), IsExhaustive: true}, "request")
 	if len(all.Runs) != 9 || len(all.MoreRuns) != 0 {
 		t.Errorf("an exhaustive plan of one write has %d runs, and %d more", len(all.Runs), len(all.MoreRuns))
+	}
+}
+
+// Faults of the connections to an external system are planned in the steps in which data has passed.
+func TestPlanOfOutside(t *testing.T) {
+	t.Parallel()
+	kinds := faults.FamilyOf(faults.OutsideCut).Describe().Kinds
+	in := &faults.PlanInput{Kinds: kinds, HasOutside: true, Steps: []faults.Step{{OutsideParts: 7}, {}, {OutsideParts: 1}}}
+	count := make(map[int]int)
+	for _, run := range planned(t, in) {
+		if f := run[0]; f.Events < 1 || f.Events > in.Steps[f.Step].OutsideParts {
+			t.Errorf("%s is planned", f)
+		}
+		count[run[0].Step]++
+	}
+	if count[0] != 2*len(kinds) || count[1] != 0 || count[2] != len(kinds) {
+		t.Errorf("the runs of the steps are %v", count)
 	}
 }
