@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -45,6 +46,8 @@ type command struct {
 	// given are the settings that the flags set.
 	given  Settings
 	binary Binary
+	// look and empty are the commands for Settings.LookOutside and Settings.EmptyOutside.
+	look, empty string
 	// passed are the names of the environment variables to pass on.
 	passed     []string
 	isList     bool
@@ -99,6 +102,10 @@ happened, as a rule because the time of --for ended first.`,
 	flags.StringSliceVar(&c.given.Only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
 	flags.BoolVar(&c.given.Exhaustive, "all", false, "make every pair of a kind of fault and a request, in place of some kinds at each request")
 	flags.StringArrayVar(&c.passed, "env", nil, "pass the environment variable `NAME` on to the operator, or set NAME=VALUE (repeatable)")
+	flags.DurationVar(&c.given.Settle, "settle", 0, "call a run at rest only after this time without a change: for an operator that works on an external system, and does not use yare")
+	flags.StringVar(&c.given.OutsideAddress, "outside", "", "also refuse, cut and delay the connections to the external system at `HOST:PORT`; {outside} is filled in as the address for the operator")
+	flags.StringVar(&c.look, "look", "", "compare the lines that this shell `COMMAND` prints about the external system; {namespace} is that of the run")
+	flags.StringVar(&c.empty, "empty", "", "remove what a run has left in the external system by this shell `COMMAND`")
 	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
 	flags.IntVar(&c.given.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
@@ -116,6 +123,15 @@ happened, as a rule because the time of --for ended first.`,
 
 // execute starts a control plane, and explores the operator on it.
 func (c *command) execute(ctx context.Context) error {
+	if c.look != "" {
+		c.given.LookOutside = func(ctx context.Context, namespace string) (string, error) { return runShell(ctx, c.look, namespace) }
+	}
+	if c.empty != "" {
+		c.given.EmptyOutside = func(ctx context.Context, namespace string) error {
+			_, err := runShell(ctx, c.empty, namespace)
+			return err
+		}
+	}
 	e, err := c.given.newExploration()
 	if err != nil {
 		return err
@@ -154,6 +170,22 @@ func (c *command) execute(ctx context.Context) error {
 	record, err := c.run(ctx)
 	err = errors.Join(err, c.writeReports(os.Stdout, record))
 	return statusOf(record, err)
+}
+
+// maxShellTime is how long a command about the external system may take.
+const maxShellTime = time.Minute
+
+// runShell runs a shell command about the external system for the run of a namespace, and returns what the command prints.
+func runShell(ctx context.Context, command, namespace string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxShellTime, fmt.Errorf("the command did not end within %s", maxShellTime))
+	defer cancel()
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, "{namespace}", namespace))
+	var printed, problems strings.Builder
+	cmd.Stdout, cmd.Stderr = &printed, &problems
+	if err := process.Run(ctx, cmd); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", command, err, problems.String())
+	}
+	return printed.String(), nil
 }
 
 // list prints the planned runs.

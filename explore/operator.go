@@ -28,23 +28,36 @@ type openedOperator struct {
 	sampleFile string
 }
 
-// Parts returns the operator made of the parts that a function returns. A process of the operator is a call of
-// the function, and runs in the process of the test. A crash cuts the parts off from the API server for good.
+// Parts returns the operator made of the parts that a function returns. The function may have arguments: the namespace of
+// the run, and the address by which the parts reach the external system of Settings.OutsideAddress. A process of the
+// operator is a call of the function, and runs in the process of the test. A crash cuts the parts off from the API server for good.
 // The types of the parts must be defined: see [yaretest.Define].
-func Parts(parts func() []operator.Part) Operator { return partsOperator{parts} }
+func Parts[F func() []operator.Part | func(namespace string) []operator.Part | func(namespace, outside string) []operator.Part](parts F) Operator {
+	switch parts := any(parts).(type) {
+	case func() []operator.Part:
+		return partsOperator{func(string, string) []operator.Part { return parts() }}
+	case func(string) []operator.Part:
+		return partsOperator{func(namespace, _ string) []operator.Part { return parts(namespace) }}
+	case func(string, string) []operator.Part:
+		return partsOperator{parts}
+	}
+	panic("explore.Parts: the constraint allows no other type")
+}
 
-type partsOperator struct{ parts func() []operator.Part }
+type partsOperator struct {
+	parts func(namespace, outside string) []operator.Part
+}
 
 func (p partsOperator) open(context.Context, string) (openedOperator, error) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
-	return openedOperator{launcher: engine.Parts(name, p.parts), sampleFile: "sample.yaml"}, nil
+	return openedOperator{launcher: engine.RunParts(name, p.parts), sampleFile: "sample.yaml"}, nil
 }
 
 // Binary is an operator that is a program. The program need not use yare.
 type Binary struct {
 	// Path is the folder of a Go main package, such as ".", which is compiled, or a compiled program.
 	Path string
-	// Args and Env are the arguments, and additions to the environment. {kubeconfig}, {namespace}, and
+	// Args and Env are the arguments, and additions to the environment. {kubeconfig}, {namespace}, {outside} and
 	// {port1} to {port9} are filled in. Env has entries NAME=VALUE. An entry NAME passes the variable of this process on.
 	// The rest of the environment is PATH, KUBECONFIG, POD_NAMESPACE, and a HOME and a TMPDIR of the run.
 	Args, Env []string

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,19 @@ type Settings struct {
 	// Parallel is the number of runs at a time. A program with a fixed port needs 1. Zero: two to eight for each
 	// processor, by the load, or one if the program writes objects in no namespace.
 	Parallel int
+
+	// Settle is how long at least nothing may happen before a run is at rest. A program that works on an external system
+	// makes no request meanwhile. A program that uses yare says that it works, and needs no Settle.
+	Settle time.Duration
+	// OutsideAddress is the address of the external system of the operator, as host:port. The operator gets another address
+	// in its place: {outside} in [Binary], or an argument of the function of [Parts]. It leads to a proxy of the
+	// exploration, which refuses, cuts and delays connections.
+	OutsideAddress string
+	// LookOutside returns a text about what the run of a namespace has in the external system. The lines are compared and
+	// judged as an object is. They should have no random text. Calls are concurrent.
+	LookOutside func(ctx context.Context, namespace string) (string, error)
+	// EmptyOutside removes what the run of a namespace has left in the external system. Calls are concurrent.
+	EmptyOutside func(ctx context.Context, namespace string) error
 
 	// Samples are the objects that the user applies and deletes. Their namespaces do not count. Default: the objects
 	// in SampleFile.
@@ -124,7 +138,10 @@ type Step struct {
 func (s Settings) newExploration() (*exploration, error) {
 	e := &exploration{cluster: s.OwnCluster, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
-	e.settings.IsExhaustive = s.Exhaustive
+	e.settings.IsExhaustive, e.settings.Settle = s.Exhaustive, s.Settle
+	if s.OutsideAddress != "" || s.LookOutside != nil || s.EmptyOutside != nil {
+		e.settings.Outside = &engine.Outside{Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside}
+	}
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)
 	}

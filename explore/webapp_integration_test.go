@@ -53,7 +53,7 @@ func TestSamplesOfBuiltInKindsBesideOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"},
-		explore.Settings{SampleFile: samples, Only: []string{"transition"}, Budget: 5 * time.Second})
+		explore.Settings{SampleFile: samples, Only: []string{"transition"}, Budget: time.Minute})
 	if coverage.Fields.Done == 0 || coverage.Transitions.Total == 0 {
 		t.Errorf("fields that had another value: %+v, transitions: %+v", coverage.Fields, coverage.Transitions)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -195,6 +196,8 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
+	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
+	defer stopActivity()
 	unfenced := config.Clone()
 	var fence *lease.Fence
 	if line.election.isOn {

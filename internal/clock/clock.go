@@ -131,6 +131,29 @@ func (c *Clock) Advance(ctx context.Context, d, timeout time.Duration) error {
 	}
 }
 
+// worker is a member that works from time to time.
+type worker interface {
+	// IsWorkingLocked reports whether work of the member is under way.
+	IsWorkingLocked() bool
+}
+
+// IsWorking reports whether work of a member is under way, such as a reconcile.
+func (c *Clock) IsWorking() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		if w, ok := m.Member.(worker); ok {
+			m.Lock()
+			isWorking := w.IsWorkingLocked()
+			m.Unlock()
+			if isWorking {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // step moves c to the next time for which a member waits, at most by d, and returns by how much. While members
 // are busy, it moves nothing, and returns the names of these members.
 func (c *Clock) step(d time.Duration) (moved time.Duration, busy []string) {

@@ -408,6 +408,9 @@ func (q *Queue) IsAtRestLocked() bool {
 	return q.runningCount == 0 && (q.isShutdown || q.ready.len() == 0)
 }
 
+// IsWorkingLocked reports whether a reconcile is under way.
+func (q *Queue) IsWorkingLocked() bool { return q.runningCount > 0 }
+
 // UntilDueLocked returns the time until the next key is due. It returns false if there is none.
 func (q *Queue) UntilDueLocked() (time.Duration, bool) {
 	nearest := q.dueHeap.nearest()

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/clock"
 	osprocess "github.com/yare-go/yare/internal/plane/process"
 )
 
 // Binary is the launcher of an operator that is a compiled program. The program need not use yare. In its
-// arguments and environment {kubeconfig}, {namespace} and {port1} to {port9} are filled in.
+// arguments and environment {kubeconfig}, {namespace}, {outside} and {port1} to {port9} are filled in.
 type Binary struct {
 	Path string
 	Args []string
@@ -76,7 +77,7 @@ func (b Binary) launch(s processSettings) (process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", b.Path, err)
 	}
-	return &childProcess{process: p, isCounted: b.CoverFolder != ""}, nil
+	return &childProcess{process: p, isCounted: b.CoverFolder != "", activityFile: s.activityFile()}, nil
 }
 
 // environment returns the environment of a process. Nothing of the environment of this process is in it but PATH and what
@@ -85,6 +86,7 @@ func (b Binary) environment(s processSettings, fill *strings.Replacer) []string 
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder,
 		"KUBECONFIG=" + s.kubeconfig, access.CheckVariable + "=1", "POD_NAMESPACE=" + s.namespace,
+		clock.ActivityVariable + "=" + s.activityFile(),
 	}
 	if b.CoverFolder != "" {
 		env = append(env, "GOCOVERDIR="+b.CoverFolder)
@@ -101,7 +103,7 @@ func (b Binary) environment(s processSettings, fill *strings.Replacer) []string 
 
 // filler returns the replacer of the placeholders in arguments and in the environment.
 func (b Binary) filler(s processSettings) (*strings.Replacer, error) {
-	pairs := []string{"{kubeconfig}", s.kubeconfig, "{namespace}", s.namespace}
+	pairs := []string{"{kubeconfig}", s.kubeconfig, "{namespace}", s.namespace, "{outside}", s.outside}
 	text := strings.Join(append(b.Args, b.Env...), " ")
 	for i := 1; i <= 9; i++ {
 		placeholder := fmt.Sprintf("{port%d}", i)
@@ -125,10 +127,17 @@ type childProcess struct {
 	process *osprocess.Process
 	// isCounted is true if the program writes which statements have run when it ends in an orderly way.
 	isCounted bool
+	// activityFile is the file in which a program that uses yare says whether it works. Other programs make no such file.
+	activityFile string
 }
 
 // stopTimeout is how long a program may take to end in an orderly way.
 const stopTimeout = 10 * time.Second
+
+func (c *childProcess) isWorking() bool {
+	content, err := os.ReadFile(c.activityFile)
+	return err == nil && string(content) != clock.Idle
+}
 
 func (c *childProcess) advance(context.Context) (bool, error) { return false, nil }
 

@@ -23,7 +23,7 @@ func TestEnvironmentIsClean(t *testing.T) {
 	got := b.environment(settings, fill)
 	want := []string{
 		"DATABASE_HOST=db", "DATABASE_NAME=of-explore-1", "GOCOVERDIR=/cover", "HOME=" + folder, "KUBECONFIG=" + settings.kubeconfig,
-		"PATH=" + os.Getenv("PATH"), "POD_NAMESPACE=explore-1", "TMPDIR=" + folder, "YARE_CHECK_PERMISSIONS=1",
+		"PATH=" + os.Getenv("PATH"), "POD_NAMESPACE=explore-1", "TMPDIR=" + folder, "YARE_ACTIVITY_FILE=" + settings.kubeconfig + ".activity", "YARE_CHECK_PERMISSIONS=1",
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("the environment is %q, want %q", got, want)

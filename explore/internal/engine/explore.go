@@ -42,6 +42,10 @@ type Settings struct {
 	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
 	// all fields below it, keep the values of the sample.
 	Values map[string][]any
+	// Settle is how long at least nothing may happen before a run is at rest.
+	Settle time.Duration
+	// Outside is the external system of the operator. It may be nil.
+	Outside *Outside
 	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no faults
 	// of the control plane.
 	Components faults.Components

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,14 +64,15 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 			return nil, err
 		}
 	}
+	outside := cmp.Or(s.Outside, &Outside{})
 	recorder, err := history.NewRecorder(ctx, s.Config, resources...)
 	if err != nil {
 		return nil, err
 	}
 	e := &explorer{settings: s, runner: &runner{
-		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}},
+		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: outside.Empty},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps,
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside,
 	}}
 	e.rules = newRuleJudge(ctx, c, e.options, e.results, e.observe)
 	return e, nil
@@ -128,7 +130,7 @@ func (e *explorer) makePlannedRuns(ctx context.Context, began time.Time) error {
 
 // makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.
 func (e *explorer) makeReferences(ctx context.Context) error {
-	limits := waitLimits{window: referenceWindow, rest: referenceRest}
+	limits := waitLimits{window: max(referenceWindow, e.settings.Settle), rest: referenceRest + 2*e.settings.Settle}
 	runs, errs := make([]*runResult, referenceCount), make([]error, referenceCount)
 	var running sync.WaitGroup
 	for i := range referenceCount {
@@ -169,7 +171,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 	if e.mustRunAlone() {
 		e.settings.Parallel = 1
 	}
-	e.references, e.limits = r, r.waitLimits()
+	e.references, e.limits = r, r.waitLimits(e.settings.Settle)
 	e.election = r.election // of the runner: the runs from here on know how the program elects its leader
 	return nil
 }

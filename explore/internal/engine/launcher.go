@@ -27,10 +27,15 @@ type processSettings struct {
 	// kubeconfig is the path of a file with the content of config.
 	kubeconfig string
 	namespace  string
+	// outside is the address by which the program reaches the external system. It is empty if there is none.
+	outside string
 	// folder is for files of the process, such as kubeconfig.
 	folder string
 	output *output
 }
+
+// activityFile returns the path of the file in which a program that uses yare says whether it works.
+func (s processSettings) activityFile() string { return s.kubeconfig + ".activity" }
 
 // process is one process of an operator.
 type process interface {
@@ -41,6 +46,9 @@ type process interface {
 	// kill ends the process as a crash does, and returns when nothing of it runs any more. The process has
 	// been cut off from the server before.
 	kill()
+	// isWorking reports whether a reconcile is under way, as far as the program says so. It sends no request meanwhile if it
+	// works on an external system.
+	isWorking() bool
 	// ended returns a channel that is closed when the process has ended.
 	ended() <-chan struct{}
 	// err returns why the process has ended by itself.

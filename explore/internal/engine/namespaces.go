@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +31,8 @@ const (
 type namespaces struct {
 	// cluster has a client that reports no warnings: all kinds are deleted, also deprecated ones.
 	cluster cluster
+	// emptyOutside removes what the run of a namespace has left in the external system. It is nil if there is none.
+	emptyOutside func(ctx context.Context, namespace string) error
 	// emptying is of the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
@@ -81,6 +84,12 @@ func (n *namespaces) release(name string, recording *history.Recording, isReusab
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeoutCause(context.Background(), maxEmptying, errors.New("the namespace does not become empty"))
 		defer cancel()
+		if n.emptyOutside != nil {
+			if err := n.emptyOutside(ctx, name); err != nil {
+				n.addError(fmt.Errorf("empty the external system of the namespace %s: %w", name, err))
+				isReusable = false
+			}
+		}
 		if isReusable && n.empty(ctx, name, recording) == nil {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -88,11 +97,16 @@ func (n *namespaces) release(name string, recording *history.Recording, isReusab
 			return
 		}
 		if err := n.remove(name, recording); err != nil {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.errs = append(n.errs, err)
+			n.addError(err)
 		}
 	})
+}
+
+// addError adds an error of the background.
+func (n *namespaces) addError(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.errs = append(n.errs, err)
 }
 
 // empty deletes the objects in a namespace, until the recording shows that none is left.
@@ -122,6 +136,7 @@ func leftIn(state history.State) []history.Version {
 	var owners, owned []history.Version
 	for _, v := range state.Objects() {
 		switch {
+		case v.Resource == history.OutsideResource:
 		case v.Resource == "events" || v.Resource == "events.events.k8s.io":
 		case v.Resource == "serviceaccounts" && v.Name == "default":
 		case v.Resource == "configmaps" && v.Name == "kube-root-ca.crt":

@@ -16,12 +16,18 @@ import (
 // Parts returns the launcher of the operator made of the parts that a function returns. A "process" of the operator
 // is a call of the function, and runs in this process. The field manager of the parts has the name of the operator.
 func Parts(name string, parts func() []operator.Part) Launcher {
+	return RunParts(name, func(string, string) []operator.Part { return parts() })
+}
+
+// RunParts is [Parts] with a function that gets the namespace of the run, and the address by which the parts reach the
+// external system.
+func RunParts(name string, parts func(namespace, outside string) []operator.Part) Launcher {
 	return partsLauncher{name, parts, new(access.Shared)}
 }
 
 type partsLauncher struct {
 	name  string
-	parts func() []operator.Part
+	parts func(namespace, outside string) []operator.Part
 	// shared is what all processes of an exploration have in common. A kind has one conversion in a cluster, so it must
 	// outlive a crash, and the runs at the same time must not replace it.
 	shared *access.Shared
@@ -48,7 +54,7 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	running.cancel = cancel
 	go func() {
 		defer close(running.done)
-		running.failure = operator.Run(ctx, client, p.parts()...)
+		running.failure = operator.Run(ctx, client, p.parts(s.namespace, s.outside)...)
 		if running.failure == nil && ctx.Err() == nil {
 			running.failure = errors.New("the parts ended by themselves")
 		}
@@ -75,6 +81,8 @@ const (
 func (p *runningParts) advance(ctx context.Context) (bool, error) {
 	return true, p.clock.Advance(ctx, idleTime, maxIdleWait)
 }
+
+func (p *runningParts) isWorking() bool { return p.clock.IsWorking() }
 
 func (p *runningParts) stop() {}
 

@@ -96,15 +96,16 @@ func (r *references) masked() (paths []string) {
 	return paths
 }
 
-// waitLimits returns the limits of all other runs. They follow from the longest pause in a reference that is not slow.
-func (r *references) waitLimits() waitLimits {
+// waitLimits returns the limits of all other runs. They follow from the longest pause in a reference that is not slow. settle
+// is the least time without a change.
+func (r *references) waitLimits(settle time.Duration) waitLimits {
 	var pause time.Duration
 	for _, out := range r.runs[:max(len(r.runs)-1, 1)] {
 		pause = max(pause, out.longestPause())
 	}
 	p := waitLimits{
-		window:   min(max(pause+pause/2, minWindow), referenceWindow),
-		rest:     20 * time.Second,
+		window:   max(min(max(pause+pause/2, minWindow), referenceWindow), settle),
+		rest:     20*time.Second + 2*settle,
 		converge: 12 * time.Second,
 	}
 	if r.election != nil {
@@ -177,6 +178,18 @@ func (r *references) streams(step int) (resources []string) {
 		}
 	}
 	return resources
+}
+
+// outsideParts returns how many parts of data passed to the external system and back in a step of each of the first two
+// references.
+func (r *references) outsideParts(step int) int {
+	parts := func(out *runResult) int {
+		if step < len(out.outsideParts) {
+			return out.outsideParts[step]
+		}
+		return 0
+	}
+	return min(parts(r.runs[0]), parts(r.runs[1]))
 }
 
 // contentOf returns an object as the first reference shows it after the first step, or nil.

@@ -28,6 +28,8 @@ type replicas struct {
 	settings processSettings
 	// releaseLease releases the Lease of a name.
 	releaseLease func(ctx context.Context, name string) error
+	// mayRestart is true if a program that ends at its start is started again.
+	mayRestart bool
 	// outages counts the faults because of which the control plane may be down. Replicas are not supervised then.
 	outages *atomic.Int32
 
@@ -113,7 +115,7 @@ func (r *replicas) startReplicaLocked(rep *replica) error {
 		return err
 	}
 	r.numbers[session.Name()] = rep.number
-	rep.session, rep.mayEnd = session, false
+	rep.session, rep.mayEnd, rep.restartAt = session, false, time.Time{}
 	rep.process, err = r.launcher.launch(settings)
 	return err
 }
@@ -168,12 +170,19 @@ func (r *replicas) isDown() bool {
 	return r.isRestartDue
 }
 
+// isWorking reports whether a reconcile is under way in a replica.
+func (r *replicas) isWorking() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.all, func(rep *replica) bool { return rep.isRunning() && rep.process.isWorking() })
+}
+
 // exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
 func (r *replicas) exit() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range r.all {
-		if rep.process != nil && !rep.isRunning() && !r.hasLostLease(rep) {
+		if rep.process != nil && !rep.isRunning() && !r.hasLostLease(rep) && !r.hasEndedAtStart(rep) {
 			return rep.process.err()
 		}
 	}
@@ -184,6 +193,48 @@ func (r *replicas) exit() error {
 func (r *replicas) hasLostLease(rep *replica) bool {
 	e := r.election
 	return e != nil && (rep.mayEnd || e.hasLost(rep.session.Name(), r.proxy.Requests()))
+}
+
+const (
+	// maxStartFailures is how often a replica may end at its start, one time after the other.
+	maxStartFailures = 5
+	// startBackoff is the wait before the first restart of a replica that has ended at its start. It doubles each time.
+	startBackoff = 500 * time.Millisecond
+)
+
+// hasEndedAtStart reports whether a replica has ended before its first write, in a run with faults, and may be started again:
+// a fault can keep a program from its start, and a kubelet starts the program again.
+func (r *replicas) hasEndedAtStart(rep *replica) bool {
+	if !r.mayRestart || rep.startFailures >= maxStartFailures {
+		return false
+	}
+	return !slices.ContainsFunc(r.proxy.Requests(), func(q proxy.RequestRecord) bool {
+		return q.Session == rep.session.Name() && q.Point.IsWrite() && isPoint(q)
+	})
+}
+
+// restartFailedStarts starts replicas again that have ended at their start, after a wait. It reports whether one waits.
+func (r *replicas) restartFailedStarts() (isWaiting bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rep := range r.all {
+		if rep.process == nil || rep.isRunning() || r.hasLostLease(rep) || !r.hasEndedAtStart(rep) {
+			continue
+		}
+		if rep.restartAt.IsZero() {
+			rep.restartAt = time.Now().Add(startBackoff << rep.startFailures)
+		}
+		if isWaiting = isWaiting || time.Now().Before(rep.restartAt); isWaiting {
+			continue
+		}
+		rep.startFailures++
+		r.trace.record(finding.Event{Lane: finding.Operator, Text: "the program, which has ended at its start, starts again"})
+		rep.kill()
+		if err := r.startReplicaLocked(rep); err != nil {
+			return false, err
+		}
+	}
+	return isWaiting, nil
 }
 
 // supervise restarts replicas that have ended because they have lost their lease, as a kubelet
@@ -353,6 +404,9 @@ type replica struct {
 	// session is the connection of process. Both are nil while the replica is down.
 	session *proxy.Session
 	process process
+	// startFailures counts the times that the replica has ended at its start. restartAt is when it starts again, or zero.
+	startFailures int
+	restartAt     time.Time
 	// mayEnd is true for a process whose lease a fault has taken. The process may end by itself.
 	mayEnd bool
 }

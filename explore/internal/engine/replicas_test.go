@@ -31,10 +31,12 @@ type fakeProcess struct {
 }
 
 func (p *fakeProcess) advance(context.Context) (bool, error) { return true, nil }
-func (p *fakeProcess) stop()                                 {}
-func (p *fakeProcess) kill()                                 { p.isKilled = true }
-func (p *fakeProcess) ended() <-chan struct{}                { return p.done }
-func (p *fakeProcess) err() error                            { return errors.New("it ended") }
+func (p *fakeProcess) isWorking() bool                       { return false }
+
+func (p *fakeProcess) stop()                  {}
+func (p *fakeProcess) kill()                  { p.isKilled = true }
+func (p *fakeProcess) ended() <-chan struct{} { return p.done }
+func (p *fakeProcess) err() error             { return errors.New("it ended") }
 
 // A crash kills the process, and the program starts again at once or when it is restarted. A program that ends by
 // itself is noticed.

@@ -34,6 +34,8 @@ type run struct {
 	output    *output
 	trace     *trace
 	replicas  *replicas
+	// outside are the connections to the external system. It is nil if there is none.
+	outside *outsideConnections
 	// outages counts the faults because of which the control plane may be down.
 	outages atomic.Int32
 	// preventions counts the faults because of which the run is not at rest.
@@ -67,8 +69,16 @@ func (r *run) begin(ctx context.Context, limits waitLimits) error {
 	if err != nil {
 		return err
 	}
+	address := ""
+	if r.runner.outside.Address != "" {
+		if r.outside, err = newOutsideConnections(r.runner.outside.Address); err != nil {
+			return err
+		}
+		address = r.outside.Address()
+	}
 	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
-		processSettings{namespace: r.namespace, folder: r.folder, output: r.output}, r.releaseLease, &r.outages)
+		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address}, r.releaseLease, &r.outages)
+	r.replicas.mayRestart = len(r.schedule.Faults) > 0
 	return r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults))
 }
 
@@ -87,6 +97,9 @@ func (r *run) releaseLease(ctx context.Context, name string) error {
 func (r *run) end() error {
 	if r.replicas != nil {
 		r.replicas.end()
+	}
+	if r.outside != nil {
+		r.outside.Close()
 	}
 	var removal error
 	if r.proxy != nil {
@@ -122,6 +135,9 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step, limits wait
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
+	}
+	if r.outside != nil {
+		r.outside.BeginStep()
 	}
 	inject := newStepInjector(r.schedule.Faults, i, func(over <-chan struct{}) *faults.Run { return r.faultRun(limits, over) })
 	defer inject.end()
@@ -203,6 +219,9 @@ func (r *run) pace(ctx context.Context) error {
 // compareStep compares the state at rest, and waits for a wrong state to become right.
 func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare compareState) error {
 	r.result.states = append(r.result.states, r.recording.State())
+	if r.outside != nil {
+		r.result.outsideParts = append(r.result.outsideParts, r.outside.Parts())
+	}
 	if r.result.verdict != "" || r.replicas.isDown() {
 		return nil
 	}
@@ -253,7 +272,7 @@ func (r *run) waitForHealing(ctx context.Context, i int, limits waitLimits, chec
 	differences := check(r.recording.State())
 	began, limit := time.Now(), limits.converge
 	if slices.ContainsFunc(r.schedule.Faults, faults.Fault.IsDenial) {
-		limit = max(limit, minDenialHealing)
+		limit = min(max(limit, minDenialHealing), maxDenialHealing)
 	}
 	r.activity.setWait("healing", began.Add(limit))
 	defer r.activity.endWait()
@@ -271,9 +290,9 @@ func (r *run) waitForHealing(ctx context.Context, i int, limits waitLimits, chec
 	return differences, nil
 }
 
-// minDenialHealing is how long a program may take at least to make a write again that was denied. The back-off of a program
-// doubles its waits, and so may wait for as long again as the write was denied.
-const minDenialHealing = 30 * time.Second
+// minDenialHealing and maxDenialHealing bound how long a program may take to make a write again that was denied. A back-off
+// that doubles its waits may wait for as long again as the write was denied, which is some seconds.
+const minDenialHealing, maxDenialHealing = 15 * time.Second, 30 * time.Second
 
 // waitForRequeue lets time pass for a program whose clock can be moved, so that its next reconcile comes, and returns the
 // differences that stay.
@@ -308,7 +327,7 @@ func (r *run) abandonedWrite(step int) (finding.Difference, bool) {
 		if count > 0 && !isTriedAgain {
 			return finding.Difference{
 				Object: faults.Object{Resource: f.At.Resource, Name: f.At.Name}.String(),
-				Reason: fmt.Sprintf("The %s was denied with %d (%s), %d times. It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile.",
+				Reason: fmt.Sprintf("The %s was denied with %d (%s). It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile. Denied writes: %d.",
 					f.At.Verb, code, f.Kind, count),
 			}, true
 		}
@@ -338,11 +357,16 @@ func (r *run) waitForRest(ctx context.Context, limits waitLimits) error {
 		if err := r.replicas.supervise(ctx); err != nil {
 			return err
 		}
+		isWaiting, err := r.replicas.restartFailedStarts()
+		if err != nil {
+			return err
+		}
 		if err := r.replicas.exit(); err != nil {
 			r.recordVerdict(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
-		if (r.preventions.Load() > 0 || r.replicas.isRestPrevented()) && time.Now().Before(until) {
+		isDisturbed := r.outside != nil && r.outside.IsDisturbing()
+		if (isWaiting || isDisturbed || r.preventions.Load() > 0 || r.replicas.isWorking() || r.replicas.isRestPrevented()) && time.Now().Before(until) {
 			r.acted = time.Now()
 			if err := clock.SleepReal(ctx, pollInterval); err != nil {
 				return err
@@ -385,7 +409,11 @@ func (r *run) writtenResources() (written []string) {
 func (r *run) quietTime() (quiet time.Duration, busy bool) {
 	activity := r.proxy.Activity()
 	last := r.recording.LastChange()
-	for _, t := range []time.Time{activity.LastRequest, activity.LastEvent, r.acted} {
+	times := []time.Time{activity.LastRequest, activity.LastEvent, r.acted}
+	if r.outside != nil {
+		times = append(times, r.outside.LastPart())
+	}
+	for _, t := range times {
 		if t.After(last) {
 			last = t
 		}
@@ -456,13 +484,30 @@ func (r *run) catchUp(ctx context.Context) error {
 	written := r.writtenResources()
 	for until := time.Now().Add(faults.MaxReturn); ; {
 		err := r.recording.CatchUp(ctx, written...)
-		if err == nil || !faults.StopsComponents(r.schedule.Faults) || time.Now().After(until) {
+		if err == nil {
+			return r.lookOutside(ctx)
+		}
+		if !faults.StopsComponents(r.schedule.Faults) || time.Now().After(until) {
 			return err
 		}
 		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
+}
+
+// lookOutside records what the run has in the external system.
+func (r *run) lookOutside(ctx context.Context) error {
+	look := r.runner.outside.Look
+	if look == nil {
+		return nil
+	}
+	text, err := look(ctx, r.namespace)
+	if err != nil {
+		return fmt.Errorf("look at the external system: %w", err)
+	}
+	r.recording.RecordOutside(text)
+	return nil
 }
 
 // recordHandOver records a [handOverError] as the verdict of the run. It returns all other errors.
@@ -516,6 +561,14 @@ func (r *run) samples() (all []faults.Object) {
 	return all
 }
 
+// faultedOutside returns the connections to the external system, or nil.
+func (r *run) faultedOutside() faults.Outside {
+	if r.outside == nil {
+		return nil
+	}
+	return r.outside
+}
+
 // faultRun returns what faults do to the run. The channel over is closed when the step is over.
 func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 	waitForRest := func(ctx context.Context) error {
@@ -524,7 +577,7 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 	}
 	return &faults.Run{
 		Cluster: r.runner.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
-		Components: r.runner.components, Injector: r.proxy.Injector,
+		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.faultedOutside(),
 		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 			return r.runner.cluster.find(ctx, o, r.namespace, r.names)
 		},

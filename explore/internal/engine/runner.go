@@ -30,6 +30,8 @@ type runner struct {
 	options     history.Options
 	// components stops and starts the components of the control plane. It is nil if they may not be stopped.
 	components faults.Components
+	// outside is the external system. Its fields may be empty.
+	outside *Outside
 	// steps are the steps of the exploration. A run may have other steps.
 	steps []finding.Step
 	// election is the election of the program in the references. It is nil before the references are made, and if the
@@ -130,6 +132,8 @@ type runResult struct {
 	verdict     finding.Verdict
 	verdictStep int
 	differences finding.Differences
+	// outsideParts is how many parts of data passed to the external system and back in each step.
+	outsideParts []int
 	// isViolated is true if a check that must always hold has failed.
 	isViolated bool
 	// missed are the faults that did not happen.

@@ -63,8 +63,8 @@ type History struct {
 	// a watch.
 	Gaps []string
 
-	// secretKey is the key of the hashes that stand for values of Secrets: see [Recorder].
-	secretKey []byte
+	// SecretKey is the key of the hashes that stand for values of Secrets. It must not be written.
+	SecretKey []byte
 }
 
 // State returns the objects that exist after the last version.

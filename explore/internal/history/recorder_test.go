@@ -214,3 +214,35 @@ func TestHashesOfSecretsNeedTheKeyOfTheirRecorder(t *testing.T) {
 		t.Errorf("one value has the hash %v in two explorations", hashes)
 	}
 }
+
+// The lines about an external system are compared as the fields of an object are. Their order does not count, and an
+// unchanged text is no version.
+func TestExternalSystemIsAnObject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		configMaps, leases := recordedResources()
+		recorder, err := history.NewRecorderWith(t.Context(), fakeserver.New().Client(), []wire.Resource{configMaps, leases})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer recorder.Close()
+		state := func(namespace string, texts ...string) history.State {
+			r := recorder.Record(namespace)
+			for _, text := range texts {
+				r.RecordOutside(text)
+			}
+			if n := len(r.Versions()); n != 1 {
+				t.Errorf("%q are %d versions", texts, n)
+			}
+			return r.State()
+		}
+		first, second := state("run-1", "role run-1-a\ndatabase b\n", "database b\nrole run-1-a"), state("run-2", "role run-2-a\ndatabase b")
+		masks, err := history.Mask([]history.State{first, second}, history.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, lines(masks.Compare(first, second)))
+		expect(t, lines(masks.Compare(first, state("run-3", "role run-3-a\nrole run-3-b"))),
+			"outside/system: data.database b is missing, want 1", "outside/system: data.role *-b should not be set, and is 1")
+	})
+}

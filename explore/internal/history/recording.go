@@ -38,6 +38,26 @@ func (c *Recording) BeginStep(step int) {
 	c.step = step
 }
 
+// RecordOutside records a text about the external system of the run, as a version of an object of [OutsideResource]. A text with
+// the same lines as the text before is no version.
+func (c *Recording) RecordOutside(text string) {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	v := newOutsideVersion(c.namespaces[0], text)
+	for _, earlier := range slices.Backward(c.versions) {
+		if v.ResourceVersion == "" {
+			v.ResourceVersion = earlier.ResourceVersion // all versions have an order
+		}
+		if earlier.Resource == OutsideResource {
+			if hasSameLines(earlier, v) {
+				return
+			}
+			break
+		}
+	}
+	c.addVersionLocked(v)
+}
+
 // LastChange returns when the last version came. Versions of Leases and Events do not count. It returns when
 // the recording began if no version has come.
 func (c *Recording) LastChange() time.Time {
@@ -50,7 +70,7 @@ func (c *Recording) LastChange() time.Time {
 func (c *Recording) History() History {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
-	return History{Namespaces: c.namespaces, Versions: slices.Clip(c.versions), Gaps: slices.Clone(c.gaps), secretKey: c.recorder.secretKey}
+	return History{Namespaces: c.namespaces, Versions: slices.Clip(c.versions), Gaps: slices.Clone(c.gaps), SecretKey: c.recorder.secretKey}
 }
 
 // Versions returns all versions so far, in the order in which they came.

@@ -20,7 +20,7 @@ type words struct {
 
 // wordsOf returns the words of a run.
 func wordsOf(h History) *words {
-	w := &words{dictionary: newDictionary(), names: NewNames(h.Namespaces...), secretKey: h.secretKey}
+	w := &words{dictionary: newDictionary(), names: NewNames(h.Namespaces...), secretKey: h.SecretKey}
 	for _, v := range h.Versions {
 		object := w.objectOf(v)
 		w.add(string(v.UID), "uid of "+object.String())

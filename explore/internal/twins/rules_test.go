@@ -88,7 +88,7 @@ func ruleTwins() []ruleTwin {
 			wrong: parts(applyPageOfGeneration), right: parts(applyAndRecord),
 		}, {
 			name: "remembers each change", rule: "growth", kinds: []faults.Kind{faults.ManyChanges}, steps: single(SiteSpec{}),
-			wrong: parts(remembering(1000)), right: parts(remembering(5)),
+			wrong: parts(recordingChanges(1000)), right: parts(recordingChanges(5)),
 		},
 	}
 }
@@ -382,8 +382,8 @@ func applyPageOfGeneration(ctx context.Context, s *Site, c *kube.Client) error {
 	return applyPage(ctx, s, c, fmt.Sprintf("%s-v%d", s.Name, s.Generation))
 }
 
-// remembering returns a function that keeps the last changes of a Site in its status.
-func remembering(most int) reconcileFunc {
+// recordingChanges returns a function that keeps the last changes of a Site in its status.
+func recordingChanges(most int) reconcileFunc {
 	return func(ctx context.Context, s *Site, c *kube.Client) error {
 		if s.Status.ObservedGeneration != s.Generation {
 			s.Status.Former = append(s.Status.Former, Page{Name: fmt.Sprint(s.Generation), UID: types.UID(s.UID)})

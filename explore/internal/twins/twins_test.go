@@ -234,6 +234,17 @@ func twins() []twin {
 			steps: single(SiteSpec{Login: &Login{Secret: "web", Key: new("password")}}), verdict: finding.Exited,
 			published: []string{"OT-CONTAINER-KIT/redis-operator#286"},
 		},
+
+		{
+			name: "swallows a conflict", wrong: parts(swallowConflict), right: parts(replacePage),
+			steps: changed(), finds: []faults.Kind{faults.DeniedConflict}, verdict: finding.GaveUp,
+		}, {
+			name: "swallows a refusal", wrong: parts(swallowRefusal), right: parts(applyMainPage),
+			steps: changed()[:1], finds: []faults.Kind{faults.DeniedQuota, faults.DeniedRole, faults.DeniedWebhook}, verdict: finding.GaveUp,
+		}, {
+			name: "never tries again what was invalid", wrong: remembering(), right: parts(applyMainPage),
+			steps: changed()[:1], finds: []faults.Kind{faults.DeniedInvalid}, verdict: finding.GaveUp,
+		},
 	}
 }
 

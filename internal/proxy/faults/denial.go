@@ -153,10 +153,11 @@ type denying struct {
 }
 
 func newDenying(a *Armed) (effect, error) {
-	if a.fault.At == nil {
-		return nil, fmt.Errorf("the fault %s has no point", a.fault.Kind)
+	f := a.Fault()
+	if f.At == nil {
+		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 	}
-	return &denying{armed: a, kind: *denialKindOf(a.fault.Kind)}, nil
+	return &denying{armed: a, kind: *denialKindOf(f.Kind)}, nil
 }
 
 // RoundTrip denies the write of the point, and from then on all writes with its verb and object.

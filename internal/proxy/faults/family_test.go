@@ -211,7 +211,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
 	_, reasons := planAll(t, references())
-	inapplicable := []faults.Kind{"leader", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata}
+	inapplicable := []faults.Kind{"leader", "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata}
 	for _, k := range inapplicable {
 		if reasons[k] == "" || len(reasons) != len(inapplicable) {
 			t.Errorf("not applicable: %v", reasons)
@@ -314,5 +314,22 @@ func TestRotation(t *testing.T) {
 	all := plan(1, faults.PlanInput{Kinds: faults.DefaultKinds(), IsExhaustive: true}, "request")
 	if len(all.Runs) != 9 || len(all.MoreRuns) != 0 {
 		t.Errorf("an exhaustive plan of one write has %d runs, and %d more", len(all.Runs), len(all.MoreRuns))
+	}
+}
+
+// Faults of the connections to an external system are planned in the steps in which data has passed.
+func TestPlanOfOutside(t *testing.T) {
+	t.Parallel()
+	kinds := faults.FamilyOf(faults.OutsideCut).Describe().Kinds
+	in := &faults.PlanInput{Kinds: kinds, HasOutside: true, Steps: []faults.Step{{OutsideParts: 7}, {}, {OutsideParts: 1}}}
+	count := make(map[int]int)
+	for _, run := range planned(t, in) {
+		if f := run[0]; f.Events < 1 || f.Events > in.Steps[f.Step].OutsideParts {
+			t.Errorf("%s is planned", f)
+		}
+		count[run[0].Step]++
+	}
+	if count[0] != 2*len(kinds) || count[1] != 0 || count[2] != len(kinds) {
+		t.Errorf("the runs of the steps are %v", count)
 	}
 }

@@ -30,6 +30,8 @@ type PlanInput struct {
 	Sample json.RawMessage
 	// Samples are the objects that the user applies in the first step.
 	Samples []Object
+	// HasOutside is true if the address of an external system is known.
+	HasOutside bool
 	// IsElecting is true if the program elects a leader.
 	IsElecting bool
 	// CanStopComponents is true if components of the control plane may be stopped.
@@ -48,6 +50,8 @@ type Step struct {
 	// Streams are the resources of which the program received changes on a watch during the step. Without a change no
 	// fault of a watch can happen.
 	Streams []string
+	// OutsideParts is how many parts of data passed to the external system and back during the step.
+	OutsideParts int
 	// CanRestartLater is true if a program that crashes in the step can start again after the next step.
 	CanRestartLater bool
 	// HasDeletion is true if the user deletes an object.

@@ -21,6 +21,8 @@ type Run struct {
 	Samples []Object
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
+	// Outside is nil if the operator has no external system.
+	Outside Outside
 	// Injector injects the faults of the run.
 	Injector *Injector
 

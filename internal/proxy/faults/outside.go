@@ -1,0 +1,85 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+)
+
+// The kinds of faults of the connections to an external system. They happen when a number of parts of data have passed in
+// their step: see [Fault.Events].
+const (
+	// OutsideRefused cuts all connections, and refuses new ones for some seconds.
+	OutsideRefused Kind = "outside-refused"
+	// OutsideCut cuts all connections once.
+	OutsideCut Kind = "outside-cut"
+	// OutsideSlow delays each part of data for some seconds.
+	OutsideSlow Kind = "outside-slow"
+)
+
+// Outside are the connections of a program to an external system.
+type Outside interface {
+	// Inject lets a kind happen in the step when so many parts of data have passed.
+	Inject(k Kind, parts int)
+	// HasHappened reports whether the kind that was injected last has happened.
+	HasHappened() bool
+}
+
+// outside is the family of faults of the connections to an external system.
+type outside struct{ baseFamily }
+
+func (outside) Describe() Description {
+	return Description{
+		Group: "outside", Kinds: []Kind{OutsideCut, OutsideRefused, OutsideSlow}, IsDefault: true,
+		Opportunity: "no data passed to the external system",
+	}
+}
+
+// outsidePlaces is the number of places at which each kind happens in a step.
+const outsidePlaces = 2
+
+// Plan plans each kind at some places in the data of each step, in which data has passed in the references.
+func (o outside) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	d := o.Describe()
+	kinds := in.planned(d.Kinds...)
+	if len(kinds) == 0 {
+		return Plan{}, nil
+	}
+	if !in.HasOutside {
+		return newNotApplicable("no external system is named; use --outside, or explore.Settings.OutsideAddress", Kind(d.Group)), nil
+	}
+	var chosen, rest []Fault
+	for i, step := range in.Steps {
+		for _, k := range kinds {
+			for n, place := range in.Random.Perm(step.OutsideParts) {
+				f := Fault{Kind: k, Step: i, Events: place + 1}
+				if n < outsidePlaces {
+					chosen = append(chosen, f)
+				} else {
+					rest = append(rest, f)
+				}
+			}
+		}
+	}
+	return newRotatedPlan(in, chosen, rest), nil
+}
+
+func (outside) Text(f Fault) string {
+	return fmt.Sprintf("%s at part %d of the data of step %d", f.Kind, f.Events, f.Step+1)
+}
+
+func (outside) BeforeStep(_ context.Context, run *Run, f Fault) error {
+	if run.Outside == nil {
+		return fmt.Errorf("the fault %s needs an external system: name its address", f.Kind)
+	}
+	run.Outside.Inject(f.Kind, f.Events)
+	return nil
+}
+
+func (outside) AfterStep(_ context.Context, run *Run, f Fault) error {
+	if run.Outside.HasHappened() {
+		run.RecordFault(InProgram, f.String())
+	} else {
+		run.RecordMissed(f)
+	}
+	return nil
+}
