@@ -157,8 +157,12 @@ func (c *cluster) appliedUntil(steps []finding.Step, step int) (text string, obj
 		}
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
+		object, err := c.decode(latest[o], "")
+		if err != nil {
+			return "", nil, err
+		}
 		objects = append(objects, latest[o])
-		text += string(latest[o]) + "\n"
+		text += string(marshalObject(withData(object))) + "\n"
 	}
 	return text, objects, nil
 }

@@ -130,11 +130,12 @@ func (e *explorer) newPlanner() *planner {
 
 // newExaminer returns the examiner of the runs after the references.
 func (e *explorer) newExaminer() *examiner {
+	samplesText, _, _ := e.cluster.appliedUntil(e.settings.Steps, 0) // the references have applied them
 	return &examiner{
 		run: e.run, references: e.references, checks: e.checks, options: e.options, results: e.results, limits: e.limits,
 		oneValue: &oneValueStates{
-			run: e.run, cluster: e.cluster, results: e.results, options: e.options, limits: e.limits.forConfirmation(),
-			states: make(map[string]func() (oneValueState, error)),
+			run: e.run, cluster: e.cluster, references: e.references, results: e.results, options: e.options, limits: e.limits.forConfirmation(),
+			samples: e.settings.Steps[0].Apply, samplesText: samplesText, states: make(map[string]func() (oneValueState, error)),
 		},
 	}
 }

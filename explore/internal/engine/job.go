@@ -17,7 +17,7 @@ type job struct {
 	schedule finding.Schedule
 	// kind is the kind of the fault, or [faults.Transition].
 	kind faults.Kind
-	// field is the field of a transition.
+	// field is the field of a transition, or what else of the samples the user changes.
 	field string
 	// changed are the steps in which the run makes a transition.
 	changed []int
@@ -26,7 +26,7 @@ type job struct {
 // String returns the job in a line.
 func (j job) String() string {
 	if j.field != "" {
-		return "transition of " + j.field
+		return string(j.kind) + " of " + j.field
 	}
 	for _, f := range j.schedule.Faults {
 		return f.String()

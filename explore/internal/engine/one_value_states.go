@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -14,11 +15,15 @@ import (
 // oneValueStates holds the states of programs that have seen only one value of the samples. Its methods are safe for
 // concurrent use.
 type oneValueStates struct {
-	run     runFunc
-	cluster *cluster
-	results *results
-	options history.Options
-	limits  waitLimits
+	run        runFunc
+	cluster    *cluster
+	references *references
+	results    *results
+	options    history.Options
+	limits     waitLimits
+	// samples are the objects of the first step of the references. samplesText is their text.
+	samples     []json.RawMessage
+	samplesText string
 
 	mu sync.Mutex
 	// states return the states by the text of the samples. The first call makes the runs.
@@ -28,11 +33,16 @@ type oneValueStates struct {
 // oneValueState is the state of programs that have seen only one value of the samples.
 type oneValueState struct {
 	state history.State
-	masks *history.Masks
+	// masks are nil if nobody knows the right state. reason says why.
+	masks  *history.Masks
+	reason string
 }
 
-// get returns the state of programs that have seen only these objects. Error: a run could not be made; [ErrNoReference].
+// get returns the state of programs that have seen only these objects. Error: a run could not be made.
 func (f *oneValueStates) get(ctx context.Context, text string, objects []json.RawMessage) (oneValueState, error) {
+	if text == f.samplesText {
+		return oneValueState{state: f.references.runs[0].states[0], masks: f.references.masks[0]}, nil
+	}
 	f.mu.Lock()
 	state, has := f.states[text]
 	if !has {
@@ -46,9 +56,12 @@ func (f *oneValueStates) get(ctx context.Context, text string, objects []json.Ra
 // oneValueRuns is how many runs show the state. What differs between these runs is masked.
 const oneValueRuns = 2
 
-// observe makes the runs that show the state.
+// observe makes the runs that show the state. The state has no masks if the objects are unusable: the program ends with
+// an error, logs an error that the references do not log, or makes no object although it makes some in the references. To
+// keep the last good state is right then. The state has no masks either if the runs differ.
 func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage) (oneValueState, error) {
 	var states []history.State
+	unusable := 0
 	for range oneValueRuns {
 		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.limits, expectNothing)
 		if err != nil {
@@ -56,21 +69,62 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 		}
 		f.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
 		states = append(states, out.states[0])
+		if f.isUnusable(objects, out) {
+			unusable++
+		}
+	}
+	if unusable == oneValueRuns {
+		return oneValueState{state: states[0], reason: "a program that starts with these objects reports an error, or makes no object"}, nil
 	}
 	masks, err := history.Mask(states, f.options)
 	if err != nil {
-		return oneValueState{}, fmt.Errorf("%w: of a program that has seen one value alone: %w", ErrNoReference, err)
+		return oneValueState{state: states[0], reason: fmt.Sprintf("programs that start with these objects differ: %v", err)}, nil
 	}
-	return oneValueState{states[0], masks}, nil
+	return oneValueState{state: states[0], masks: masks}, nil
+}
+
+// isUnusable reports whether a run shows that a program cannot use the objects that the user applies.
+func (f *oneValueStates) isUnusable(objects []json.RawMessage, out *runResult) bool {
+	first := f.references.runs[0]
+	if out.verdict != "" || out.errorLine != "" && first.errorLine == "" {
+		return true
+	}
+	count := func(state history.State, objects []json.RawMessage) (n int) {
+		applied := make(map[faults.Object]bool)
+		for _, raw := range objects {
+			if object, err := f.cluster.objectOf(raw); err == nil {
+				applied[object] = true
+			}
+		}
+		for _, ofResource := range childrenOf(state, f.options, applied) {
+			n += len(ofResource)
+		}
+		return n
+	}
+	return count(out.states[0], objects) == 0 && count(first.states[0], f.samples) > 0
+}
+
+// isWaiting reports whether an object that the user has deleted waits for a finalizer. Then nobody knows the right state,
+// even if the user has applied the object again.
+func (f *oneValueStates) isWaiting(steps []finding.Step, state history.State) (isWaiting bool) {
+	for _, v := range state.Objects() {
+		object, finalizers := faults.Object{Resource: v.Resource, Name: v.Name}, v.Content().GetFinalizers()
+		isDeleted := slices.ContainsFunc(steps, func(s finding.Step) bool { return slices.Contains(s.Delete, object) })
+		if isDeleted && v.Content().GetDeletionTimestamp() != nil && len(finalizers) > 0 {
+			f.results.addWaiting(fmt.Sprintf("%s: %v", object, finalizers))
+			isWaiting = true
+		}
+	}
+	return isWaiting
 }
 
 // comparison returns the comparison of a run in which the user changes the declared state: the state after a step must
 // be the state of a program that has seen only the values of the step. The state after a step that applies
-// nothing is not compared.
+// nothing is not compared, nor is the state after a step whose values are unusable.
 func (f *oneValueStates) comparison(ctx context.Context, steps []finding.Step) (compareState, error) {
 	expected := make([]oneValueState, len(steps))
 	for i, step := range steps {
-		if len(step.Apply) == 0 {
+		if len(step.Apply) == 0 || step.IsUncompared {
 			continue
 		}
 		text, objects, err := f.cluster.appliedUntil(steps, i)
@@ -80,11 +134,18 @@ func (f *oneValueStates) comparison(ctx context.Context, steps []finding.Step) (
 		if expected[i], err = f.get(ctx, text, objects); err != nil {
 			return nil, err
 		}
+		if reason := expected[i].reason; reason != "" {
+			f.results.update(func(c *finding.Coverage) { c.Uncompared = insert(c.Uncompared, step.Name+": "+reason) })
+		}
 	}
 	return func(step int, state history.State) []finding.Difference {
-		if s := expected[step]; s.masks != nil {
-			return s.masks.Compare(s.state, state, faults.Transition)
+		s := expected[step]
+		if s.masks == nil {
+			return nil
 		}
-		return nil
+		if f.isWaiting(steps[:step+1], state) {
+			return nil
+		}
+		return s.masks.Compare(s.state, state, faults.Transition)
 	}, nil
 }

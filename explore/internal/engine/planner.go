@@ -47,6 +47,11 @@ func (p *planner) plan(ctx context.Context) ([]job, error) {
 			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
 		}
 	}
+	acts, err := p.planUserActs(ctx, input.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	jobs = append(jobs, acts...)
 	p.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 	if p.settings.Budget == 0 {
 		// The longest runs come first. At the end the exploration would wait for them.
@@ -235,7 +240,7 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	all, fields, err := values.Transitions(definition, sample.Object, values.Options{Values: p.settings.Values, Pairs: pairs, Seed: p.settings.Seed})
+	all, fields, err := values.Transitions(definition, sample.Object, p.valuesOf(sample))
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 		return nil
 	}
 	check := func(state history.State) []finding.Difference {
-		return append(compare(i, state), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
+		return append(r.compare(i, state, compare), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
 	}
 	differences := check(state)
 	for until := time.Now().Add(limits.converge); len(differences) > 0 && time.Now().Before(until); {
@@ -189,16 +189,34 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 	if err := r.waitForRest(ctx, limits); err != nil {
 		return err
 	}
+	for until := time.Now().Add(min(limits.converge, restartedConverge)); len(check(r.recording.State())) > 0 && time.Now().Before(until); {
+		if err := clock.SleepReal(ctx, limits.window); err != nil { // a busy machine starts a program late
+			return err
+		}
+	}
 	switch state = r.recording.State(); {
 	case len(check(state)) == 0:
 		r.recordVerdict(finding.NeedsRestart, i, differences)
-	case len(compare(i, state)) == 0:
+	case len(r.compare(i, state, compare)) == 0:
 		r.recordVerdict(finding.CheckFailed, i, differences)
 	default:
 		r.recordVerdict(finding.Wrong, i, differences)
 	}
 	return nil
 }
+
+// compare compares the state at the rest after a step. Children that a clone of a sample lacks are no difference if the program
+// has reported why.
+func (r *run) compare(i int, state history.State, compare compareState) []finding.Difference {
+	differences := compare(i, state)
+	if r.schedule.Comparison == finding.CompareChildren && len(differences) > 0 && r.hasReportedChildren(state) {
+		differences = slices.DeleteFunc(differences, func(d finding.Difference) bool { return d.Path != ownersPath })
+	}
+	return differences
+}
+
+// restartedConverge is how long the state may take to become right after the program was restarted.
+const restartedConverge = 5 * time.Second
 
 // lateAfter is a time limit: a state that becomes right after more time is late.
 const lateAfter = 30 * time.Second

@@ -217,6 +217,8 @@ func lists(c finding.Coverage) []list {
 		{"Findings that no run of the replay has shown", c.NotSeenAgain},
 		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
 		{"Faults that did not happen in three tries", c.NotReached},
+		{"Changes after which only there and back again was compared", c.Uncompared},
+		{"Objects that wait for a finalizer after the user has deleted them", c.Waiting},
 		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
 		{"Writes that the API server found invalid, which the program reported, and recovered from", c.RefusedWrites},
 		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
