@@ -100,6 +100,8 @@ ended first.`,
 	flags.StringVar(&c.binary.Account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
 	flags.BoolVar(&c.binary.Cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")
 	flags.StringVar(&c.given.SampleFile, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
+	flags.StringVar(&c.given.ValuesFile, "values", "", "also try the values of the objects in this `FILE`, which have the kinds and names of the samples")
+	flags.StringVar(&c.given.PairsFile, "pairs", "", "make one object of each pair with similar names of the objects in this `FILE`, which has their references too")
 	flags.StringVar(&c.given.AcceptFile, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
 	flags.StringVar(&c.given.ReportFile, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
 	flags.StringVar(&c.given.ReplayFile, "replay", "", "make the runs of the findings in this JSON `FILE` again")

@@ -49,6 +49,14 @@ type Settings struct {
 	// in place of the values that the schema suggests. A field without values, and the fields below it, keep the
 	// value of the sample.
 	Values map[string][]any
+	// ValuesFile is a file of objects of the same kinds and names as the samples, with other values: another image, schedule
+	// or name of a reference, for example. The exploration tries these values too. Only they change a ConfigMap or Secret
+	// that is immutable, and a Secret of a type that requires keys. Default: none.
+	ValuesFile string
+	// PairsFile is a file of objects of the same kinds as the samples, with the objects that they refer to. One object of
+	// each pair with similar names is made of them, so that the objects of a pair share no reference. Default: the objects
+	// of a pair are copies of the samples.
+	PairsFile string
 	// Scenario is what the user does in each run, step by step, in place of applying and deleting the samples. The
 	// first step must apply objects. A step begins when the operator has come to rest after the step before.
 	Scenario []Step
@@ -113,6 +121,7 @@ type Step struct {
 // newExploration returns the exploration that the settings describe, or an error that names the wrong setting.
 func (s Settings) newExploration() (*exploration, error) {
 	e := &exploration{cluster: s.OwnCluster, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
+	e.valuesFile, e.pairsFile = s.ValuesFile, s.PairsFile
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)

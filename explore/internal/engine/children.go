@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -42,9 +43,9 @@ func childrenOf(state history.State, o history.Options, applied map[faults.Objec
 
 // compareChildren returns the comparison of the clones of a run. It returns no difference in any step if a clone with a
 // name of its own has no children.
-func (e *examiner) compareChildren(ctx context.Context, steps []finding.Step) (compareState, error) {
-	c := children{options: e.options, shared: make(map[string]int), each: make(map[string]int)}
-	cluster := e.oneValue.cluster
+func compareChildren(ctx context.Context, oneValue *oneValueStates, steps []finding.Step) (compareState, error) {
+	c := children{options: oneValue.options, shared: make(map[string]int), each: make(map[string]int)}
+	cluster := oneValue.cluster
 	originals := 0
 	for i := range steps {
 		_, objects, err := cluster.appliedUntil(steps, i)
@@ -75,18 +76,18 @@ func (e *examiner) compareChildren(ctx context.Context, steps []finding.Step) (c
 	if err != nil {
 		return nil, err
 	}
-	two, err := e.oneValue.get(ctx, text, objects)
+	two, err := oneValue.get(ctx, text, objects)
 	if err != nil {
 		return nil, err
 	}
-	one := childrenOf(e.references.runs[0].states[0], e.options, c.applied[0])
-	for resource, both := range childrenOf(two.state, e.options, c.applied[min(1, len(steps)-1)]) {
+	one := childrenOf(oneValue.references.runs[0].states[0], c.options, c.applied[0])
+	for resource, both := range childrenOf(two.state, c.options, c.applied[min(1, len(steps)-1)]) {
 		if growth := len(both) - len(one[resource]); growth > 0 && two.masks != nil {
 			c.each[resource], c.shared[resource] = growth, len(one[resource])-growth
 		}
 	}
 	if len(c.each) == 0 {
-		e.results.update(func(coverage *finding.Coverage) {
+		oneValue.results.update(func(coverage *finding.Coverage) {
 			coverage.NotApplicable[faults.SimilarNames] = "a clone of the samples has no children of its own: --pairs names a second sample"
 		})
 		return expectNothing, nil
@@ -94,37 +95,61 @@ func (e *examiner) compareChildren(ctx context.Context, steps []finding.Step) (c
 	return c.compare, nil
 }
 
-// compare returns the resources of which the clones have too few objects, and the objects that belong to two clones.
+// compare returns the clones that have too few children, and the children of two clones.
 func (c *children) compare(step int, state history.State) (differences []finding.Difference) {
-	owners := make(map[types.UID]string)
+	samples := make(map[types.UID]history.Version)
 	for _, v := range state.Objects() {
-		if c.applied[step][faults.Object{Resource: v.Resource, Name: v.Name}] {
-			owners[v.UID] = v.Resource + "/" + v.Name
+		if c.applied[step][faults.Object{Resource: v.Resource, Name: v.Name}] && isCustom(v.Content()) {
+			samples[v.UID] = v
 		}
 	}
 	all := childrenOf(state, c.options, c.applied[step])
 	for _, resource := range slices.Sorted(maps.Keys(c.each)) {
 		var names []string
+		owned := make(map[types.UID]int)
 		for _, v := range all[resource] {
 			names = append(names, v.Name)
-			var ofChild []string
-			for _, owner := range v.Content().GetOwnerReferences() {
-				if name := owners[owner.UID]; name != "" {
-					ofChild = append(ofChild, name)
+			var owners []string
+			for _, reference := range v.Content().GetOwnerReferences() {
+				if owner, isSample := samples[reference.UID]; isSample {
+					owned[owner.UID]++
+					owners = append(owners, owner.Name)
 				}
 			}
-			if len(ofChild) > 1 {
+			if len(owners) > 1 {
 				differences = append(differences, finding.Difference{
-					Object: resource + "/" + v.Name, Path: ownersPath, Reason: fmt.Sprintf("one child for two objects: %s", strings.Join(ofChild, " and ")),
+					Object: resource + "/" + v.Name, Path: ownersPath, Reason: "one child for two objects: " + strings.Join(owners, " and "),
 				})
 			}
 		}
-		if want := c.shared[resource] + c.each[resource]*c.sets[step]; len(names) < want {
-			differences = append(differences, finding.Difference{Object: resource, Reason: fmt.Sprintf(
-				"%d samples have %d %s, and must have %d, because a sample alone has %d: %s. The names of the samples are %s",
-				c.sets[step], len(names), resource, want, c.each[resource], strings.Join(names, ", "), strings.Join(slices.Sorted(maps.Values(owners)), ", "))})
+		want := c.shared[resource] + c.each[resource]*c.sets[step]
+		if len(names) < want {
+			text := fmt.Sprintf("%d objects have %d %s together, and must have %d: %s. The names of the children of two objects are the same, or a child is missing",
+				c.sets[step], len(names), resource, want, strings.Join(names, ", "))
+			differences = append(differences, c.lacking(resource, samples, owned, text)...)
 		}
 	}
+	return differences
+}
+
+// lacking returns a difference for each sample that owns fewer children than another one. If no sample owns a child, it
+// returns one difference for the resource.
+func (c *children) lacking(resource string, samples map[types.UID]history.Version, owned map[types.UID]int, text string) (differences []finding.Difference) {
+	most := make(map[string]int)
+	for uid, sample := range samples {
+		most[sample.Resource] = max(most[sample.Resource], owned[uid])
+	}
+	for uid, sample := range samples {
+		if owned[uid] < most[sample.Resource] {
+			differences = append(differences, finding.Difference{
+				Object: sample.Resource + "/" + sample.Name, Reason: fmt.Sprintf("the object has %d of %d %s. %s", owned[uid], most[sample.Resource], resource, text),
+			})
+		}
+	}
+	if len(differences) == 0 {
+		return []finding.Difference{{Object: resource, Reason: text}}
+	}
+	slices.SortFunc(differences, func(a, b finding.Difference) int { return strings.Compare(a.Object, b.Object) })
 	return differences
 }
 
@@ -132,23 +157,29 @@ func (c *children) compare(step int, state history.State) (differences []finding
 const ownersPath = "metadata.ownerReferences"
 
 // foreignOwnerPattern matches what a program logs that has found its child in the hands of another object.
-const foreignOwnerPattern = `(?i)already (owned|exists)|owned by another|controlled by another|belongs to another`
+const foreignOwnerPattern = `(?i)already (owned|exists)|owned by another|controlled by another|controls it|belongs to another`
 
-// hasReportedChildren reports whether the program has reported why a clone lacks its children: in an Event, in the status of
-// a clone, or in the log. A log that names another owner of the child is no such report: the names of the children of two
-// objects are one.
-func (r *run) hasReportedChildren(state history.State) bool {
+// hasReportedMissing reports whether the program has reported why an object of the user lacks a child: in the status of the
+// object, in an Event about the object, or in a line of the log that names the object. A line that names another owner of the
+// child is no such report: the names of the children of two objects are the same. An empty name stands for all objects.
+// errorLines are the lines of the log with errors.
+func hasReportedMissing(name string, state history.State, errorLines []string) bool {
 	isOfOwner := regexp.MustCompile(foreignOwnerPattern).MatchString
-	if slices.ContainsFunc(r.output.errorLines(), func(line string) bool { return !isOfOwner(line) }) {
+	hasName := regexp.MustCompile(`(^|[^a-z0-9.-])` + regexp.QuoteMeta(name) + `($|[^a-z0-9.-])`).MatchString
+	isReport := func(line string) bool { return (name == "" || hasName(line)) && !isOfOwner(line) }
+	if slices.ContainsFunc(errorLines, isReport) {
 		return true
 	}
 	for _, v := range state.Objects() {
 		switch {
 		case v.Resource == "events" && !history.IsControlPlane(v.Manager):
-			if kind, _, _ := unstructured.NestedString(v.Object, "type"); kind == "Warning" {
+			about, _, _ := unstructured.NestedString(v.Object, "involvedObject", "name")
+			kind, _, _ := unstructured.NestedString(v.Object, "type")
+			message, _, _ := unstructured.NestedString(v.Object, "message")
+			if kind == "Warning" && (name == "" || about == name) && !isOfOwner(message) {
 				return true
 			}
-		case isCustom(v.Content()) && hasProblem(v.Object["status"]):
+		case isCustom(v.Content()) && (name == "" || v.Name == name) && hasProblem(v.Object["status"]):
 			return true
 		}
 	}
@@ -179,24 +210,18 @@ func hasProblem(status any) bool {
 // minFightVersions is how many versions of one child in one step show that two objects change the child in turn.
 const minFightVersions = 6
 
-// judgeFight changes the verdict of a run that never came to rest, because clones were added: the clones fight over a
-// child, or the program tries again and again what the server refuses.
-func (e *examiner) judgeFight(out *runResult) {
-	if out.verdict != finding.Busy || out.verdictStep < 2 {
-		return
-	}
-	out.verdict = ""
+// fightOver returns the child that two clones change in turn, so that a step does not come to rest, or nothing.
+func fightOver(h history.History, step int) finding.Differences {
 	versions := make(map[types.UID]int)
-	for _, v := range out.history.Versions {
-		if v.Step != out.verdictStep || isCustom(v.Content()) || v.Resource == "events" || v.Resource == "leases.coordination.k8s.io" {
+	for _, v := range h.Versions {
+		if v.Step != step || isCustom(v.Content()) || proxy.IsBackground(v.Resource) {
 			continue
 		}
 		if versions[v.UID]++; versions[v.UID] == minFightVersions {
-			out.verdict, out.differences = finding.Wrong, append(finding.Differences(nil), finding.Difference{
+			return finding.Differences{{
 				Object: v.Resource + "/" + v.Name, Reason: "two objects with similar names change this child in turn, so that the run never comes to rest",
-			})
-			return
+			}}
 		}
 	}
-	out.differences = nil
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -20,12 +19,7 @@ const maxChangedKeys = 3
 
 // objectChangePlanner plans the runs of [faults.ObjectChange]: the user changes the content of each object of the
 // samples, deletes the object, and makes the object again.
-type objectChangePlanner struct {
-	settings Settings
-	cluster  *cluster
-	results  *results
-	random   *rand.Rand
-}
+type objectChangePlanner struct{ userActsPlanner }
 
 // plan returns one run for each object, and one in which references come late.
 func (p *objectChangePlanner) plan() (jobs []job, err error) {

@@ -47,7 +47,7 @@ func (p *planner) plan(ctx context.Context) ([]job, error) {
 			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
 		}
 	}
-	acts, err := p.planUserActs(ctx, input.Kinds)
+	acts, err := (&userActsPlanner{p.settings, p.cluster, p.results, p.random}).plan(ctx, input.Kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	all, fields, err := values.Transitions(definition, sample.Object, p.valuesOf(sample))
+	all, fields, err := values.Transitions(definition, sample.Object, valuesOf(sample, p.settings))
 	if err != nil {
 		return nil, err
 	}

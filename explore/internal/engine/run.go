@@ -209,10 +209,13 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 // has reported why.
 func (r *run) compare(i int, state history.State, compare compareState) []finding.Difference {
 	differences := compare(i, state)
-	if r.schedule.Comparison == finding.CompareChildren && len(differences) > 0 && r.hasReportedChildren(state) {
-		differences = slices.DeleteFunc(differences, func(d finding.Difference) bool { return d.Path != ownersPath })
+	if r.schedule.Comparison != finding.CompareChildren {
+		return differences
 	}
-	return differences
+	return slices.DeleteFunc(differences, func(d finding.Difference) bool {
+		_, name, _ := strings.Cut(d.Object, "/")
+		return d.Path != ownersPath && hasReportedMissing(name, state, r.output.errorLines())
+	})
 }
 
 // restartedConverge is how long the state may take to become right after the program was restarted.
@@ -404,6 +407,7 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 	}
 	return &faults.Run{
 		Cluster: r.runner.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
+		Samples:    r.schedule.Steps[0].Apply,
 		Components: r.runner.components, Injector: r.proxy.Injector,
 		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 			return r.runner.cluster.find(ctx, o, r.namespace, r.names)

@@ -81,7 +81,9 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 			return nil, err
 		}
 		if refusal != "" {
-			p.results.update(func(c *finding.Coverage) { c.FieldsWithoutValues["metadata.name with "+pair.text] = "the server refuses: " + refusal })
+			p.results.update(func(c *finding.Coverage) {
+				c.FieldsWithoutValues["metadata.name with "+pair.text] = "the server refuses: " + refusal
+			})
 			continue
 		}
 		steps = append(steps, step)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,13 +13,21 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// planUserActs returns the runs without faults in which users change whole objects of the samples.
-func (p *planner) planUserActs(ctx context.Context, kinds []faults.Kind) (jobs []job, err error) {
+// userActsPlanner plans the runs without faults in which users change whole objects of the samples.
+type userActsPlanner struct {
+	settings Settings
+	cluster  *cluster
+	results  *results
+	random   *rand.Rand
+}
+
+// plan returns the runs of those kinds that are among kinds.
+func (p *userActsPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, err error) {
 	for _, each := range []struct {
 		kind faults.Kind
 		plan func() ([]job, error)
 	}{
-		{faults.ObjectChange, (&objectChangePlanner{p.settings, p.cluster, p.results, p.random}).plan},
+		{faults.ObjectChange, (&objectChangePlanner{*p}).plan},
 		{faults.DeletionOrder, (&deletionOrderPlanner{p.settings, p.cluster}).plan},
 		{faults.SimilarNames, func() ([]job, error) {
 			return (&similarNamesPlanner{p.settings, p.cluster, p.results}).plan(ctx)
@@ -48,9 +57,9 @@ func warnOfUnchanged(c *finding.Coverage) {
 }
 
 // valuesOf returns what the fields of a sample are changed to.
-func (p *planner) valuesOf(sample *unstructured.Unstructured) values.Options {
-	options := values.Options{Values: p.settings.Values, Pairs: pairs, Seed: p.settings.Seed}
-	if second := secondOf(p.settings.SecondSamples, sample); second != nil {
+func valuesOf(sample *unstructured.Unstructured, s Settings) values.Options {
+	options := values.Options{Values: s.Values, Pairs: pairs, Seed: s.Seed}
+	if second := secondOf(s.SecondSamples, sample); second != nil {
 		options.Second = second.Object
 	}
 	return options

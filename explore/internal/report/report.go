@@ -76,9 +76,18 @@ func rank(v finding.Verdict) int {
 	return 0
 }
 
-// summary returns how many findings and warnings the record has. An incomplete exploration does not count as an
-// exploration that found nothing.
+// summary returns how many findings and warnings the record has, and how much of the samples had another value in a run.
 func summary(r finding.Record) string {
+	changed := ""
+	if fields := r.Coverage.Fields; fields.Total > 0 {
+		changed = fmt.Sprintf("; %d of %s of the samples changed", fields.Done, counted(fields.Total, "field"))
+	}
+	return found(r) + changed
+}
+
+// found returns how many findings and warnings the record has. An incomplete exploration does not count as an
+// exploration that found nothing.
+func found(r finding.Record) string {
 	warnings := 0
 	for _, f := range r.Findings {
 		warnings += rank(f.Verdict)

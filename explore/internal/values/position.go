@@ -97,9 +97,10 @@ func (at position) suggest() ([]value, error) {
 	return kept, err
 }
 
-// secondValues returns the value of the second sample, if it has the field.
+// secondValues returns the value of the second sample, if it has the field. The members of an object have values of their
+// own.
 func (at position) secondValues() []value {
-	if !at.inSecond {
+	if !at.inSecond || at.present && len(at.schema.Properties) > 0 {
 		return nil
 	}
 	return []value{{name: secondName, content: at.second}}

@@ -36,7 +36,7 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, userActs{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, userActs{}, tools{}, clusterActs{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 

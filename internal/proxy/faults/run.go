@@ -17,6 +17,8 @@ type Run struct {
 	Namespace, Folder string
 	// Sample is the first object that the user applies.
 	Sample json.RawMessage
+	// Samples are all objects that the user applies in the first step.
+	Samples []json.RawMessage
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
 	// Injector injects the faults of the run.
