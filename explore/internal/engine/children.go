@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -77,10 +78,10 @@ func compareChildren(ctx context.Context, oneValue *oneValueStates, steps []find
 		return nil, err
 	}
 	two, err := oneValue.get(ctx, text, objects)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNoReference) {
 		return nil, err
 	}
-	one := childrenOf(oneValue.references.runs[0].states[0], c.options, c.applied[0])
+	one := childrenOf(oneValue.reference.state, c.options, c.applied[0])
 	for resource, both := range childrenOf(two.state, c.options, c.applied[min(1, len(steps)-1)]) {
 		if growth := len(both) - len(one[resource]); growth > 0 && two.masks != nil {
 			c.each[resource], c.shared[resource] = growth, len(one[resource])-growth
@@ -186,18 +187,17 @@ func hasReportedMissing(name string, state history.State, errorLines []string) b
 	return false
 }
 
-// hasProblem reports whether a status names a problem: by a condition that is not True and has a message, or by a text in
-// a field whose name says so.
+// hasProblem reports whether a status names a problem: by a condition, or by a text in a field whose name says so.
 func hasProblem(status any) bool {
 	switch status := status.(type) {
 	case map[string]any:
-		message, _ := status["message"].(string)
-		if state, isCondition := status["status"].(string); isCondition && message != "" {
-			return state != "True"
+		kind, _ := status["type"].(string)
+		if state, isCondition := status["status"].(string); isCondition && kind != "" {
+			return isBad(kind, state)
 		}
 		for name, value := range status {
 			text, isText := value.(string)
-			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|reason|message|fail`).MatchString(name) || hasProblem(value) {
+			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|message|fail`).MatchString(name) || hasProblem(value) {
 				return true
 			}
 		}
@@ -205,6 +205,18 @@ func hasProblem(status any) bool {
 		return slices.ContainsFunc(status, hasProblem)
 	}
 	return false
+}
+
+// isBad reports whether a condition in a state shows a problem. Examples: Ready is bad if it is not True, Degraded is bad if
+// it is True, and Progressing is never bad.
+func isBad(condition, state string) bool {
+	switch {
+	case regexp.MustCompile(`(?i)progress|reconcil|paused|suspend`).MatchString(condition):
+		return false
+	case regexp.MustCompile(`(?i)degraded|fail|error|stalled|problem`).MatchString(condition):
+		return state == "True"
+	}
+	return state != "True"
 }
 
 // minFightVersions is how many versions of one child in one step show that two objects change the child in turn.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,19 +16,26 @@ import (
 // oneValueStates holds the states of programs that have seen only one value of the samples. Its methods are safe for
 // concurrent use.
 type oneValueStates struct {
-	run        runFunc
-	cluster    *cluster
-	references *references
-	results    *results
-	options    history.Options
-	limits     waitLimits
-	// samples are the objects of the first step of the references. samplesText is their text.
-	samples     []json.RawMessage
-	samplesText string
+	run     runFunc
+	cluster *cluster
+	results *results
+	options history.Options
+	limits  waitLimits
+	// reference is what a reference shows of the samples.
+	reference sampleReference
 
 	mu sync.Mutex
 	// states return the states by the text of the samples. The first call makes the runs.
 	states map[string]func() (oneValueState, error)
+}
+
+// sampleReference is what a reference shows of the samples after the first step.
+type sampleReference struct {
+	oneValueState
+	// text is the text of the samples: see [cluster.appliedUntil].
+	text string
+	// hasChildren is true if the program has made objects. logsErrors is true if the program has logged an error.
+	hasChildren, logsErrors bool
 }
 
 // oneValueState is the state of programs that have seen only one value of the samples.
@@ -38,10 +46,10 @@ type oneValueState struct {
 	reason string
 }
 
-// get returns the state of programs that have seen only these objects. Error: a run could not be made.
+// get returns the state of programs that have seen only these objects. Error: a run could not be made; [ErrNoReference].
 func (f *oneValueStates) get(ctx context.Context, text string, objects []json.RawMessage) (oneValueState, error) {
-	if text == f.samplesText {
-		return oneValueState{state: f.references.runs[0].states[0], masks: f.references.masks[0]}, nil
+	if text == f.reference.text {
+		return f.reference.oneValueState, nil
 	}
 	f.mu.Lock()
 	state, has := f.states[text]
@@ -58,7 +66,7 @@ const oneValueRuns = 2
 
 // observe makes the runs that show the state. The state has no masks if the objects are unusable: the program ends with
 // an error, logs an error that the references do not log, or makes no object although it makes some in the references. To
-// keep the last good state is right then. The state has no masks either if the runs differ.
+// keep the last good state is right then.
 func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage) (oneValueState, error) {
 	var states []history.State
 	unusable := 0
@@ -78,30 +86,17 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 	}
 	masks, err := history.Mask(states, f.options)
 	if err != nil {
-		return oneValueState{state: states[0], reason: fmt.Sprintf("programs that start with these objects differ: %v", err)}, nil
+		return oneValueState{}, fmt.Errorf("%w: of a program that has seen one value alone: %w", ErrNoReference, err)
 	}
 	return oneValueState{state: states[0], masks: masks}, nil
 }
 
 // isUnusable reports whether a run shows that a program cannot use the objects that the user applies.
 func (f *oneValueStates) isUnusable(objects []json.RawMessage, out *runResult) bool {
-	first := f.references.runs[0]
-	if out.verdict != "" || out.errorLine != "" && first.errorLine == "" {
+	if out.verdict != "" || out.errorLine != "" && !f.reference.logsErrors {
 		return true
 	}
-	count := func(state history.State, objects []json.RawMessage) (n int) {
-		applied := make(map[faults.Object]bool)
-		for _, raw := range objects {
-			if object, err := f.cluster.objectOf(raw); err == nil {
-				applied[object] = true
-			}
-		}
-		for _, ofResource := range childrenOf(state, f.options, applied) {
-			n += len(ofResource)
-		}
-		return n
-	}
-	return count(out.states[0], objects) == 0 && count(first.states[0], f.samples) > 0
+	return f.reference.hasChildren && len(childrenOf(out.states[0], f.options, f.cluster.namesOf(objects))) == 0
 }
 
 // isWaiting reports whether an object that the user has deleted waits for a finalizer. Then nobody knows the right state,
@@ -131,7 +126,11 @@ func (f *oneValueStates) comparison(ctx context.Context, steps []finding.Step) (
 		if err != nil {
 			return nil, err
 		}
-		if expected[i], err = f.get(ctx, text, objects); err != nil {
+		expected[i], err = f.get(ctx, text, objects)
+		switch {
+		case errors.Is(err, ErrNoReference):
+			expected[i].reason = err.Error()
+		case err != nil:
 			return nil, err
 		}
 		if reason := expected[i].reason; reason != "" {
