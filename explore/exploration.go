@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ type exploration struct {
 	// sampleFile is the file of the samples, reportFile the file for the findings, and replayFile the report to
 	// replay. Each may be empty.
 	sampleFile, reportFile, replayFile string
+	// valuesFile and pairsFile are the files of second samples. Each may be empty.
+	valuesFile, pairsFile string
 
 	// The following fields are set by open.
 	operator engine.Launcher
@@ -34,6 +37,12 @@ func (e *exploration) open(ctx context.Context, o Operator, folder string) error
 		return err
 	}
 	e.operator, e.installed = opened.launcher, opened.installed
+	if e.settings.SecondSamples, err = readSecondSamples("--values", e.valuesFile); err != nil {
+		return err
+	}
+	if e.settings.PairSamples, err = readSecondSamples("--pairs", e.pairsFile); err != nil {
+		return err
+	}
 	if len(e.settings.Samples) > 0 || len(e.settings.Steps) > 0 || e.replayFile != "" {
 		return nil
 	}
@@ -44,6 +53,18 @@ func (e *exploration) open(ctx context.Context, o Operator, folder string) error
 		return fmt.Errorf("read the samples: %w: name them with explore.Settings.Samples, or with --sample", err)
 	}
 	return nil
+}
+
+// readSecondSamples returns the objects in a file that a flag names, or none for an empty path.
+func readSecondSamples(flag, path string) ([]json.RawMessage, error) {
+	if path == "" {
+		return nil, nil
+	}
+	samples, err := engine.ReadSamples(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the file of %s: %w", flag, err)
+	}
+	return samples, nil
 }
 
 // install installs the objects that the operator needs in the cluster.

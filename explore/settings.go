@@ -67,6 +67,15 @@ type Settings struct {
 	// in place of the values that the schema suggests. A field without values, and the fields below it, keep the
 	// value of the sample.
 	Values map[string][]any
+	// ValuesFile is a file of objects of the same kinds and names as the samples, with other values: another image, schedule
+	// or name of a reference, for example. The exploration tries these values too. Only they change a ConfigMap or Secret
+	// that is immutable, and a Secret of a type that requires keys. Default: none.
+	ValuesFile string
+	// PairsFile is a file of objects of the same kinds as the samples, with the objects that they refer to. One object of
+	// each pair with similar names is made of them, so that the objects of a pair share no reference. Further runs show whether
+	// a program changes or deletes the children of the other object. Default: the objects of a pair are copies of the samples,
+	// for which only deletions are judged.
+	PairsFile string
 	// Scenario is what the user does in each run, step by step, in place of applying and deleting the samples. The
 	// first step must apply objects. A step begins when the operator has come to rest after the step before.
 	Scenario []Step
@@ -101,11 +110,6 @@ type Settings struct {
 	// entries not needed by a complete exploration.
 	AcceptFile string
 
-	// PairsFile is a file of second samples, for runs with two objects of a kind. The runs show whether a program changes or
-	// deletes the children of the other object. Default: copies of the samples under other names, for which only deletions
-	// are judged.
-	PairsFile string
-
 	// ReportFile is the file for the findings and the coverage: a page if its name ends in .html, else JSON.
 	ReportFile string
 	// ReplayFile is the JSON report of an earlier exploration. The runs of its findings are repeated in place of an
@@ -137,6 +141,7 @@ type Step struct {
 // newExploration returns the exploration that the settings describe, or an error that names the wrong setting.
 func (s Settings) newExploration() (*exploration, error) {
 	e := &exploration{cluster: s.OwnCluster, reportFile: s.ReportFile, replayFile: s.ReplayFile, sampleFile: s.SampleFile}
+	e.valuesFile, e.pairsFile = s.ValuesFile, s.PairsFile
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	e.settings.IsExhaustive, e.settings.Settle = s.Exhaustive, s.Settle
 	if s.OutsideAddress != "" || s.LookOutside != nil || s.EmptyOutside != nil {
@@ -156,12 +161,6 @@ func (s Settings) newExploration() (*exploration, error) {
 		func() (err error) { e.settings.Only, err = parseKinds(s.Only); return err },
 		func() (err error) { e.settings.OptIn, err = parseKinds(s.OptIn); return err },
 		func() (err error) { e.settings.Accepted, err = s.acceptances(); return err },
-		func() (err error) {
-			if s.PairsFile != "" {
-				e.settings.Pairs, err = engine.ReadSamples(s.PairsFile)
-			}
-			return err
-		},
 		func() (err error) { e.settings.Checks, err = s.checks(); return err },
 		func() (err error) { e.settings.Steps, err = s.steps(); return err },
 		func() (err error) {

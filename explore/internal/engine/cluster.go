@@ -118,6 +118,17 @@ func (c *cluster) objectOf(raw json.RawMessage) (faults.Object, error) {
 	return faults.Object{Resource: r.String(), Name: object.GetName()}, err
 }
 
+// namesOf returns the resources and names of objects. An object of an unknown kind is left out.
+func (c *cluster) namesOf(all []json.RawMessage) map[faults.Object]bool {
+	names := make(map[faults.Object]bool)
+	for _, raw := range all {
+		if object, err := c.objectOf(raw); err == nil {
+			names[object] = true
+		}
+	}
+	return names
+}
+
 // applies reports whether the user applies an object in a step.
 func (c *cluster) applies(step finding.Step, o faults.Object) (bool, error) {
 	for _, raw := range step.Apply {
@@ -157,8 +168,12 @@ func (c *cluster) appliedUntil(steps []finding.Step, step int) (text string, obj
 		}
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
+		object, err := c.decode(latest[o], "")
+		if err != nil {
+			return "", nil, err
+		}
 		objects = append(objects, latest[o])
-		text += string(latest[o]) + "\n"
+		text += string(marshalObject(withData(object))) + "\n"
 	}
 	return text, objects, nil
 }

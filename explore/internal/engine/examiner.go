@@ -169,15 +169,18 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 	if len(f.Schedule.Steps) < 3 || j.field == "" {
 		return nil
 	}
-	steps := f.Schedule.Steps
+	steps, keep := f.Schedule.Steps, 1
+	if f.Schedule.Comparison == finding.CompareChildren {
+		keep = 2 // the second step shows how many children a clone has
+	}
 	for size, until := len(steps)/2, time.Now().Add(minimizeBudget); size > 0; size /= 2 {
-		for from := 1; from+size < len(steps); {
+		for from := keep; from+size < len(steps); {
 			if time.Now().After(until) {
 				return nil
 			}
 			fewer := slices.Delete(slices.Clone(steps), from, from+size)
-			s := finding.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
-			compare, err := e.oneValue.comparison(ctx, fewer)
+			s := finding.Schedule{Seed: f.Schedule.Seed, Steps: fewer, Comparison: f.Schedule.Comparison}
+			compare, err := e.comparison(ctx, job{schedule: s, field: j.field})
 			if err != nil {
 				return err
 			}
@@ -196,7 +199,8 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				continue
 			}
 			steps = fewer[:out.verdictStep+1]
-			f.Schedule, f.Differences, f.Trace = finding.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
+			s.Steps = steps
+			f.Schedule, f.Differences, f.Trace = s, out.differences, out.trace
 		}
 	}
 	return nil
@@ -204,19 +208,46 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 
 // comparison returns the comparison of the states of a run.
 func (e *examiner) comparison(ctx context.Context, planned job) (compareState, error) {
-	if faults.AreJudgedByRules(planned.schedule.Faults) {
+	switch {
+	case faults.AreJudgedByRules(planned.schedule.Faults):
 		return expectNothing, nil
-	}
-	if planned.field != "" {
+	case planned.schedule.Comparison == finding.CompareChildren:
+		return compareChildren(ctx, e.oneValue, planned.schedule.Steps)
+	case planned.schedule.Comparison == finding.CompareEnd:
+		return e.compareEnd(planned.schedule.Steps), nil
+	case planned.field != "":
 		return e.oneValue.comparison(ctx, planned.schedule.Steps)
 	}
 	return e.references.comparison(planned.schedule.Faults), nil
+}
+
+// compareEnd returns the comparison of the state after the last step with the last state of the references. An object that
+// the user has deleted and that waits for a finalizer is no difference: its deletion came before the deletion of the objects
+// that refer to it.
+func (e *examiner) compareEnd(steps []finding.Step) compareState {
+	compareLast := e.references.comparison(nil)
+	return func(step int, state history.State) []finding.Difference {
+		if step < len(steps)-1 {
+			return nil
+		}
+		if e.oneValue.isWaiting(steps, state) {
+			return nil
+		}
+		return compareLast(len(e.references.masks)-1, state)
+	}
 }
 
 // judgeHistory judges the history of a run, whatever its end. It makes no checks of the user if the recorder has
 // missed versions. After an outage of the server it looks for destroyed objects in the remaining versions, because
 // a destruction that these versions show has happened.
 func (e *examiner) judgeHistory(planned job, out *runResult) {
+	if planned.schedule.Comparison == finding.CompareChildren && out.verdict == finding.Busy && out.verdictStep > 1 {
+		// A program that tries again and again what the server refuses is right.
+		out.verdict = ""
+		if out.differences = fightOver(out.history, out.verdictStep); len(out.differences) > 0 {
+			out.verdict = finding.Wrong
+		}
+	}
 	if e.judgeTerms(planned, out) {
 		return
 	}

@@ -21,8 +21,6 @@ type Settings struct {
 	Config *kube.Config
 	// Samples are the objects that the user applies, and deletes in the end.
 	Samples []json.RawMessage
-	// Pairs are second samples: see [faults.Pair]. Default: none.
-	Pairs []json.RawMessage
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []finding.Step
@@ -46,6 +44,11 @@ type Settings struct {
 	Settle time.Duration
 	// Outside is the external system of the operator. It may be nil.
 	Outside *Outside
+	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried too.
+	SecondSamples []json.RawMessage
+	// PairSamples are objects of the same kinds as the samples, with the objects that they refer to. The second clone of
+	// each pair in [faults.SimilarNames] is made of them. Default: the clones of a pair refer to the same objects.
+	PairSamples []json.RawMessage
 	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no faults
 	// of the control plane.
 	Components faults.Components
@@ -112,13 +115,26 @@ func List(ctx context.Context, l Launcher, s Settings) (all []string, err error)
 // Replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
 // Seen is 0 if no run has the verdict.
 func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
-	s.Steps, seen = f.Schedule.Steps, f
+	s.Steps, seen = referenceSteps(f.Schedule), f
 	err = withReferences(ctx, l, s, func(e *explorer) (err error) {
 		e.checks.includeFailed() // a check that fails without faults is replayed too
 		seen, err = e.newExaminer().replay(ctx, f, tries)
 		return err
 	})
 	return seen, err
+}
+
+// referenceSteps returns the steps of the references for the replay of a schedule. Without faults, the states after a change
+// are not those of the references.
+func referenceSteps(s finding.Schedule) []finding.Step {
+	if s.Comparison == "" {
+		return s.Steps
+	}
+	steps := []finding.Step{s.Steps[0], {Name: "delete the samples"}}
+	for _, step := range s.Steps[1:] {
+		steps[1].Delete = append(steps[1].Delete, step.Delete...)
+	}
+	return steps
 }
 
 // withReferences calls work with an explorer that has made the reference runs.

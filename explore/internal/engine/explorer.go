@@ -206,8 +206,21 @@ func (e *explorer) newExaminer() *examiner {
 		run: e.run, references: e.references, checks: e.checks, options: e.options, results: e.results, limits: e.limits,
 		oneValue: &oneValueStates{
 			run: e.run, cluster: e.cluster, results: e.results, options: e.options, limits: e.limits.forConfirmation(),
-			states: make(map[string]func() (oneValueState, error)),
+			reference: e.sampleReference(), states: make(map[string]func() (oneValueState, error)),
 		},
+	}
+}
+
+// sampleReference returns what the references show of the samples.
+func (e *explorer) sampleReference() sampleReference {
+	first := e.references.runs[0]
+	text, objects, err := e.cluster.appliedUntil(e.settings.Steps, 0)
+	if err != nil {
+		return sampleReference{} // the references have applied the samples, so their kinds are known
+	}
+	return sampleReference{
+		oneValueState: oneValueState{state: first.states[0], masks: e.references.masks[0]}, text: text,
+		hasChildren: len(childrenOf(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, logsErrors: first.errorLine != "",
 	}
 }
 

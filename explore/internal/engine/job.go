@@ -17,7 +17,7 @@ type job struct {
 	schedule finding.Schedule
 	// kind is the kind of the fault, or [faults.Transition].
 	kind faults.Kind
-	// field is the field of a transition.
+	// field is the field of a transition, or what else of the samples the user changes.
 	field string
 	// changed are the steps in which the run makes a transition.
 	changed []int
@@ -29,7 +29,7 @@ func (j job) String() string {
 		return f.String()
 	}
 	if j.field != "" {
-		return "transition of " + j.field
+		return string(j.kind) + " of " + j.field
 	}
 	return string(j.kind)
 }

@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -18,21 +21,36 @@ type oneValueStates struct {
 	results *results
 	options history.Options
 	limits  waitLimits
+	// reference is what a reference shows of the samples.
+	reference sampleReference
 
 	mu sync.Mutex
 	// states return the states by the text of the samples. The first call makes the runs.
 	states map[string]func() (oneValueState, error)
 }
 
+// sampleReference is what a reference shows of the samples after the first step.
+type sampleReference struct {
+	oneValueState
+	// text is the text of the samples: see [cluster.appliedUntil].
+	text string
+	// hasChildren is true if the program has made objects. logsErrors is true if the program has logged an error.
+	hasChildren, logsErrors bool
+}
+
 // oneValueState is the state of programs that have seen only one value of the samples.
 type oneValueState struct {
 	state history.State
-	// masks is nil if the programs differ, so that nothing can be compared.
-	masks *history.Masks
+	// masks are nil if nobody knows the right state. reason says why.
+	masks  *history.Masks
+	reason string
 }
 
 // get returns the state of programs that have seen only these objects. Error: a run could not be made.
 func (f *oneValueStates) get(ctx context.Context, text string, objects []json.RawMessage) (oneValueState, error) {
+	if text == f.reference.text {
+		return f.reference.oneValueState, nil
+	}
 	f.mu.Lock()
 	state, has := f.states[text]
 	if !has {
@@ -46,9 +64,12 @@ func (f *oneValueStates) get(ctx context.Context, text string, objects []json.Ra
 // oneValueRuns is how many runs show the state. What differs between these runs is masked.
 const oneValueRuns = 2
 
-// observe makes the runs that show the state.
+// observe makes the runs that show the state. The state has no masks if the objects are unusable: the program ends with
+// an error, logs an error that the references do not log, or makes no object although it makes some in the references. To
+// keep the last good state is right then.
 func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage) (oneValueState, error) {
 	var states []history.State
+	unusable := 0
 	for range oneValueRuns {
 		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.limits, expectNothing)
 		if err != nil {
@@ -56,6 +77,12 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 		}
 		f.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
 		states = append(states, out.states[0])
+		if f.isUnusable(objects, out) {
+			unusable++
+		}
+	}
+	if unusable == oneValueRuns {
+		return oneValueState{state: states[0], reason: "a program that starts with these objects reports an error, or makes no object"}, nil
 	}
 	masks, err := history.Mask(states, f.options)
 	if err != nil {
@@ -63,30 +90,63 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 		f.results.update(func(c *finding.Coverage) { c.Warnings = insert(c.Warnings, warning) })
 		return oneValueState{}, nil
 	}
-	return oneValueState{states[0], masks}, nil
+	return oneValueState{state: states[0], masks: masks}, nil
+}
+
+// isUnusable reports whether a run shows that a program cannot use the objects that the user applies.
+func (f *oneValueStates) isUnusable(objects []json.RawMessage, out *runResult) bool {
+	if out.verdict != "" || out.errorLine != "" && !f.reference.logsErrors {
+		return true
+	}
+	return f.reference.hasChildren && len(childrenOf(out.states[0], f.options, f.cluster.namesOf(objects))) == 0
+}
+
+// isWaiting reports whether an object that the user has deleted waits for a finalizer. Then nobody knows the right state,
+// even if the user has applied the object again.
+func (f *oneValueStates) isWaiting(steps []finding.Step, state history.State) (isWaiting bool) {
+	for _, v := range state.Objects() {
+		object, finalizers := faults.Object{Resource: v.Resource, Name: v.Name}, v.Content().GetFinalizers()
+		isDeleted := slices.ContainsFunc(steps, func(s finding.Step) bool { return slices.Contains(s.Delete, object) })
+		if isDeleted && v.Content().GetDeletionTimestamp() != nil && len(finalizers) > 0 {
+			f.results.addWaiting(fmt.Sprintf("%s: %v", object, finalizers))
+			isWaiting = true
+		}
+	}
+	return isWaiting
 }
 
 // comparison returns the comparison of a run in which the user changes the declared state: the state after a step must
 // be the state of a program that has seen only the values of the step. The state after a step that applies
-// nothing is not compared.
+// nothing is not compared, nor is the state after a step whose values are unusable.
 func (f *oneValueStates) comparison(ctx context.Context, steps []finding.Step) (compareState, error) {
 	expected := make([]oneValueState, len(steps))
 	for i, step := range steps {
-		if len(step.Apply) == 0 {
+		if len(step.Apply) == 0 || step.IsUncompared {
 			continue
 		}
 		text, objects, err := f.cluster.appliedUntil(steps, i)
 		if err != nil {
 			return nil, err
 		}
-		if expected[i], err = f.get(ctx, text, objects); err != nil {
+		expected[i], err = f.get(ctx, text, objects)
+		switch {
+		case errors.Is(err, ErrNoReference):
+			expected[i].reason = err.Error()
+		case err != nil:
 			return nil, err
+		}
+		if reason := expected[i].reason; reason != "" {
+			f.results.update(func(c *finding.Coverage) { c.Uncompared = insert(c.Uncompared, step.Name+": "+reason) })
 		}
 	}
 	return func(step int, state history.State) []finding.Difference {
-		if s := expected[step]; s.masks != nil {
-			return s.masks.Compare(s.state, state, faults.Transition)
+		s := expected[step]
+		if s.masks == nil {
+			return nil
 		}
-		return nil
+		if f.isWaiting(steps[:step+1], state) {
+			return nil
+		}
+		return s.masks.Compare(s.state, state, faults.Transition)
 	}, nil
 }

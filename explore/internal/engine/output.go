@@ -49,15 +49,25 @@ const errorPattern = `^E\d{4} |^\d\d:\d\d:\d\d ERR |level=(ERROR|error)\b|"level
 // maxErrorLine is how many bytes of a line with an error are shown.
 const maxErrorLine = 300
 
-// lastError returns the last line with an error, or an empty text.
-func (o *output) lastError() string {
+// errorLines returns the lines with errors, in the order in which they were written.
+func (o *output) errorLines() (lines []string) {
 	pattern := regexp.MustCompile(errorPattern)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := len(o.lines) - 1; i >= 0; i-- {
-		if line := o.lines[i]; pattern.MatchString(line) {
-			return strings.ToValidUTF8(line[:min(len(line), maxErrorLine)], "")
+	for _, line := range o.lines {
+		if pattern.MatchString(line) {
+			lines = append(lines, line)
 		}
 	}
-	return ""
+	return lines
+}
+
+// lastError returns the last line with an error, or an empty text.
+func (o *output) lastError() string {
+	lines := o.errorLines()
+	if len(lines) == 0 {
+		return ""
+	}
+	last := lines[len(lines)-1]
+	return strings.ToValidUTF8(last[:min(len(last), maxErrorLine)], "")
 }

@@ -58,6 +58,11 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 		return nil, nil, err
 	}
 	jobs = append(jobs, ruled...)
+	acts, err := (&userActsPlanner{p.settings, p.cluster, p.results, p.random}).plan(ctx, input.Kinds)
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs = append(jobs, acts...)
 	p.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 	p.random.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
 	if p.settings.Budget == 0 {
@@ -296,7 +301,7 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	all, fields, err := values.Transitions(definition, sample.Object, values.Options{Values: p.settings.Values, Pairs: pairs, Seed: p.settings.Seed})
+	all, fields, err := values.Transitions(definition, sample.Object, valuesOf(sample, p.settings))
 	if err != nil {
 		return nil, err
 	}

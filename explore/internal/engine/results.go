@@ -357,6 +357,15 @@ func (r *results) addOutsideWrites(requests []proxy.RequestRecord) {
 	}
 }
 
+// addWaiting adds objects that wait for a finalizer after the user has deleted them.
+func (r *results) addWaiting(objects ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, object := range objects {
+		r.coverage.Waiting = insert(r.coverage.Waiting, object)
+	}
+}
+
 // describeWrite returns a write in short, such as: create configmaps a in kube-system.
 func describeWrite(r proxy.RequestRecord) string {
 	what := r.Point.Resource

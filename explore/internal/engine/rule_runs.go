@@ -144,10 +144,10 @@ func (r *ruleRuns) clones(ctx context.Context) (steps []finding.Step, why string
 // are of custom kinds and not among the second ones, and deletes the rest.
 func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
-	if len(p.settings.Pairs) == 0 {
+	if len(p.settings.PairSamples) == 0 {
 		return nil, "there are no second samples: use --pairs, or explore.Settings.PairsFile", nil
 	}
-	steps = []finding.Step{p.settings.Steps[0], {Name: "apply the second samples", Apply: p.settings.Pairs}}
+	steps = []finding.Step{p.settings.Steps[0], {Name: "apply the second samples", Apply: p.settings.PairSamples}}
 	own, err := ruleSteps(p.cluster, steps)
 	if err != nil {
 		return nil, "", err

@@ -229,7 +229,7 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 		return nil // the next step shows whether the program recovers
 	}
 	check := func(state history.State) []finding.Difference {
-		return append(compare(i, state), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
+		return append(r.compare(i, state, compare), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
 	}
 	differences, err := r.waitForHealing(ctx, i, limits, check)
 	if err != nil {
@@ -256,10 +256,15 @@ func (r *run) compareStep(ctx context.Context, i int, limits waitLimits, compare
 	if err := r.waitForRest(ctx, limits); err != nil {
 		return err
 	}
+	for until := time.Now().Add(min(limits.converge, restartedConverge)); len(check(r.recording.State())) > 0 && time.Now().Before(until); {
+		if err := clock.SleepReal(ctx, limits.window); err != nil { // a busy machine starts a program late
+			return err
+		}
+	}
 	switch state := r.recording.State(); {
 	case len(check(state)) == 0:
 		r.recordVerdict(finding.NeedsRestart, i, differences)
-	case len(compare(i, state)) == 0:
+	case len(r.compare(i, state, compare)) == 0:
 		r.recordVerdict(finding.CheckFailed, i, differences)
 	default:
 		r.recordVerdict(finding.Wrong, i, differences)
@@ -334,6 +339,22 @@ func (r *run) abandonedWrite(step int) (finding.Difference, bool) {
 	}
 	return finding.Difference{}, false
 }
+
+// compare compares the state at the rest after a step. Children that a clone of a sample lacks are no difference if the program
+// has reported why.
+func (r *run) compare(i int, state history.State, compare compareState) []finding.Difference {
+	differences := compare(i, state)
+	if r.schedule.Comparison != finding.CompareChildren {
+		return differences
+	}
+	return slices.DeleteFunc(differences, func(d finding.Difference) bool {
+		_, name, _ := strings.Cut(d.Object, "/")
+		return d.Path != ownersPath && hasReportedMissing(name, state, r.output.errorLines())
+	})
+}
+
+// restartedConverge is how long the state may take to become right after the program was restarted.
+const restartedConverge = 5 * time.Second
 
 // lateAfter is a time limit: a state that becomes right after more time is late.
 const lateAfter = 30 * time.Second
@@ -578,6 +599,7 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 	return &faults.Run{
 		Cluster: r.runner.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
 		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.faultedOutside(),
+		SampleContents: r.schedule.Steps[0].Apply,
 		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 			return r.runner.cluster.find(ctx, o, r.namespace, r.names)
 		},

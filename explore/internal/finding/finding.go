@@ -250,6 +250,12 @@ type Coverage struct {
 	// state, such as changes of immutable fields. The program has reported each of them, and recovered when the
 	// change was undone.
 	RefusedWrites []string `json:"refusedWrites,omitempty"`
+	// Uncompared are the changes of the samples after which the state was not compared, because nobody knows the right
+	// state, with the reason. The state after the change was undone was compared.
+	Uncompared []string `json:"uncompared,omitempty"`
+	// Waiting are the objects that the user has deleted before the objects that refer to them, and the finalizers for which
+	// they wait.
+	Waiting []string `json:"waiting,omitempty"`
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
 	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.

@@ -31,7 +31,22 @@ type Schedule struct {
 	// before.
 	Steps  []Step         `json:"steps"`
 	Faults []faults.Fault `json:"faults,omitempty"`
+	// Comparison is what the states at rest are compared with. Default: the states of the references in a run with
+	// faults, and in a run without faults the states of programs that have seen only the objects of the step.
+	Comparison Comparison `json:"comparison,omitempty"`
 }
+
+// Comparison is what the states at rest of a run are compared with.
+type Comparison string
+
+// The comparisons that differ from the default.
+const (
+	// CompareChildren counts the children of several samples of one kind. Each sample must have as many children as the
+	// sample of the references, and no child may belong to two samples.
+	CompareChildren Comparison = "children"
+	// CompareEnd compares only the state after the last step, with the last state of the references.
+	CompareEnd Comparison = "end"
+)
 
 // Step is one thing that the user does: the user applies objects, deletes objects, or both.
 type Step struct {
@@ -42,4 +57,6 @@ type Step struct {
 	IsPaced bool `json:"isPaced,omitempty"`
 	// Delete are the objects that the user deletes. The step does not wait until they are gone.
 	Delete []faults.Object `json:"delete,omitempty"`
+	// IsUncompared is true if nobody knows the right state after the step, for example because a reference is missing.
+	IsUncompared bool `json:"uncompared,omitempty"`
 }

@@ -13,7 +13,7 @@ import (
 // Options are the settings of comparisons.
 type Options struct {
 	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and
-	// of other programs. The field managers of the control plane need not be among them.
+	// of other programs. A manager whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane need not be among them.
 	Users []string
 	// Accepted are the differences that are intended. It may be nil.
 	Accepted *Accepted
@@ -25,7 +25,12 @@ const simulatedPrefix = "yare-simulated-"
 // isOperator reports whether a field manager is the operator.
 func (o Options) isOperator(manager string) bool {
 	isProgram := manager != "" && !IsControlPlane(manager) && !strings.HasPrefix(manager, simulatedPrefix)
-	return isProgram && !slices.Contains(o.Users, manager)
+	return isProgram && !o.isUser(manager)
+}
+
+// isUser reports whether a field manager is a user, or a tool of a user.
+func (o Options) isUser(manager string) bool {
+	return slices.ContainsFunc(o.Users, func(user string) bool { return manager == user || strings.HasPrefix(manager, user+"-") })
 }
 
 // IsControlPlane reports whether a field manager is part of the control plane.

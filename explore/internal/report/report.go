@@ -78,9 +78,18 @@ func rank(f finding.Finding) int {
 	return 0
 }
 
-// summary returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
-// as an exploration that found nothing.
+// summary returns how many findings and warnings the record has, and how much of the samples had another value in a run.
 func summary(r finding.Record) string {
+	changed := ""
+	if fields := r.Coverage.Fields; fields.Total > 0 {
+		changed = fmt.Sprintf("; %d of %s of the samples changed", fields.Done, counted(fields.Total, "field"))
+	}
+	return found(r) + changed
+}
+
+// found returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
+// as an exploration that found nothing.
+func found(r finding.Record) string {
 	failures := r.CountFailures()
 	warnings := len(r.Findings) - failures
 	var parts []string
@@ -244,6 +253,8 @@ func lists(c finding.Coverage) []list {
 		{"Kinds of faults that never happened", kindLines(c.NeverHappened)},
 		{"Runs that could not be made", c.FailedRuns},
 		{"Faults that did not happen in three tries", c.NotReached},
+		{"Changes after which only there and back again was compared", c.Uncompared},
+		{"Objects that wait for a finalizer after the user has deleted them", c.Waiting},
 		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
 		{"Writes that the API server found invalid, which the program reported, and recovered from", c.RefusedWrites},
 		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},

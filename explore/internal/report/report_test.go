@@ -67,6 +67,16 @@ coverage
 	}
 }
 
+// The first line says how much of the samples was changed.
+func TestFirstLineCountsChangedFields(t *testing.T) {
+	t.Parallel()
+	record := finding.Record{Coverage: finding.Coverage{Operator: "webapp", Complete: true, Fields: finding.Count{Done: 1, Total: 2}}}
+	const want = "webapp: nothing found; 1 of 2 fields of the samples changed\n"
+	if got := text(t, record); !strings.HasPrefix(got, want) {
+		t.Errorf("the text begins otherwise than %q:\n%s", want, got)
+	}
+}
+
 // A warning stands in the first lines of the text, and on the page, and "nothing found" does not stand alone.
 func TestWarnings(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func TestExploreRules(t *testing.T) {
 		if os.Getenv(modeVariable) != modeAll && !isQuick {
 			continue
 		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Pairs: twin.pairs, Seed: seed, Only: append([]faults.Kind{faults.StrangerField}, twin.kinds...)}
+		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, PairSamples: twin.pairs, Seed: seed, Only: append([]faults.Kind{faults.StrangerField}, twin.kinds...)}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
 			record, err := engine.Explore(t.Context(), engine.Parts("twin", twin.wrong), options)

@@ -66,12 +66,15 @@ type walker struct {
 // visitMembers visits the fields of an object.
 func (w *walker) visitMembers(in position) {
 	object, _ := in.sample.(map[string]any)
+	second, _ := in.second.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(in.schema.Properties)) {
 		if len(in.path) == 0 && isServerField(name) {
 			continue
 		}
 		sample, present := object[name]
+		ofSecond, inSecond := second[name]
 		w.visit(position{
+			second: ofSecond, inSecond: inSecond,
 			path: in.path.join(name), schema: in.schema.Properties[name], sample: sample, present: present,
 			required: slices.Contains(in.schema.Required, name), invented: in.invented,
 		})
@@ -122,7 +125,11 @@ func (w *walker) visitBelow(at position) bool {
 		}
 	case at.schema.Items != nil && len(at.schema.Items.Properties) > 0:
 		if items, _ := at.sample.([]any); len(items) > 0 {
-			w.visit(position{path: at.path.join(firstItem), schema: at.schema.Items, sample: items[0], present: true, required: true})
+			item := position{path: at.path.join(firstItem), schema: at.schema.Items, sample: items[0], present: true, required: true}
+			if others, _ := at.second.([]any); len(others) > 0 {
+				item.second, item.inSecond = others[0], true
+			}
+			w.visit(item)
 		}
 	}
 	return len(w.known) > visited

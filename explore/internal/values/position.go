@@ -51,6 +51,9 @@ type position struct {
 	required bool // the value that contains the field cannot do without the field
 	// invented is set within an object that the sample does not have.
 	invented bool
+	// second is the value in the second sample, if inSecond.
+	second   any
+	inSecond bool
 }
 
 // distinct returns those values that differ from the sample's and from each other.
@@ -84,11 +87,23 @@ func (at position) suggest() ([]value, error) {
 		all = append(all, value{name: "default", content: content})
 	}
 	more, err := at.suggestPresent()
-	kept := at.distinct(append(all, more...))
+	kept := at.distinct(append(at.secondValues(), append(all, more...)...))
+	if len(kept) > 0 && errors.Is(err, errOpaque) && at.inSecond {
+		err = nil
+	}
 	if err == nil && len(kept) == 0 {
 		err = errOnly
 	}
 	return kept, err
+}
+
+// secondValues returns the value of the second sample, if it has the field. The members of an object have values of their
+// own.
+func (at position) secondValues() []value {
+	if !at.inSecond || at.present && len(at.schema.Properties) > 0 {
+		return nil
+	}
+	return []value{{name: secondName, content: at.second}}
 }
 
 // suggestPresent returns the values that are neither absent nor the default.
@@ -116,9 +131,24 @@ func (at position) suggestPresent() ([]value, error) {
 	case typeArray:
 		return at.listValues()
 	case typeString:
-		return nil, errOpaque
+		return at.textValues()
 	}
 	return nil, errAnyType
+}
+
+// textValues returns another text for a string of the sample, unless the schema restricts the text in a way that only
+// people understand.
+func (at position) textValues() ([]value, error) {
+	s := at.schema
+	text, isText := at.sample.(string)
+	if !at.present || !isText || s.Pattern != "" || s.Format != "" {
+		return nil, errOpaque
+	}
+	other := OtherText(text)
+	if s.MaxLength != nil && len(other) > *s.MaxLength {
+		return nil, errOpaque
+	}
+	return []value{{name: "other", content: other}}, nil
 }
 
 func enumValues(enum []json.RawMessage) ([]value, error) {
@@ -264,7 +294,11 @@ func (at position) listValues() ([]value, error) {
 
 // newItems returns the candidates for a new item of a list.
 func (at position) newItems() []any {
-	values, err := position{schema: at.schema.Items, required: true}.suggestPresent()
+	of := position{schema: at.schema.Items, required: true}
+	if items, _ := at.sample.([]any); len(items) > 0 && at.schema.Items.Type == typeString {
+		of.sample, of.present = items[0], true // another text is made of the first one
+	}
+	values, err := of.suggestPresent()
 	if err != nil {
 		return nil
 	}

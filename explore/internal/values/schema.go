@@ -16,6 +16,9 @@ type Schema struct {
 	Default json.RawMessage   `json:"default"`
 	Enum    []json.RawMessage `json:"enum"`
 	Pattern string            `json:"pattern"`
+	Format  string            `json:"format"`
+	// MaxLength is the greatest length of a string.
+	MaxLength *int `json:"maxLength"`
 
 	Minimum          *float64 `json:"minimum"`
 	ExclusiveMinimum bool     `json:"exclusiveMinimum"`

@@ -21,14 +21,22 @@ type Options struct {
 	// Values replace what the schema suggests for a field. nil stands for the absent field. A field
 	// without any value keeps the value of the sample, with all fields below it.
 	Values map[string][]any
+	// Second is another sample of the kind. Its values are tried too, one by one and all at once. It may be nil.
+	Second map[string]any
 	// Pairs is how many pairs of fields change at once.
 	Pairs int
 	// Seed chooses the pairs of fields.
 	Seed uint64
 }
 
-// sampleName is the name of the value that the sample has.
-const sampleName = "sample"
+// sampleName is the name of the value that the sample has, and secondName of the value of the second sample.
+const (
+	sampleName = "sample"
+	secondName = "second sample"
+)
+
+// allFields stands for all fields in a transition to the second sample.
+const allFields = "all fields"
 
 // Transition is a change of the declared state: a field, or a pair of fields, goes from one value to
 // another, and then back to the value of the sample.
@@ -38,7 +46,7 @@ type Transition struct {
 	// From is the name of the value before: sample, or another value of the field.
 	From string
 	// Value is the name of the value after: absent, default, minimum, maximum, other, true, false,
-	// empty, fewer, more, present, enum:X, or value:X of the options.
+	// empty, fewer, more, present, second sample, enum:X, or value:X of the options.
 	Value string
 	// Objects are what the user applies, one after the other: the sample with the value From, unless From is the
 	// value of the sample, and then the sample with the value Value. Nobody may change them.
@@ -76,11 +84,14 @@ func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []F
 		return nil, nil, fmt.Errorf("the sample: %w", err)
 	}
 	w := walker{options: o, known: map[string]bool{}}
-	w.visitMembers(position{schema: s, sample: start.object, present: true})
+	w.visitMembers(position{schema: s, sample: start.object, present: true, second: o.Second, inSecond: o.Second != nil})
 	if err := o.check(w.known); err != nil {
 		return nil, nil, err
 	}
 	b := builder{schema: s, sample: start, seen: map[string]bool{start.text: true}}
+	if err := b.addSecond(o.Second); err != nil {
+		return nil, nil, err
+	}
 	fields := w.sorted()
 	var report []Field
 	var states [][]state // by the index of the field
@@ -153,6 +164,33 @@ func (b *builder) states(f field) ([]state, error) {
 		}
 	}
 	return states, nil
+}
+
+// addSecond adds the transition to all values of a second sample, whose metadata does not count.
+func (b *builder) addSecond(second map[string]any) error {
+	if second == nil {
+		return nil
+	}
+	object := maps.Clone(b.sample.object)
+	for name := range object {
+		if !isServerField(name) {
+			delete(object, name)
+		}
+	}
+	for name, content := range second {
+		if !isServerField(name) {
+			object[name] = content
+		}
+	}
+	to, err := newState(allFields, secondName, object)
+	if err != nil {
+		return fmt.Errorf("the second sample: %w", err)
+	}
+	if !b.seen[to.text] {
+		b.seen[to.text] = true
+		b.addTransition(b.sample, to)
+	}
+	return nil
 }
 
 // addTransition adds the transition between two states.

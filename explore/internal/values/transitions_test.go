@@ -29,10 +29,11 @@ func TestExamples(t *testing.T) {
 		fields  []values.Field
 	}{
 		{"webapp", []string{
+			`spec.image: sample -> other {"spec":{"image":"nginx:1.28"}}`,
 			`spec.replicas: sample -> minimum {"spec":{"replicas":0}}`,
 			`spec.replicas: sample -> other {"spec":{"replicas":2}}`,
 		}, []values.Field{
-			{Path: "spec.image", Reason: "opaque string: needs Values"},
+			{Path: "spec.image", Values: []string{"other"}},
 			{Path: "spec.replicas", Values: []string{"minimum", "other"}},
 		}},
 		{"echo", []string{
@@ -44,15 +45,18 @@ func TestExamples(t *testing.T) {
 		}},
 		{"member", []string{
 			`spec.memberOf: sample -> absent {"spec":{"memberOf":null}}`,
+			`spec.memberOf: sample -> other {"spec":{"memberOf":"bluex"}}`,
 		}, []values.Field{
-			{Path: "spec.memberOf", Values: []string{"absent"}, Reason: "opaque string: needs Values"},
+			{Path: "spec.memberOf", Values: []string{"absent", "other"}},
 		}},
 		{"book", []string{
 			`spec.authors: sample -> absent {"spec":{"authors":null}}`,
 			`spec.authors: sample -> empty {"spec":{"authors":[]}}`,
+			`spec.authors: sample -> more {"spec":{"authors":["Herman Melville","Herman Melvillex"]}}`,
+			`spec.title: sample -> other {"spec":{"title":"Moby Dickx"}}`,
 		}, []values.Field{
-			{Path: "spec.authors", Values: []string{"absent", "empty"}},
-			{Path: "spec.title", Reason: "opaque string: needs Values"},
+			{Path: "spec.authors", Values: []string{"absent", "empty", "more"}},
+			{Path: "spec.title", Values: []string{"other"}},
 		}},
 	} {
 		t.Run(test.example, func(t *testing.T) {
@@ -184,6 +188,7 @@ func TestFields(t *testing.T) {
 		{"the first item of a list", `{"shelves":[{"name":"a","rows":3}]}`, "spec.shelves", values.Options{}, []string{
 			`spec.shelves: sample -> absent {"spec":{"shelves":null}}`,
 			`spec.shelves: sample -> empty {"spec":{"shelves":[]}}`,
+			`spec.shelves[0].name: sample -> other {"spec":{"shelves":[{"name":"ax","rows":3}]}}`,
 			`spec.shelves[0].rows: sample -> minimum {"spec":{"shelves":[{"name":"a","rows":0}]}}`,
 			`spec.shelves[0].rows: sample -> other {"spec":{"shelves":[{"name":"a","rows":2}]}}`,
 		}, ""},
@@ -198,8 +203,15 @@ func TestFields(t *testing.T) {
 			`spec.sign: sample -> absent {"spec":{"sign":null}}`,
 			`spec.sign.lit: sample -> true {"spec":{"sign":{"lit":true}}}`,
 			`spec.sign.lit: sample -> false {"spec":{"sign":{"lit":false}}}`,
+			`spec.sign.text: sample -> other {"spec":{"sign":{"text":"hix"}}}`,
 		}, ""},
 		{"an object that only its author can make", `{}`, "spec.sign", values.Options{}, nil, "text: opaque string: needs Values"},
+		{"a second sample", `{"sign":{"text":"hi"}}`, "spec.sign.text", values.Options{
+			Second: map[string]any{"spec": map[string]any{"sign": map[string]any{"text": "bye"}, "size": 7}},
+		}, []string{
+			`spec.sign.text: sample -> second sample {"spec":{"sign":{"text":"bye"}}}`,
+			`spec.sign.text: sample -> other {"spec":{"sign":{"text":"hix"}}}`,
+		}, ""},
 		{"a value of any type", `{"anything":[1]}`, "spec.anything", values.Options{}, []string{
 			`spec.anything: sample -> absent {"spec":{"anything":null}}`,
 		}, "value of any type: needs Values"},

@@ -78,6 +78,9 @@ func TestParseKinds(t *testing.T) {
 		"watch":            {faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed},
 		"crash":            {faults.Crash},
 		"transition":       {faults.Transition},
+		"user":             {faults.ObjectChange, faults.SimilarNames, faults.DeletionOrder},
+		"cluster":          {faults.JobExpired, faults.PodEvicted, faults.QuotaFull},
+		"tools":            {faults.GitOps, faults.KubectlApply},
 		"foreign-edit":     {faults.ForeignEdit},
 		"strip-finalizers": {faults.StripFinalizers},
 		"restored":         {faults.Restored},
@@ -153,6 +156,33 @@ func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
 	}
 }
 
+// What a cluster does by itself is planned for programs that have such objects.
+func TestClusterActs(t *testing.T) {
+	t.Parallel()
+	point := proxy.Point{Verb: "create", Resource: "jobs.batch", Name: "page", Occurrence: 1}
+	object := func(resource string, spec map[string]any) faults.WrittenObject {
+		return faults.WrittenObject{Object: faults.Object{Resource: resource, Name: "page"}, Content: map[string]any{"spec": spec}}
+	}
+	runs, reasons := planAll(t, &faults.PlanInput{
+		Kinds: []faults.Kind{faults.JobExpired, faults.PodEvicted, faults.QuotaFull}, Points: []proxy.Point{point},
+		Codes: map[proxy.Point]int{point: http.StatusCreated}, Steps: []faults.Step{{}},
+		Objects: []faults.WrittenObject{object("jobs.batch", map[string]any{"ttlSecondsAfterFinished": int64(60)}), object("pods", nil)},
+	})
+	var got []string
+	for _, run := range runs {
+		got = append(got, run[0].String())
+	}
+	want := []string{"job-expired after step 1", "pod-evicted of pods/page after step 1", "quota-full after step 1"}
+	if !slices.Equal(got, want) || len(reasons) > 0 {
+		t.Errorf("the plan is %q, not applicable: %v, want %q", got, reasons, want)
+	}
+	// A Job without a time to live stays until somebody deletes it, who may want it to run again.
+	_, reasons = planAll(t, &faults.PlanInput{Kinds: []faults.Kind{faults.JobExpired}, Objects: []faults.WrittenObject{object("jobs.batch", nil)}})
+	if reasons[faults.JobExpired] == "" {
+		t.Error("a Job without a time to live expires")
+	}
+}
+
 // planned returns the runs that all families plan.
 func planned(t *testing.T, in *faults.PlanInput) [][]faults.Fault {
 	t.Helper()
@@ -211,7 +241,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
 	_, reasons := planAll(t, references())
-	inapplicable := []faults.Kind{"leader", "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata}
+	inapplicable := []faults.Kind{"leader", faults.JobExpired, faults.PodEvicted, faults.QuotaFull, "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata}
 	for _, k := range inapplicable {
 		if reasons[k] == "" || len(reasons) != len(inapplicable) {
 			t.Errorf("not applicable: %v", reasons)

@@ -26,6 +26,8 @@ type Fault struct {
 	Events int `json:"events,omitempty"`
 	// Object is the object of a fault by other users.
 	Object *Object `json:"object,omitempty"`
+	// Resources are the resources of which a quota-full allows no more objects.
+	Resources []string `json:"resources,omitempty"`
 	// Edit is the merge patch of a [ForeignEdit].
 	Edit json.RawMessage `json:"edit,omitempty"`
 }

@@ -19,6 +19,8 @@ type Run struct {
 	Sample json.RawMessage
 	// Samples are the objects that the user applies in the first step.
 	Samples []Object
+	// SampleContents are the objects of Samples, as the user applies them.
+	SampleContents []json.RawMessage
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
 	// Outside is nil if the operator has no external system.

@@ -1,0 +1,19 @@
+package faults
+
+// The kinds of runs without a fault in which users do to whole objects what users do.
+const (
+	// ObjectChange changes the content of each object of the samples, deletes the object, and makes the object again.
+	// References come late.
+	ObjectChange Kind = "object-change"
+	// SimilarNames adds clones of the samples whose names are long and have a common beginning.
+	SimilarNames Kind = "similar-names"
+	// DeletionOrder deletes the samples one after the other, in the order of their file and in the reverse order.
+	DeletionOrder Kind = "deletion-order"
+)
+
+// userActs is the family of the acts of users. It plans no faults: explorations plan other steps of the user.
+type userActs struct{ baseFamily }
+
+func (userActs) Describe() Description {
+	return Description{Group: "user", Kinds: []Kind{ObjectChange, SimilarNames, DeletionOrder}, IsDefault: true}
+}
