@@ -113,6 +113,13 @@ func TestExploreRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			requireRule(t, twin, record)
+			if !isQuick || t.Failed() {
+				return
+			}
+			again, err := engine.Replay(t.Context(), engine.Parts("twin", twin.wrong), options, record.Findings[0], 1)
+			if err != nil || again.Seen != 1 {
+				t.Errorf("a replay shows the finding %d times: %v", again.Seen, err)
+			}
 		})
 		t.Run(twin.name+"/right", func(t *testing.T) {
 			t.Parallel()
