@@ -182,9 +182,13 @@ func newRuleFinding(operator string, s finding.Schedule, v rules.Violation, out 
 	return f
 }
 
-// addRun counts a run that has broken the rule.
+// addRun counts a run that has broken the rule. If a run without faults has shown the finding, the faults of other runs do
+// not matter.
 func (b *brokenRule) addRun(s finding.Schedule) {
 	b.finding.Seen++
+	if len(b.finding.Schedule.Faults) == 0 {
+		return
+	}
 	text := describeFaults(s)
 	isKnown := slices.Contains(b.finding.AlsoWith, text) || text == describeFaults(b.finding.Schedule)
 	if !isKnown && len(b.finding.AlsoWith) < maxAlsoWith {

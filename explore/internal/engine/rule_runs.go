@@ -112,8 +112,7 @@ func (r *ruleRuns) clones(ctx context.Context) (steps []finding.Step, why string
 	if len(custom) == 0 {
 		return nil, "no sample is of a custom kind", nil
 	}
-	clones := make([]faults.Object, 0, len(originals))
-	for i, sample := range custom {
+	for _, sample := range custom {
 		clone := &unstructured.Unstructured{Object: withCloneNames(sample.Object, names).(map[string]any)}
 		clone.SetName(sample.GetName() + cloneSuffix)
 		clone.SetNamespace("")
@@ -129,7 +128,6 @@ func (r *ruleRuns) clones(ctx context.Context) (steps []finding.Step, why string
 			return nil, "", err
 		}
 		first.Apply = append(first.Apply, raw)
-		clones = append(clones, faults.Object{Resource: originals[i].Resource, Name: clone.GetName()})
 	}
 	own, err := ruleSteps(p.cluster, []finding.Step{first})
 	if err != nil {

@@ -115,11 +115,15 @@ func replacements(r *Run) (all []replacement) {
 	return all
 }
 
-// isChangedOften reports whether the user applies an object several times in a step. The program may delete a child because
-// of one value, and make it again because of the next one, while the deletion of the first child goes on.
+// isChangedOften reports whether the user applies an object several times in a step, or deletes an object and applies
+// others. The program may delete a child because of one value, or because a reference is gone, and make it again because of
+// what comes next, while the deletion of the first child goes on.
 func isChangedOften(r *Run, step int) bool {
 	if step < 0 || step >= len(r.Steps) {
 		return false
+	}
+	if len(r.Steps[step].Deleted) > 0 && len(r.Steps[step].Applied) > 0 {
+		return true
 	}
 	seen := make(map[faults.Object]bool)
 	for _, sample := range r.Steps[step].Applied {

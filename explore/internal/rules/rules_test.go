@@ -330,11 +330,13 @@ func TestRemade(t *testing.T) {
 	t.Run("the user changed the owner often", func(t *testing.T) {
 		t.Parallel()
 		s := newScene()
-		s.Steps = []rules.Step{{Applied: []rules.Sample{site, site, site}}}
-		s.store("user", sites, "site", owner(3, `{}`))
-		s.remove(s.write("create", "configmaps", "page", page("a")), true)
-		s.write("create", "configmaps", "page2", page("a"))
-		s.require(t)
+		for _, step := range []rules.Step{{Applied: []rules.Sample{site, site, site}}, {Applied: []rules.Sample{site}, Deleted: []faults.Object{{Resource: "secrets", Name: "login"}}}} {
+			s.Steps = []rules.Step{step}
+			s.store("user", sites, "site", owner(3, `{}`))
+			s.remove(s.write("create", "configmaps", "page", page("a")), true)
+			s.write("create", "configmaps", "page2", page("a"))
+			s.require(t)
+		}
 	})
 	t.Run("Pods and finished Jobs", func(t *testing.T) {
 		t.Parallel()

@@ -14,7 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/explore/internal/engine"
@@ -114,6 +113,13 @@ func TestExploreRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			requireRule(t, twin, record)
+			if !isQuick || t.Failed() {
+				return
+			}
+			again, err := engine.Replay(t.Context(), engine.Parts("twin", twin.wrong), options, record.Findings[0], 1)
+			if err != nil || again.Seen != 1 {
+				t.Errorf("a replay shows the finding %d times: %v", again.Seen, err)
+			}
 		})
 		t.Run(twin.name+"/right", func(t *testing.T) {
 			t.Parallel()
@@ -187,9 +193,9 @@ func running(change workloadFunc, record func(ctx context.Context, s *Site, c *k
 // does.
 func createOrUpdate(ctx context.Context, s *Site, c *kube.Client, change workloadFunc) (*appsv1.Deployment, error) {
 	api := kube.Namespaced[appsv1.Deployment](c, s.Namespace)
-	d, err := api.Get(ctx, s.Name)
+	_, err := api.Get(ctx, s.Name)
 	if kube.IsNotFound(err) {
-		d = kube.OwnedBy(s, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})
+		d := kube.OwnedBy(s, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}})
 		change(d, s)
 		return api.Create(ctx, d)
 	}
@@ -386,7 +392,7 @@ func applyPageOfGeneration(ctx context.Context, s *Site, c *kube.Client) error {
 func recordingChanges(most int) reconcileFunc {
 	return func(ctx context.Context, s *Site, c *kube.Client) error {
 		if s.Status.ObservedGeneration != s.Generation {
-			s.Status.Former = append(s.Status.Former, Page{Name: fmt.Sprint(s.Generation), UID: types.UID(s.UID)})
+			s.Status.Former = append(s.Status.Former, Page{Name: fmt.Sprint(s.Generation), UID: s.UID})
 			s.Status.Former = s.Status.Former[max(len(s.Status.Former)-most, 0):]
 		}
 		return recordGeneration(ctx, s, c)
