@@ -146,7 +146,8 @@ func violationsOf(all []rules.Violation, f *finding.Finding) []rules.Violation {
 func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (finding.Finding, error) {
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
-	if len(f.Schedule.Faults) == 0 || faults.OutlastsStep(f.Schedule.Faults, 0) {
+	isChanged := func(f faults.Fault) bool { return f.IsDenial() && f.At == nil } // the user changes the sample
+	if len(f.Schedule.Faults) == 0 || faults.OutlastsStep(f.Schedule.Faults, 0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
 		j.field = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)

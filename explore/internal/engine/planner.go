@@ -39,13 +39,16 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 		return nil, nil, err
 	}
 	var transitions []job
-	if slices.Contains(input.Kinds, faults.Transition) || slices.Contains(input.Kinds, faults.DeniedInvalid) {
+	if slices.ContainsFunc([]faults.Kind{faults.Transition, faults.DeniedInvalid, faults.DeniedConflict}, func(k faults.Kind) bool { return slices.Contains(input.Kinds, k) }) {
 		if transitions, err = p.planTransitions(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
 	if slices.Contains(input.Kinds, faults.DeniedInvalid) {
 		jobs = append(jobs, p.planInvalidity(input.DeniableAsInvalid(), transitions)...)
+	}
+	if slices.Contains(input.Kinds, faults.DeniedConflict) {
+		jobs = append(jobs, p.planConflicts(input.Objects, transitions)...)
 	}
 	if slices.Contains(input.Kinds, faults.Transition) {
 		jobs = append(jobs, transitions...)
@@ -126,6 +129,21 @@ func (p *planner) planInvalidity(points []proxy.Point, changes []job) (jobs []jo
 	for i := range points {
 		change := changes[p.random.IntN(len(changes))]
 		j := p.newJob(faults.DeniedInvalid, change.field, faults.Fault{Kind: faults.DeniedInvalid, At: &points[i]})
+		j.schedule.Steps = change.schedule.Steps[:2]
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// planConflicts returns runs in which the user makes one of the changes, and the writes of an object that follow are denied
+// with a conflict for a time: one run for each object that the program has made. The references may have no such write.
+func (p *planner) planConflicts(objects []faults.WrittenObject, changes []job) (jobs []job) {
+	if len(changes) == 0 {
+		return nil
+	}
+	for i := range objects {
+		change := changes[p.random.IntN(len(changes))]
+		j := p.newJob(faults.DeniedConflict, change.field, faults.Fault{Kind: faults.DeniedConflict, Step: 1, Object: &objects[i].Object})
 		j.schedule.Steps = change.schedule.Steps[:2]
 		jobs = append(jobs, j)
 	}

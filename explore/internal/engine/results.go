@@ -267,6 +267,10 @@ func (r *results) addRun(j job, out *runResult) {
 		}
 	}
 	for _, f := range out.missed {
+		if f.IsDenial() && f.At == nil {
+			c.NotApplicable[f.Kind] = "no write of " + f.Target().String() + " followed the user's change"
+			continue
+		}
 		c.NotReached = append(c.NotReached, f.String())
 	}
 	r.reportLocked(j.String())

@@ -331,9 +331,9 @@ func (r *run) abandonedWrite(step int) (finding.Difference, bool) {
 		})
 		if count > 0 && !isTriedAgain {
 			return finding.Difference{
-				Object: faults.Object{Resource: f.At.Resource, Name: f.At.Name}.String(),
-				Reason: fmt.Sprintf("The %s was denied with %d (%s). It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile. Denied writes: %d.",
-					f.At.Verb, code, f.Kind, count),
+				Object: f.Target().String(),
+				Reason: fmt.Sprintf("The write was denied with %d (%s). It would be accepted now, but the program has not made it again. An error of a write must lead to another reconcile. Denied writes: %d.",
+					code, f.Kind, count),
 			}, true
 		}
 	}

@@ -115,7 +115,12 @@ func (denial) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	return newRotatedPlan(in, chosen, rest), nil
 }
 
-func (denial) Text(f Fault) string { return fmt.Sprintf("%s for %s from %s", f.Kind, denialTime, f.At) }
+func (denial) Text(f Fault) string {
+	if f.At == nil {
+		return fmt.Sprintf("%s for %s from the first change of %s in step %d", f.Kind, denialTime, f.Object, f.Step+1)
+	}
+	return fmt.Sprintf("%s for %s from %s", f.Kind, denialTime, f.At)
+}
 
 func (denial) arm(a *Armed, _ stepContext) (effect, error) { return newDenying(a) }
 
@@ -124,7 +129,7 @@ func (denial) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
 	run.RecordFault(InServer, a.fault.String())
 	defer a.End()
 	err := run.PreventRest(func() error { return clock.SleepReal(ctx, denialTime) })
-	run.RecordFault(InServer, fmt.Sprintf("the writes of %s %s are accepted again", a.fault.At.Resource, a.fault.At.Name))
+	run.RecordFault(InServer, fmt.Sprintf("the writes of %s are accepted again", a.Fault().Target()))
 	return err
 }
 
@@ -154,22 +159,23 @@ type denying struct {
 
 func newDenying(a *Armed) (effect, error) {
 	f := a.Fault()
-	if f.At == nil {
-		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
+	if f.At == nil && f.Object == nil {
+		return nil, fmt.Errorf("the fault %s has neither a point nor an object", f.Kind)
 	}
 	return &denying{armed: a, kind: *denialKindOf(f.Kind)}, nil
 }
 
 // RoundTrip denies the write of the point, and from then on all writes with its verb and object.
 func (d *denying) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	point := x.Recorded().Point
+	point, f := x.Recorded().Point, d.armed.Fault()
 	switch {
-	case d.armed.claim(x):
-		d.armed.recordTriggered()
-	case !d.armed.IsTriggered() || !x.IsAboutObjects() || !isSameWrite(*d.armed.fault.At, point):
+	case !x.IsAboutObjects() || !f.IsSameWrite(point):
 		return next(r)
-	default:
-		x.Record(func(r *proxy.RequestRecord) { r.Fault = string(d.armed.fault.Kind) })
+	case f.At == nil || d.armed.IsTriggered():
+		x.Record(func(r *proxy.RequestRecord) { r.Fault = string(f.Kind) })
+	case !d.armed.claim(x):
+		return next(r)
 	}
+	d.armed.recordTriggered()
 	return d.kind.answer(point, int(d.count.Add(1)-1)), nil
 }

@@ -45,13 +45,28 @@ func (f Fault) StepIndex() int {
 
 // NeedsArming reports whether the fault must be armed before its step: the proxy injects the fault, or notices when it is
 // due. All other faults happen before their step or after it. One of them, [Stale], arms itself after its step.
-func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" }
+func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" || f.IsDenial() }
 
 // IsDenial reports whether the fault denies a write again and again.
 func (f Fault) IsDenial() bool { return denialKindOf(f.Kind) != nil }
 
-// IsSameWrite reports whether a request has the verb and the object of the fault's point.
-func (f Fault) IsSameWrite(p proxy.Point) bool { return f.At != nil && isSameWrite(*f.At, p) }
+// IsSameWrite reports whether a request has the verb and the object of the fault's point. A denial without a point concerns
+// each change of its object.
+func (f Fault) IsSameWrite(p proxy.Point) bool {
+	if f.At != nil {
+		return isSameWrite(*f.At, p)
+	}
+	isChange := (p.Verb == "update" || p.Verb == "patch") && p.Subresource == ""
+	return f.Object != nil && isChange && p.Resource == f.Object.Resource && p.Name == f.Object.Name
+}
+
+// Target returns the object that a denial concerns.
+func (f Fault) Target() Object {
+	if f.At != nil {
+		return Object{Resource: f.At.Resource, Name: f.At.Name}
+	}
+	return *f.Object
+}
 
 // Object names an object of the run's namespace.
 type Object struct {
