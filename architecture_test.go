@@ -72,7 +72,7 @@ var layers = map[string][]string{
 	"internal/cache/internal/overlay":  {"kube", "kube/wire", "internal/ident"},
 	"internal/cache/internal/progress": {"internal/follow", "internal/ident"},
 	"internal/cache/internal/slots":    {},
-	"internal/cache/internal/database":    {"kube", "kube/wire", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
+	"internal/cache/internal/database": {"kube", "kube/wire", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
 	// Objects for the tests of the cache.
 	"internal/cache/internal/samples": {"kube", "kube/wire"},
 

@@ -65,7 +65,9 @@ type objectReader struct {
 }
 
 // read returns the object of key. The object is at least as new as what triggered the
-// reconcile. read returns no object if the selection is absent, and none with an error.
+// reconcile, and as what former leaders have written: they may have cleaned up the object already, and no change would
+// trigger another cleanup of what the reconcile makes. read returns no object if the selection is absent, and none with an
+// error.
 func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	var stored cache.Object
 	if r.deselected != nil {
@@ -75,6 +77,9 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 		}
 	}
 	c := r.cachedClient.InCluster(key.Cluster)
+	if r.own.isBehindTerm(key) {
+		c = c.Live()
+	}
 	obj, err := r.objects.get(ctx, c, key)
 	if r.deselected != nil {
 		// Another stream may have answered, and be behind the controller's own.

@@ -65,6 +65,8 @@ func (f fakeObjects) keys() iter.Seq[kube.Key] { return maps.Keys(f) }
 
 func (f fakeObjects) isSynced() bool { return true }
 
+func (f fakeObjects) isBehindTerm(kube.Key) bool { return false }
+
 func (f fakeObjects) isKindUnserved(string) bool { return false }
 
 func (f fakeObjects) covers(k kube.Key) bool { return k.Namespace == "default" }

@@ -140,6 +140,15 @@ func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	return cache.Object{}, false
 }
 
+// isBehindTerm reports whether the stream of an object of the reconciled kind may lack writes of a former leader: see
+// [cache.Subscription.IsBehindTerm].
+func (s *subscriptions) isBehindTerm(k kube.Key) bool {
+	return slices.ContainsFunc(s.own, func(sub *subscription) bool {
+		opened := sub.cacheSubscription()
+		return opened != nil && sub.covers(k) && opened.IsBehindTerm()
+	})
+}
+
 // isSynced reports whether the streams of the reconciled kind have shown all objects that existed at their start.
 func (s *subscriptions) isSynced() bool {
 	return !slices.ContainsFunc(s.own, func(sub *subscription) bool { return !sub.isSynced() })

@@ -31,6 +31,8 @@ type ownObjects interface {
 	keys() iter.Seq[kube.Key]
 	covers(k kube.Key) bool
 	stored(k kube.Key) (cache.Object, bool)
+	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
+	isBehindTerm(k kube.Key) bool
 	// isSynced reports whether the streams have shown all objects that existed at their start.
 	isSynced() bool
 	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.

@@ -81,6 +81,14 @@ func (env environment) elected() <-chan struct{} {
 	return env.election.elector.Elected()
 }
 
+// termVersion returns the argument of [cache.TermVersion].
+func (env environment) termVersion() string {
+	if env.election == nil {
+		return ""
+	}
+	return env.election.elector.TermVersion()
+}
+
 // runParts runs parts as Run does, in env.
 //
 // The end comes in this order: the program reports that it is not ready, and takes no new
@@ -105,7 +113,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	fencedClient := c
 	c = addHandlers(c, env, needs, requests)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
-	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
+	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
 	defer caches.Close()
 	rt := &controller.Runtime{
 		Client: c, Cache: caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),

@@ -89,6 +89,7 @@ type Option func(*options)
 type options struct {
 	onError     func(wire.Stream, error)
 	onRecovered func(wire.Stream)
+	termVersion func() string
 }
 
 // OnError sets a function that receives every error of a stream. A [*wire.Error] concerns
@@ -106,4 +107,12 @@ func OnError(f func(wire.Stream, error)) Option {
 // whole. It is called under the same conditions as the function of [OnError].
 func OnRecovered(f func(wire.Stream)) Option {
 	return func(o *options) { o.onRecovered = f }
+}
+
+// TermVersion sets a function that returns the resource version at which the term of this process began. A stream of the
+// home cluster that has reached the version shows all writes of former leaders: see [Subscription.IsBehindTerm]. The version
+// is empty if there was no former leader, and before the term. f must be safe for concurrent use. Default: the version is
+// empty.
+func TermVersion(f func() string) Option {
+	return func(o *options) { o.termVersion = f }
 }

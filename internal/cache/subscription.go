@@ -3,6 +3,8 @@ package cache
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Subscription is one use of a stream: see [Cache.Open].
@@ -30,6 +32,21 @@ func (s *Subscription) Store() *Store { return s.stream.store }
 // IsDoubted reports whether the store may show what a restoration has undone, and waits for a list. Reads are live
 // until then. [DoubtSettled] is published at the end of the doubt.
 func (s *Subscription) IsDoubted() bool { return s.stream.detector.IsDoubted() }
+
+// IsBehindTerm reports whether the store may lack writes of a former leader, which were carried out before the term of this
+// process: see [TermVersion]. It is for the kinds of Kubernetes and of the program in the home cluster. For all other kinds
+// it returns false, because their resource versions may come from another server than the version of the term.
+//
+// Example: the former leader removes an object at version 40 and releases its Lease at 41, which is the version of the term.
+// The stream is behind the term at version 39. Its next bookmark has the version 44, and from then on it is not behind.
+func (s *Subscription) IsBehindTerm() bool {
+	stream := s.stream
+	if stream.options.termVersion == nil || stream.id.Cluster != "" || !stream.restorations.StoresLeases(stream.id) {
+		return false
+	}
+	version := stream.options.termVersion()
+	return version != "" && !ident.HasReached(stream.store.Version(), version)
+}
 
 // Close ends the subscription. It waits for a running call of the subscriber, and the subscriber
 // is not called after it. The last Close of a stream stops the watch and waits for its end.

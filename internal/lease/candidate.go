@@ -77,6 +77,12 @@ func (c *candidate) untilFree(now Reading) time.Duration {
 	return max(0, heldUntil-now.steady)
 }
 
+// isReleased reports whether the former leader has released the Lease that exists, and no Lease was deleted by hand while
+// somebody held it.
+func (c *candidate) isReleased() bool {
+	return c.deletedHeldUntil == 0 && recordOf(c.seen).isReleased()
+}
+
 // hasSent reports whether this process has sent the record in l.
 func (c *candidate) hasSent(l *Lease) bool {
 	_, isOwn := c.ownRecords[recordOf(l)]

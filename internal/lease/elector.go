@@ -51,6 +51,8 @@ type Elector struct {
 	timing Timing
 	// elected is closed when the term begins.
 	elected chan struct{}
+	// termVersion is what TermVersion returns once elected is closed. Nothing changes it then.
+	termVersion string
 	// hasSeen is true once the Lease, or its absence, was read.
 	hasSeen atomic.Bool
 
@@ -77,6 +79,21 @@ func New(c Config) (*Elector, error) {
 
 // Elected returns a channel that is closed when the term of this process begins.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
+
+// TermVersion returns a resource version that is later than all writes of former leaders, but for those that the limits of
+// the fence leave (see [Fence]). It is empty before the term.
+//
+// An example. The former leader writes at the versions 30 to 40, and releases the Lease at 41. This process claims the
+// Lease at 52. The version is 41, because a leader releases the Lease after its last write. If the former leader has crashed,
+// its last renewal was at 35, and it wrote until 40. Nobody knows that 40 was its last write, so the version is 52.
+func (e *Elector) TermVersion() string {
+	select {
+	case <-e.elected:
+		return e.termVersion
+	default:
+		return ""
+	}
+}
 
 // HasSeen reports whether the state of the Lease is known. If so, the account may read the Lease.
 func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
@@ -213,6 +230,10 @@ func (e *Elector) acquire(ctx context.Context, states <-chan *Lease) (bool, erro
 	}
 	if err != nil {
 		return false, err
+	}
+	e.termVersion = stored.Metadata.ResourceVersion
+	if e.candidate.isReleased() {
+		e.termVersion = live.Metadata.ResourceVersion
 	}
 	e.candidate.rememberStored(stored, sent)
 	return true, nil

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,6 +110,55 @@ func TestCrash(t *testing.T) {
 			t.Errorf("the take-over took %s", took)
 		}
 	})
+}
+
+// The version of a term is that of the release, which follows the last write of the former leader. After a crash nobody
+// knows the last write, so the version is that of the claim.
+func TestTermVersion(t *testing.T) {
+	t.Parallel()
+	for name, isReleased := range map[string]bool{"release": true, "crash": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := fakeserver.New()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				first, stop := context.WithCancel(ctx)
+				one, two := newElector(t, server, "one"), newElector(t, server, "two")
+				ended := make(chan error, 1)
+				go func() { ended <- one.Run(first) }()
+				time.Sleep(time.Second)
+				if got, want := one.TermVersion(), strconv.Itoa(server.Version()); got != want {
+					t.Errorf("the first term has the version %s, want that of the claim, %s", got, want)
+				}
+				stop()
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				if isReleased {
+					if err := one.Release(ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+				released := server.Version()
+				server.Advance(10)
+				go two.Run(ctx)
+				synctest.Wait()
+				if got := two.TermVersion(); got != "" && !isReleased {
+					t.Errorf("the version of the term is %s before the term", got)
+				}
+				<-two.Elected()
+				synctest.Wait()
+				want := server.Version()
+				if isReleased {
+					want = released
+				}
+				if got := two.TermVersion(); got != strconv.Itoa(want) {
+					t.Errorf("the version of the second term is %s, want %d", got, want)
+				}
+			})
+		})
+	}
 }
 
 // deleteLease deletes the Lease as kubectl does.

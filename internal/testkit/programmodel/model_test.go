@@ -146,9 +146,6 @@ type driver struct {
 	// hasStandby is true if a second program waits until the first one ends. standby is nil after that.
 	hasStandby bool
 	standby    *program
-	// isBehind is true if the standby began to lead while its watches may have been behind. It then acts on objects that
-	// the former leader has cleaned up, until its watches show that they are gone.
-	isBehind bool
 	// removes is true if the kind of the children is removed at times, and losesRoute if a proxy has no route at times.
 	removes, losesRoute bool
 	world               *world
@@ -199,8 +196,7 @@ func (d *driver) handOver() {
 		return
 	}
 	d.elect()
-	d.isBehind = d.more.IntN(2) == 0
-	if !d.isBehind {
+	if d.more.IntN(2) != 0 {
 		for _, s := range d.world.server.Streams() {
 			s.Thaw()
 			s.Allow()
@@ -596,10 +592,10 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	extra := w.server.Object("children", namespace, "extra-"+childOf(p.name, name))
 	o := w.server.Object(p.plural, namespace, name)
 	if o == nil {
-		if kid != nil && !(p.byLabel && (w.restored || d.isBehind)) {
+		if kid != nil && !(p.byLabel && w.restored) {
 			w.problem("%s is gone, and its child is not", t)
 		}
-		if extra != nil && !w.restored && !d.isBehind {
+		if extra != nil && !w.restored {
 			w.problem("%s is gone, and was not cleaned up", t)
 		}
 		return

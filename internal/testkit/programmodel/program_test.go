@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -504,15 +505,23 @@ type program struct {
 	plans []*plan
 	// elected is closed when the program begins to lead.
 	elected chan struct{}
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
-	cache   *cache.Cache
+	// termVersion is the version of the server when the program began to lead. It is 0 before.
+	termVersion atomic.Int64
+	cancel      context.CancelFunc
+	ended       sync.WaitGroup
+	cache       *cache.Cache
 }
 
 // start starts a program. It does not lead.
 func (w *world) start(plans []*plan) *program {
 	client := kube.NewClientFromHandler(w.front)
-	p := &program{plans: plans, elected: make(chan struct{}), cache: cache.New(client, cache.OnError(w.checkStreamError))}
+	p := &program{plans: plans, elected: make(chan struct{})}
+	p.cache = cache.New(client, cache.OnError(w.checkStreamError), cache.TermVersion(func() string {
+		if v := p.termVersion.Load(); v > 0 {
+			return strconv.FormatInt(v, 10)
+		}
+		return ""
+	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	for _, each := range plans {
@@ -542,6 +551,7 @@ func (w *world) start(plans []*plan) *program {
 
 // lead makes a program the leader. No other program leads.
 func (w *world) lead(p *program) {
+	p.termVersion.Store(int64(w.server.Version()))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.leader = p.plans[0].program

@@ -74,6 +74,14 @@ func (r *Restorations) AreRestoredTogether(a, b wire.Stream) bool {
 	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)
 }
 
+// StoresLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s too. So the
+// resource versions of both can be compared.
+func (r *Restorations) StoresLeases(s wire.Stream) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.scopeLocked(s.Cluster, s.Resource.Group).group == ""
+}
+
 // record records that the stream of found has proved a restoration. It returns false if the restoration is known, and
 // has put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed. The
 // versions that they have reached do not matter: the server may have passed such a version, and have assigned it twice.

@@ -1,0 +1,79 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// Regression: the former leader had cleaned up a garden, and the watch of the new leader lagged. The new leader reconciled
+// the garden that its store still showed. It made a plant again that nobody cleaned up, because the garden was gone.
+func TestNewLeaderWhoseWatchLags(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("gone"))
+		create(t, c, garden("eden"))
+		var termVersion atomic.Int64
+		caches := cache.New(c, cache.TermVersion(func() string {
+			if v := termVersion.Load(); v > 0 {
+				return strconv.FormatInt(v, 10)
+			}
+			return ""
+		}))
+		defer caches.Close()
+		elected := make(chan struct{})
+		gardener := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			calls.record(fmt.Sprint(g.Name, " ", g.Spec.Size))
+			return controller.Done(), nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- gardener.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Elected: elected})
+		}()
+		time.Sleep(time.Minute)
+		gardens := s.Stream(fakeserver.StreamID{Plural: "gardens"})
+		gardens.Freeze()
+		remove(t, c, garden("gone"))
+		s.Advance(10) // the release of the Lease, and others
+		termVersion.Store(int64(s.Version()))
+		close(elected)
+		time.Sleep(time.Second)
+		if diff := cmp.Diff([]string{"eden 1"}, calls.drain()); diff != "" {
+			t.Errorf("calls of the new leader (-want +got):\n%s", diff)
+		}
+		// Once the watch has shown what happened before the term, the reads cost no request.
+		gardens.Thaw()
+		gardens.Bookmark()
+		time.Sleep(time.Second)
+		s.ForgetRequests()
+		changed := garden("eden")
+		changed.Spec.Size = 7
+		apply(t, c, changed)
+		time.Sleep(time.Second)
+		if diff := cmp.Diff([]string{"eden 7"}, calls.drain()); diff != "" {
+			t.Errorf("calls after the change (-want +got):\n%s", diff)
+		}
+		if n := s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbGet }); n != 0 {
+			t.Errorf("%d live reads after the watch has reached the term, want none", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
