@@ -128,7 +128,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
-			election: env.election, webhooks: env.webhooks,
+			election: env.election, webhooks: env.webhooks, converted: convertedKinds(parts),
 		}
 		if env.listeners.probes != nil {
 			s := serve(env.listeners.probes, pages.probes, env.log, group.fail)
