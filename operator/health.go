@@ -3,6 +3,8 @@ package operator
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -22,6 +24,9 @@ type readiness struct {
 	// leader: an update that replaces the Pods of a program waits for the readiness of new Pods.
 	election *leaderElection
 	webhooks webhookService
+	// converted are the kinds that the program converts. The first list of such a kind can need a conversion, and API servers
+	// call only Pods that are ready.
+	converted map[schema.GroupKind]bool
 }
 
 // unreadyReasons returns the reasons why the program is not ready, or nothing if it is ready. A stream stays synced
@@ -43,13 +48,18 @@ func (r *readiness) unreadyReasons() []string {
 	}
 	lines = append(lines, r.webhooks.unreadyReasons()...)
 	for _, s := range r.cached() {
-		if !s.Synced {
+		if !s.Synced && !r.isConverted(s.Stream) {
 			lines = append(lines, s.Stream.String()+" is not synced")
 		}
 	}
 	for _, s := range r.unsynced() {
-		lines = append(lines, s.String()+" is not synced")
+		if !r.isConverted(s) {
+			lines = append(lines, s.String()+" is not synced")
+		}
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)
 }
+
+// isConverted reports whether the program converts the objects of a stream.
+func (r *readiness) isConverted(s wire.Stream) bool { return r.converted[s.Resource.GroupKind()] }

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -54,6 +56,29 @@ func reconcileLantern1(context.Context, *Lantern1, *kube.Client) (controller.Act
 
 func reconcileLantern2(context.Context, *Lantern2, *kube.Client) (controller.Action, error) {
 	return controller.Done(), nil
+}
+
+// A replica was not ready before the streams of the kinds that it converts were listed. If no other replica is ready, API servers
+// call nobody for the conversion that the list needs, so no replica became ready.
+func TestReadinessDoesNotWaitForConvertedKinds(t *testing.T) {
+	t.Parallel()
+	stream := func(o kube.Object) wire.Stream {
+		found, err := kube.TypeOfObject(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wire.Stream{Resource: found.Resource}
+	}
+	r := readiness{
+		isEnding: func() bool { return false }, webhooks: unservedWebhooks{}, converted: convertedKinds([]Part{lanternConverter()}),
+		cached: func() []cache.Stats {
+			return []cache.Stats{{Stream: stream(&Lantern2{})}, {Stream: stream(&gadget{})}}
+		},
+		unsynced: func() []wire.Stream { return []wire.Stream{stream(&Lantern1{})} },
+	}
+	if got := strings.Join(r.unreadyReasons(), "\n"); got != "gadgets.example.com is not synced" {
+		t.Errorf("the replica is not ready because %s", got)
+	}
 }
 
 // A controller that does not use the stored version costs conversions. In yare dev and in tests the log says so.

@@ -140,7 +140,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			controllers: needs.Controllers, isSubscribed: m.reconciles.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
-			election: env.election, webhooks: env.webhooks,
+			election: env.election, webhooks: env.webhooks, converted: convertedKinds(parts),
 		}
 		if env.livePage != nil {
 			rt.Observer = env.livePage.observer(rt.Observer)
