@@ -43,6 +43,8 @@ func TestWhereTheLivePageIsServed(t *testing.T) {
 		{without, "permissions --live-page --listen-secure :8443", 1, "add operator.LivePage() to its parts"},
 		{with, "permissions --live-page --listen-secure :8443", 0, ""},
 		{with, "permissions --live-page --listen localhost:8080", 0, ""},
+		{with, "manifests --image i:1 --live-page", 0, ""},
+		{with, "manifests --image i:1 --live-page --watch-namespace a", 1, "--live-page in a cluster needs --listen-secure"},
 		{with, "permissions --live-page --listen [::1]:8080", 0, ""},
 	} {
 		status, _, stderr := callProgram(strings.Fields(test.args), test.program)

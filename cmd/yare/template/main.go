@@ -38,7 +38,7 @@ func main() {
 	operator.Program{
 		Name: "widget-operator",
 		Parts: func() ([]operator.Part, error) {
-			return []operator.Part{newController(), operator.SecureListener(), operator.LivePage()}, nil
+			return []operator.Part{newController(), operator.SecureListener()}, nil
 		},
 	}.Main()
 }
