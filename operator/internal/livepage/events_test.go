@@ -32,11 +32,7 @@ func newTestPage(t *testing.T) (*Recorder, *Page, *httptest.Server) {
 		Leadership: func() string { return "leads" }, UnreadyReasons: func() []string { return nil },
 		Certificates: func() []Certificate { return nil }, Memory: func() Memory { return Memory{Resident: 15e6} },
 	})
-	mux := http.NewServeMux()
-	for pattern, handler := range page.Handlers() {
-		mux.Handle(pattern, handler)
-	}
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(page)
 	t.Cleanup(func() { page.Close(); server.Close() })
 	return recorder, page, server
 }
