@@ -40,7 +40,13 @@ func newTestPage(t *testing.T) (*Recorder, *Page, *httptest.Server) {
 // get returns the answer to a request.
 func get(t *testing.T, server *httptest.Server, path string) (*http.Response, string) {
 	t.Helper()
-	response, err := server.Client().Get(server.URL + path)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
