@@ -6,6 +6,8 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
+// With the part [LivePage] and --live-page it serves a page for a browser, which shows what each reconcile did and why.
+//
 // [Validate] and [Default] are admission webhooks: the API server calls them before it stores an object.
 //
 // A [Program] has in addition flags, configuration, pages and metrics of its own. [Main] is short for the method Main of

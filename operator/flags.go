@@ -162,7 +162,7 @@ func (o *options) check(command string) error {
 		return errors.New("--tls-cert and --tls-key belong together: give both, or none for a self-signed certificate")
 	case l.tlsCert != "" && l.secureAddress == "":
 		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
-	case l.isLivePageOn && l.secureAddress == "" && !isLoopbackHost(l.address):
+	case l.isLivePageOn && l.secureAddress == "" && !isLoopbackHost(l.address) && (l.address != "" || command == "run"):
 		return errors.New("--live-page shows the contents of objects: give it --listen-secure, such as :8443, or --listen with a loopback address, such as 127.0.0.1:8080")
 	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")

@@ -153,24 +153,20 @@ func (p *servedLivePage) start(rt livePageRuntime, pages *pages) error {
 		Cached: rt.cache.Handler(wire.HandlerFunc(refuseUncached)), Reconciled: rt.reconciled,
 		Leadership: rt.leadership, UnreadyReasons: rt.unreadyReasons, Certificates: rt.certificates, Memory: memoryOfProcess,
 	})
-	own := http.NewServeMux()
-	for pattern, handler := range p.page.Handlers() {
-		if p.isLoopback {
-			handler = onlyForLoopback(handler)
-		}
-		own.Handle(pattern, handler)
-		if !p.isOn {
-			continue
-		}
-		if err := pages.handle(pattern, handler); err != nil {
-			return err
-		}
+	var handler http.Handler = p.page
+	if p.isLoopback {
+		handler = onlyForLoopback(handler)
 	}
 	if p.isOn {
-		p.log.Info("serving the live page", "path", livepage.Path)
+		for _, pattern := range []string{"GET " + livePagePath, "GET " + livePagePath + "/"} {
+			if err := pages.handle(pattern, handler); err != nil {
+				return err
+			}
+		}
+		p.log.Info("serving the live page", "path", livePagePath)
 	}
 	if p.listener != nil {
-		p.server = serve(p.listener, own, p.log, rt.fail)
+		p.server = serve(p.listener, handler, p.log, rt.fail)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 			case "pumps":
 				runPumps()
 			}
-			Main(Watcher[gadget](programs[name]), SecureListener())
+			Main(Watcher[gadget](programs[name]), SecureListener(), LivePage())
 		}
 	}
 	os.Exit(m.Run())

@@ -293,6 +293,8 @@ func (p manifestPrinter) installOptions(o options, needs kube.Needs) (*manifests
 	}
 	isSecure := o.listen.secureAddress != ""
 	switch {
+	case o.listen.isLivePageOn && !isSecure:
+		errs = append(errs, errors.New("--live-page in a cluster needs --listen-secure: give it an address, such as :8443"))
 	case flags.TLSSecret != "" && !isSecure:
 		errs = append(errs, errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
 	case flags.TLSSecret != "" && o.listen.tlsCert != "":

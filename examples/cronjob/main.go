@@ -27,7 +27,7 @@ const scheduledAt = "batch.tutorial.example.com/scheduled-at"
 // active is the state of a Job that has not finished.
 const active batchv1.JobConditionType = ""
 
-func main() { operator.Main(parts()...) }
+func main() { operator.Main(append(parts(), operator.LivePage())...) }
 
 func parts() []operator.Part {
 	return []operator.Part{

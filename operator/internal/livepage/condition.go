@@ -56,11 +56,10 @@ func conditionsChanged(before, after *shownObject) (changed []condition) {
 		if len(changed) == maxConditions || before.hasCondition(now.Type, now.Status) {
 			continue
 		}
-		for _, text := range []*string{&now.Type, &now.Status, &now.Reason, &now.Message} {
-			*text = shortened(*text, maxValue)
-		}
-		now.LastTransitionTime = ""
-		changed = append(changed, *now)
+		changed = append(changed, condition{
+			Type: shortened(now.Type, maxValue), Status: shortened(now.Status, maxValue),
+			Reason: shortened(now.Reason, maxValue), Message: shortened(now.Message, maxValue),
+		})
 	}
 	return changed
 }

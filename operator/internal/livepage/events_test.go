@@ -32,11 +32,7 @@ func newTestPage(t *testing.T) (*Recorder, *Page, *httptest.Server) {
 		Leadership: func() string { return "leads" }, UnreadyReasons: func() []string { return nil },
 		Certificates: func() []Certificate { return nil }, Memory: func() Memory { return Memory{Resident: 15e6} },
 	})
-	mux := http.NewServeMux()
-	for pattern, handler := range page.Handlers() {
-		mux.Handle(pattern, handler)
-	}
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(page)
 	t.Cleanup(func() { page.Close(); server.Close() })
 	return recorder, page, server
 }
@@ -44,7 +40,13 @@ func newTestPage(t *testing.T) (*Recorder, *Page, *httptest.Server) {
 // get returns the answer to a request.
 func get(t *testing.T, server *httptest.Server, path string) (*http.Response, string) {
 	t.Helper()
-	response, err := server.Client().Get(server.URL + path)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 const (
 	// maxReconciles and maxReconcileBytes bound the reconciles that are kept.
 	maxReconciles     = 4000
-	maxReconcileBytes = 512 << 10
+	maxReconcileBytes = 640 << 10
 	// maxChanges and maxChangeBytes bound the changes that are kept.
 	maxChanges     = 1000
-	maxChangeBytes = 256 << 10
+	maxChangeBytes = 224 << 10
 	// maxFailing bounds the failing objects whose last errors are kept beside the other reconciles.
 	maxFailing = 100
 )

@@ -3,10 +3,12 @@ package livepage
 import (
 	"context"
 	_ "embed"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,7 +30,7 @@ var (
 	icon string
 )
 
-// A Page serves the history of a [Recorder] and the state of the program. It is safe for concurrent use.
+// A Page serves the history of a [Recorder] and the state of the program, at [Path] and below. It is safe for concurrent use.
 type Page struct {
 	recorder *Recorder
 	sources  Sources
@@ -49,27 +51,31 @@ func NewPage(recorder *Recorder, sources Sources) *Page {
 // Close ends the events of all readers. It may be called again.
 func (p *Page) Close() { p.events.close() }
 
-// Handlers returns the handlers of the page, by the patterns of [http.ServeMux].
-func (p *Page) Handlers() map[string]http.Handler {
-	all := make(map[string]http.Handler)
-	add := func(path string, serve http.HandlerFunc) {
-		all["GET "+Path+path] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			setHeaders(w.Header())
-			serve(w, r)
-		})
+// ServeHTTP serves the page, and what lies below its path.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	switch strings.TrimPrefix(r.URL.Path, Path) {
+	case "":
+		p.serveReconciles(w, r)
+	case "/object":
+		p.serveStory(w, r)
+	case "/events":
+		p.events.ServeHTTP(w, r)
+	case "/style.css":
+		writeFile(w, "text/css; charset=utf-8", style)
+	case "/script.js":
+		writeFile(w, "text/javascript; charset=utf-8", script)
+	case "/icon.svg":
+		writeFile(w, "image/svg+xml", icon)
+	default:
+		http.NotFound(w, r)
 	}
-	add("", p.serveReconciles)
-	add("/object", p.serveStory)
-	add("/events", p.events.ServeHTTP)
-	for _, each := range []struct{ path, contentType, text string }{
-		{"/style.css", "text/css; charset=utf-8", style}, {"/script.js", "text/javascript; charset=utf-8", script}, {"/icon.svg", "image/svg+xml", icon},
-	} {
-		add(each.path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", each.contentType)
-			_, _ = w.Write([]byte(each.text)) // the client has gone
-		})
-	}
-	return all
+}
+
+// writeFile answers with a file of the page.
+func writeFile(w http.ResponseWriter, contentType, text string) {
+	w.Header().Set("Content-Type", contentType)
+	_, _ = io.WriteString(w, text) // the client has gone
 }
 
 // setHeaders sets the headers of each answer.
@@ -164,6 +170,5 @@ func (p *Page) writeHead(m *markup, title, below, home string) {
 // writeEnd writes the end of a page, and answers with the page.
 func writeEnd(w http.ResponseWriter, m *markup) {
 	m.write(`</section></main><footer>Times are in UTC. The program keeps its last reconciles in memory, in one megabyte at most. It never keeps the contents of Secrets.</footer></body></html>`)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(m.buffer.Bytes()) // the client has gone
+	writeFile(w, "text/html; charset=utf-8", m.String())
 }

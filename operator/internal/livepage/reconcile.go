@@ -81,7 +81,7 @@ func (r *reconcile) isAbout(o objectName) bool {
 
 // byteCount returns how much memory the reconcile takes.
 func (r *reconcile) byteCount() int {
-	count := 320 + len(r.Causes) + len(r.Error) + len(r.Object.Namespace) + len(r.Object.Name)
+	count := 280 + len(r.Causes) + len(r.Error) + len(r.Object.Namespace) + len(r.Object.Name)
 	for _, read := range r.Reads {
 		count += 16 + len(read)
 	}

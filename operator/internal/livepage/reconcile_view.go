@@ -136,10 +136,18 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 	if r.Error == "" && !r.hasChanged() {
 		m.write(`<span class="muted">changed nothing</span> `)
 	}
-	if skippedCount+r.ReadCount == 0 {
+	summary := ""
+	switch {
+	case skippedCount+r.ReadCount == 0:
 		return
+	case skippedCount == 0:
+		summary = counted(r.ReadCount, "read")
+	case r.ReadCount == 0:
+		summary = counted(skippedCount, "skipped write")
+	default:
+		summary = counted(r.ReadCount, "read") + ", " + counted(skippedCount, "skipped write")
 	}
-	m.write(`<details class="more"><summary>%, %</summary><ul>`, counted(r.ReadCount, "read"), counted(skippedCount, "skipped write"))
+	m.write(`<details class="more"><summary>%</summary><ul>`, summary)
 	for i := range r.Writes {
 		if r.Writes[i].IsSkipped {
 			m.write(`<li>skipped, because it would change nothing: `)

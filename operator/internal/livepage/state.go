@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// countEvery is the shortest time between two counts of the objects. A count takes at most a twentieth of the time.
-	countEvery  = 2 * time.Second
-	countFactor = 20
+	// minCountTime and maxCountTime bound the time between two counts of the objects. Between them, a count takes a twentieth
+	// of the time.
+	minCountTime = 2 * time.Second
+	maxCountTime = 10 * time.Second
+	countFactor  = 20
 )
 
 // Sources are where a page gets the state of its program. The functions are called concurrently, and only for a reader.
@@ -117,7 +119,7 @@ func (c *objectCounter) counts(ctx context.Context, s *Sources, streams []cache.
 			}
 		}
 	}
-	c.dueAt = began.Add(max(countEvery, countFactor*time.Since(began)))
+	c.dueAt = began.Add(min(max(minCountTime, countFactor*time.Since(began)), maxCountTime))
 	return c.last
 }
 

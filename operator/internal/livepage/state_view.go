@@ -152,8 +152,10 @@ func shownDuration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		unit = time.Microsecond
-	case d < time.Second:
+	case d < 10*time.Millisecond:
 		unit = 10 * time.Microsecond
+	case d < time.Second:
+		unit = time.Millisecond
 	case d < time.Minute:
 		unit = 100 * time.Millisecond
 	}

@@ -13,6 +13,9 @@
 //   - The API server calls webhooks by an address that yare dev itself serves, and that stays the same for the
 //     session. While the operator is restarted, kubectl waits for the answer of the next one: see front. The
 //     address is there for each operator, because it costs nothing, and the first webhook may come with a save.
+//   - An operator with the part operator.LivePage serves its page on a Unix socket. yare dev passes a browser on from an
+//     address of the loopback interface that stays the same for the session: see livePage. The address is printed when
+//     the page is there for the first time.
 //   - The admission policies among the operator's manifests are applied after its CRDs. A mistake that the type
 //     check of the API server finds in a policy changes nothing, as a CRD that the server refuses.
 //   - An operator that ends by itself with an error is started again, later each time (1 s
