@@ -263,7 +263,7 @@ func TestAddressesThatCannotBeListenedOn(t *testing.T) {
 	if status != statusFailed {
 		t.Errorf("taken: the status is %d", status)
 	}
-	checkText(t, "standard error", stderr, []string{"listen on the address that --listen, --listen-secure or --listen-probes gives", taken.Addr().String()})
+	checkText(t, "standard error", stderr, []string{"listen on the address that --listen, --listen-secure or --listen-probes gives", "end that program, or give another port", taken.Addr().String()})
 	status, _, stderr = call([]string{"--listen", "8080"}, part)
 	if status != statusUsage {
 		t.Errorf("not an address: the status is %d", status)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -25,9 +26,17 @@ const shutdownTimeout = time.Second
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on the address that --listen, --listen-secure or --listen-probes gives: %w", err)
+		return nil, listenError("--listen, --listen-secure or --listen-probes", err)
 	}
 	return listener, nil
+}
+
+// listenError returns the error of an address that flags give. A taken port is what users meet most.
+func listenError(flags string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen on the address that %s gives: another program has the port: end that program, or give another port: %w", flags, err)
+	}
+	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
 }
 
 // serve answers requests by handler until [server.close]. If the listener fails, serve calls

@@ -92,7 +92,7 @@ func (w *servedWebhooks) open(ctx context.Context) error {
 // openService opens the address of --webhooks, which a Service has as its target.
 func (w *servedWebhooks) openService(ctx context.Context) (err error) {
 	if w.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", w.flags.address); err != nil {
-		return fmt.Errorf("listen on the address that --webhooks gives: %w", err)
+		return listenError("--webhooks", err)
 	}
 	service := cmp.Or(w.flags.service, w.program)
 	w.name = manifests.ClusterName(service, w.namespace)

@@ -44,7 +44,7 @@ func TestWebhooksThatCannotBeServed(t *testing.T) {
 		})}, "the Definition is Foreign"},
 		"permission":      {nil, []Part{Validate(allowGadget, controller.Permission{})}, "a controller.Permission is empty"},
 		"address":         {[]string{"--webhooks", "9443"}, []Part{Validate(allowGadget)}, "the address is not valid: write it as :8080"},
-		"taken port":      {[]string{"--webhooks", taken.Addr().String()}, []Part{Validate(allowGadget)}, "listen on the address that --webhooks gives"},
+		"taken port":      {[]string{"--webhooks", taken.Addr().String()}, []Part{Validate(allowGadget)}, "listen on the address that --webhooks gives: another program has the port"},
 		"one of two":      {[]string{"--webhooks", "127.0.0.1:0", "--webhook-cert", "x"}, []Part{Validate(allowGadget)}, "--webhook-cert and --webhook-key belong together"},
 		"without address": {[]string{"--webhook-cert", "x", "--webhook-key", "y"}, []Part{Validate(allowGadget)}, "are for --webhooks: give it an address, such as :9443"},
 		"no files":        {[]string{"--webhooks", "127.0.0.1:0", "--webhook-cert", "absent.crt", "--webhook-key", "absent.key"}, []Part{Validate(allowGadget)}, "open absent.crt"},

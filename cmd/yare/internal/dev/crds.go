@@ -39,7 +39,7 @@ func askCRDs(ctx context.Context, binary, shown string) (crds, error) {
 			return crds{}, refused
 		}
 		if trace := panicTrace(problems); trace != "" {
-			return crds{}, fmt.Errorf("%s panics before it prints its CustomResourceDefinitions (`crd` failed with %w): correct the first line of the program below%s", shown, err, indented(trace))
+			return crds{}, fmt.Errorf("%s panics before it prints its CustomResourceDefinitions (`crd` failed with %w): its trace begins with the place to correct%s", shown, err, indented(trace))
 		}
 		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(problems))
 	}
