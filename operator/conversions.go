@@ -160,6 +160,13 @@ func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConve
 	return nil
 }
 
+func (c *conversions) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
+	if c.paths()[definition] == "" {
+		return false, nil
+	}
+	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition)
+}
+
 // plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.
 type plainConverter struct{ kind *conversion.Kind }
 

@@ -70,7 +70,9 @@ func TestMain(m *testing.M) {
 			case "leader":
 				runLeader()
 			case "pumps":
-				runPumps()
+				runRelease(pumpPrograms)
+			case "bulbs":
+				runRelease(bulbPrograms)
 			}
 			Main(Watcher[gadget](programs[name]), SecureListener())
 		}

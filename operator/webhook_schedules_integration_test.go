@@ -75,6 +75,7 @@ func rollingRestarts(t *testing.T, cluster *yaretest.Cluster, network *serviceNe
 		pods = s.roll("second", pods...)
 	}
 	users.mustNotFail()
+	s.answers.mustBeNone(t)
 }
 
 // toleratedTime is how long after the end of a replica calls may fail.
@@ -277,6 +278,7 @@ func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *servic
 	s.roll("second", leader, other)
 	yaretest.Eventually(t, func() error { return errors.Join(s.isRefused(6), s.hasEntries(1, 1)) })
 	users.mustNotFail()
+	s.answers.mustBeNone(t)
 }
 
 // hasEntries returns an error unless the configurations of the installation have these numbers of entries.

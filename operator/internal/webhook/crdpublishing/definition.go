@@ -123,3 +123,19 @@ func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error
 	}
 	return err == nil, err
 }
+
+// GiveUp removes what a program owns of spec.conversion of the CustomResourceDefinition of a name, unless objects may have to be
+// converted for users. It reports whether there was something to remove. Call it when no managedFields are left in a version that
+// is not served. Otherwise each write of such an object would fail. The program does not publish again until an old version is
+// served again. client has the field manager of the conversion.
+func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversion bool, err error) {
+	d := newDefinition(name, client)
+	if err := d.read(ctx); err != nil {
+		return false, fmt.Errorf("read the %s: %w", d, err)
+	}
+	live := d.live.Load()
+	if !live.exists() || live.needsConversion() || !live.isManagedBy(client.FieldManager()) {
+		return false, nil
+	}
+	return true, d.apply(ctx, nil)
+}
