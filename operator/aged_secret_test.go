@@ -25,12 +25,15 @@ const rotationAge = 180 * 24 * time.Hour
 // secretName returns the name of the Secret with the certificates.
 func (s *processSite) secretName() string { return s.program + "-webhooks" }
 
-// secretData returns the data of the Secret with the certificates.
+// secretData returns the data of the Secret with the certificates, which may be missing.
 func (s *processSite) secretData() map[string][]byte {
 	s.t.Helper()
 	secret, err := kube.Get[corev1.Secret](s.t.Context(), s.client, s.namespace, s.secretName())
-	if err != nil {
+	if kube.IgnoreNotFound(err) != nil {
 		s.t.Fatal(err)
+	}
+	if err != nil {
+		return nil
 	}
 	return secret.Data
 }

@@ -23,11 +23,14 @@ type bulbSite struct {
 	// v1 and v2 are the bulbs in each version, for users.
 	v1, v2 kube.API[unstructured.Unstructured]
 	model  *bulbModel
+	// home is the namespace of the bulbs.
+	home string
 }
 
 func newBulbSite(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork, group, namespace string) *bulbSite {
 	t.Helper()
 	s := &bulbSite{processSite: newProcessSite(t, cluster, network, "bulbs", group, namespace), model: &bulbModel{bulbs: make(map[string]bulb)}}
+	s.home = s.users[0]
 	s.v1, s.v2 = s.bulbs(s.userClient, "v1"), s.bulbs(s.userClient, "v2")
 	admin1, admin2 := s.bulbs(s.client, "v1"), s.bulbs(s.client, "v2")
 	s.isServed = func() error {
@@ -40,11 +43,11 @@ func newBulbSite(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwor
 	return s
 }
 
-// bulbs returns the bulbs of the first namespace of users in a version.
+// bulbs returns the bulbs in a version.
 func (s *bulbSite) bulbs(client *kube.Client, version string) kube.API[unstructured.Unstructured] {
 	return kube.Dynamic(client, wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: s.group, Version: version, Kind: "Bulb"}, Plural: "bulbs",
-	}, s.users[0])
+	}, s.home)
 }
 
 // api returns the bulbs in a version, for users.
@@ -58,7 +61,7 @@ func (s *bulbSite) api(version int) kube.API[unstructured.Unstructured] {
 // waitUntilServed waits until the API server serves a version, as a user does before the first use.
 func (s *bulbSite) waitUntilServed(version int) {
 	s.t.Helper()
-	api := s.api(version).For(s.client, s.users[0])
+	api := s.api(version).For(s.client, s.home)
 	yaretest.Eventually(s.t, func() error { _, err := api.List(s.t.Context()); return err })
 }
 

@@ -86,6 +86,21 @@ func (c *conversions) paths() map[string]string {
 	return paths
 }
 
+// servesOne returns the names of the CustomResourceDefinitions of which the program serves one version alone.
+func (c *conversions) servesOne() map[string]bool {
+	names := make(map[string]bool)
+	for _, k := range c.kinds {
+		served := 0
+		for _, v := range k.Versions() {
+			if v.Served {
+				served++
+			}
+		}
+		names[k.Versions()[0].Resource.String()] = served == 1
+	}
+	return names
+}
+
 func (c *conversions) access() []kube.Access {
 	return crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
 }
@@ -142,7 +157,7 @@ func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *met
 
 func (c *conversions) publisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: c.paths(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
+		Paths: c.paths(), ServesOne: c.servesOne(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
 		Client: s.client.WithFieldManager(conversionManager(s.client)),
 	})
 	if err == nil {

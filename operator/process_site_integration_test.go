@@ -44,6 +44,8 @@ type processSite struct {
 	isWide    bool
 	// lease is the duration of the lease. A busy machine must not make a leader lose a short one.
 	lease string
+	// isUnelected is true if each replica works, and no one leads.
+	isUnelected bool
 	// isDeployed is true if the Deployment is applied too. Its Pods are simulated, and are no replicas.
 	isDeployed bool
 	// kubeconfig is that of the account of the installation. service is the address of the Service. Both are known after
@@ -177,7 +179,10 @@ func (s *processSite) launch(p *pod) {
 	s.t.Helper()
 	addresses := freeAddresses(s.t, 2)
 	p.webhooks, p.pages = addresses[0], addresses[1]
-	line := append(s.commandLine(p.release, p.name, s.namespace), "run", "--listen", p.pages, "--leader-elect", "--lease-duration", s.lease)
+	line := append(s.commandLine(p.release, p.name, s.namespace), "run", "--listen", p.pages)
+	if !s.isUnelected {
+		line = append(line, "--leader-elect", "--lease-duration", s.lease)
+	}
 	if operator.ServesWebhooks(p.release) {
 		line = append(line, "--webhooks", p.webhooks)
 	}

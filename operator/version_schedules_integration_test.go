@@ -120,17 +120,13 @@ func lifeOfAVersion(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 	users2.mustNotFail()
 	s.mustFitWhile(users1, "back in B", 1, 2)
 	s.command("B", "migrate", "--remove-version", "v2", "--yes")
-	pods = s.follow("A", pods)
+	s.follow("A", pods)
 	work(users1)
 	users1.mustNotFail()
 	s.answers.mustBeNone(t)
 	s.mustFit("back in A", 1)
 	s.mustOwn("back in A", 1, 1)
 	s.mustOwn("back in A", 2, 1)
-	for _, p := range pods {
-		s.end(p)
-	}
-	s.ending = append(s.ending, pods...)
 	s.waitForEnds()
 }
 
@@ -174,10 +170,6 @@ func restartsWhileConverting(t *testing.T, cluster *yaretest.Cluster, network *s
 	if got := authoritiesIn(s.bundle()); got != 2 {
 		t.Errorf("there are %d authorities after a rotation", got)
 	}
-	for _, p := range pods {
-		s.end(p)
-	}
-	s.ending = append(s.ending, pods...)
 	s.waitForEnds()
 }
 
@@ -334,6 +326,7 @@ func (w *bulbWatcher) mustHaveSeenAll() {
 func uninstallOfTwoVersions(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
 	s := newBulbSite(t, cluster, network, bulbGroup[operator.UninstalledBulbs](), "bulbs-uninstall")
 	s.isDeployed = true
+	s.users = []string{cluster.Namespace(t)} // the bulbs stay, because the program watches another namespace
 	s.apply("B")
 	pods := []*pod{s.start("B"), s.start("B")}
 	yaretest.Eventually(t, s.isPublished)
@@ -407,7 +400,7 @@ type secondSite struct {
 func (s *bulbSite) another(namespace, release string) *secondSite {
 	s.t.Helper()
 	second := &secondSite{bulbSite: newBulbSite(s.t, s.cluster, s.network, s.group, namespace)}
-	second.users, second.isDeployed, second.isServed = s.users, s.isDeployed, s.isServed
+	second.users, second.home, second.isDeployed = s.users, s.home, s.isDeployed
 	second.apply(release, "--without-definitions")
 	// A Pod is ready although another installation converts.
 	second.pods = []*pod{second.start(release), second.start(release)}
@@ -418,7 +411,7 @@ func (s *bulbSite) another(namespace, release string) *secondSite {
 // mustLoseNamespace deletes the namespace of the users, and removes the finalizers of the program, because no program runs.
 func (s *bulbSite) mustLoseNamespace(version int) {
 	s.t.Helper()
-	if err := s.client.Delete(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.users[0]}}); err != nil {
+	if err := s.client.Delete(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.home}}); err != nil {
 		s.t.Fatal(err)
 	}
 	noFinalizers := kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}})
@@ -432,7 +425,7 @@ func (s *bulbSite) mustLoseNamespace(version int) {
 				return err
 			}
 		}
-		if _, err = kube.Get[corev1.Namespace](s.t.Context(), s.client, "", s.users[0]); !kube.IsNotFound(err) {
+		if _, err = kube.Get[corev1.Namespace](s.t.Context(), s.client, "", s.home); !kube.IsNotFound(err) {
 			return fmt.Errorf("the namespace has %d objects, %w", len(all), err)
 		}
 		return nil
@@ -471,11 +464,12 @@ func deletionOfTheNamespace(t *testing.T, cluster *yaretest.Cluster, network *se
 	})
 
 	second := newBulbSite(t, cluster, network, s.group, "bulbs-deleted-second")
-	second.users, second.v1, second.v2, second.model = s.users, s.v1, s.v2, s.model
-	second.apply("B", "--check")
+	second.users, second.home, second.v1, second.v2, second.model = s.users, s.home, s.v1, s.v2, s.model
+	second.apply("B", "--without-definitions") // the definition belongs to the first installation until the second one converts
 	second.start("B")
 	second.start("B")
 	second.waitForEndpoints(2)
+	second.apply("B", "--check")
 	second.waitUntilServed(2)
 	if got := second.converter(); got != second.namespace {
 		t.Errorf("the conversion is that of %s", got)
@@ -493,6 +487,8 @@ func TestConversionsAfterARestoration(t *testing.T) {
 	t.Parallel()
 	cluster, network := newScheduleServer(t)
 	s := newBulbSite(t, cluster, network, bulbGroup[operator.RestoredBulbs](), "bulbs-restored")
+	// A leader ends when a restoration takes its Lease, and its calls with it: see crashAndLossOfTheLease.
+	s.isUnelected = true
 	const n = 16
 	s.apply("B")
 	aged := s.agedSecrets(361*24*time.Hour, 181*24*time.Hour)
@@ -508,7 +504,7 @@ func TestConversionsAfterARestoration(t *testing.T) {
 	pods := []*pod{s.start("B"), s.start("B")}
 	s.waitForEndpoints(2)
 	isRotated := func() error { // the second authority was due for a successor
-		if got := authoritiesIn(s.bundle()); got != 3 {
+		if got := authoritiesIn(s.bundle()); got < 3 { // a leader that starts with the backup can add a further one
 			return fmt.Errorf("the bundle has %d authorities, not 3", got)
 		}
 		return nil
@@ -553,11 +549,8 @@ func TestConversionsAfterARestoration(t *testing.T) {
 			each.mustNotFail()
 		}
 		s.answers.mustBeNone(t)
-		if c.isRestart {
-			continue
-		}
 		for _, p := range pods {
-			if err := p.readiness(); err != nil {
+			if err := p.readiness(); err != nil && !c.isRestart {
 				t.Errorf("%s: %s: %v", c.when, p.name, err)
 			}
 		}

@@ -82,6 +82,13 @@ func (l *load) record(began time.Time, err error) {
 	}
 }
 
+// count returns the number of calls so far.
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
+}
+
 // waitForCalls waits until n calls have ended, the last of which began after a time.
 func (l *load) waitForCalls(n int, after time.Time) {
 	l.t.Helper()

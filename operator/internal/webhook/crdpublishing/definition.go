@@ -38,6 +38,8 @@ func namespaces() wire.Resource {
 type definition struct {
 	name   string
 	client *kube.Client
+	// servesOne is true if the program serves one version of the kind alone.
+	servesOne bool
 	// live is the CustomResourceDefinition as far as known. It is nil before the CustomResourceDefinition was read.
 	live atomic.Pointer[object]
 }
@@ -48,6 +50,19 @@ func newDefinition(name string, client *kube.Client) *definition {
 
 // String returns the kind and the name.
 func (d *definition) String() string { return "CustomResourceDefinition " + d.name }
+
+// needsConversion reports whether objects of the live CustomResourceDefinition may have to be converted for users. A
+// CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the releases of
+// docs/guide/versions.md with the CustomResourceDefinition of another release:
+//
+//	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
+//	D, which serves v2,        with that of E (v2)     false: v1 has gone
+func (d *definition) needsConversion(live *object) bool {
+	if len(live.Spec.Versions) == 1 {
+		return !d.servesOne
+	}
+	return live.needsConversion()
+}
 
 // watch calls observe with each state of the CustomResourceDefinition, or with an error of the watch, which then goes on.
 // It ends when ctx ends.
@@ -134,7 +149,7 @@ func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversio
 		return false, fmt.Errorf("read the %s: %w", d, err)
 	}
 	live := d.live.Load()
-	if !live.exists() || live.needsConversion() || !live.isManagedBy(client.FieldManager()) {
+	if !live.exists() || d.needsConversion(live) || !live.isManagedBy(client.FieldManager()) {
 		return false, nil
 	}
 	return true, d.apply(ctx, nil)

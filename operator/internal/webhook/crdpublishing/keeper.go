@@ -99,7 +99,7 @@ func (k *keeper) correct(ctx context.Context) error {
 					k, s.Namespace, s.Name, s.Namespace)
 			}
 		}
-		if !live.needsConversion() && !live.isManagedBy(k.client.FieldManager()) {
+		if !k.needsConversion(live) && !live.isManagedBy(k.client.FieldManager()) {
 			return nil // the command migrate has given the conversion up
 		}
 		bundle := k.config.BundleFor(live.bundle())

@@ -13,11 +13,13 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields are required.
+// Config describes a [Publisher]. All fields but ServesOne are required.
 type Config struct {
 	// Paths are the paths at the Target where the conversions are served, by the names of the CustomResourceDefinitions,
 	// such as cronjobs.batch.example.com.
 	Paths map[string]string
+	// ServesOne has the names of the CustomResourceDefinitions of which the program serves one version alone.
+	ServesOne map[string]bool
 	// Target is where the conversions are served, without a CABundle.
 	Target configuration.Target
 	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
@@ -50,7 +52,9 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
-		p.definitions = append(p.definitions, newDefinition(name, c.Client))
+		d := newDefinition(name, c.Client)
+		d.servesOne = c.ServesOne[name]
+		p.definitions = append(p.definitions, d)
 	}
 	return p, nil
 }
@@ -74,7 +78,7 @@ func (p *Publisher) Ready() error {
 		switch live := d.live.Load(); {
 		case live == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
-		case live.exists() && live.needsConversion() && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
+		case live.exists() && d.needsConversion(live) && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
 			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
 		}
 	}
@@ -100,7 +104,7 @@ type Status struct {
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
 		live := d.live.Load()
-		all = append(all, Status{d.name, live != nil && (live.exists() && !live.needsConversion() || p.isPublished(live))})
+		all = append(all, Status{d.name, live != nil && (live.exists() && !d.needsConversion(live) || p.isPublished(live))})
 	}
 	return all
 }
