@@ -59,8 +59,8 @@ func versionUpgrade(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 	s.introduce("B", pods)
 	s.waitUntilServed(2)
 	users2 := s.startUsers(2, n)
-	users1.waitForCalls(versionsFigure(100, 3000), time.Now())
-	users2.waitForCalls(versionsFigure(100, 3000), time.Now())
+	users1.waitForCalls(versionsFigure(100, 500), time.Now())
+	users2.waitForCalls(versionsFigure(100, 500), time.Now())
 	users1.mustNotFail()
 	users2.mustNotFail()
 	s.answers.mustBeNone(t)
@@ -78,7 +78,7 @@ func lifeOfAVersion(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 	pods := []*pod{s.start("A"), s.start("A")}
 	s.create(1, n)
 	users1 := s.startUsers(1, n)
-	work := func(l *load) { l.waitForCalls(versionsFigure(30, 1000), time.Now()) }
+	work := func(l *load) { l.waitForCalls(versionsFigure(30, 200), time.Now()) }
 
 	pods = s.introduce("B", pods)
 	s.waitUntilServed(2)

@@ -102,7 +102,7 @@ func newWorld(t *testing.T, group string, releases map[string]release) *world {
 		files = append(files, file)
 	}
 	policy := filepath.Join(w.scratch, "policy.yaml")
-	w.must(os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, users: ["+userName+"]}, {level: None}]\n"), 0o600))
+	w.must(os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, resources: [{group: "+group+"}]}, {level: None}]\n"), 0o600))
 	w.cluster = yaretest.New(t, yaretest.RealNode(files...), yaretest.APIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+w.auditLog))
 	w.must(os.MkdirAll(filepath.Join(w.scratch, "bin"), 0o755))
 	kubectl := fmt.Sprintf("#!/bin/sh\nexec %s kubectl \"$@\"\n", filepath.Join(w.scratch, "yare"))
@@ -206,7 +206,8 @@ func (w *world) create(version string) {
 	}
 }
 
-// start starts four users who work in a version, on the lamps whose numbers begin at first, in steps of eight. The function that it returns ends them.
+// start starts four users who work in a version, on the lamps whose numbers begin at first, in steps of eight. The function that it
+// returns ends them.
 func (w *world) start(version string, first int) (end func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var working sync.WaitGroup
