@@ -92,6 +92,7 @@ func lifeOfAVersion(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 	s.mustFitWhile(users2, "in C", 1, 2)
 
 	pods = s.follow("D", pods)
+	s.waitForEnds()                    // a replica of C would publish its conversion again
 	s.command("D", "migrate", "--yes") // only v1 can express a note
 	s.model.forgetNotes()
 	work(users2)
