@@ -88,6 +88,21 @@ func (c *conversions) paths() map[string]string {
 	return paths
 }
 
+// servesOne returns the names of the CustomResourceDefinitions of which the program serves one version alone.
+func (c *conversions) servesOne() map[string]bool {
+	names := make(map[string]bool)
+	for _, k := range c.kinds {
+		served := 0
+		for _, v := range k.Versions() {
+			if v.Served {
+				served++
+			}
+		}
+		names[k.Versions()[0].Resource.String()] = served == 1
+	}
+	return names
+}
+
 func (c *conversions) access() []kube.Access {
 	all := crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
 	for _, k := range c.kinds { // countObjects follows the objects. RBAC knows no versions
@@ -157,7 +172,7 @@ func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *met
 
 func (c *conversions) publisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: c.paths(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
+		Paths: c.paths(), ServesOne: c.servesOne(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
 		Client: s.client.WithFieldManager(conversionManager(s.client)), UseSchemas: c.useSchemasAfter(schemaDelay),
 	})
 	if err == nil {
@@ -209,6 +224,13 @@ func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConve
 		}
 	}
 	return nil
+}
+
+func (c *conversions) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
+	if c.paths()[definition] == "" {
+		return false, nil
+	}
+	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition)
 }
 
 // plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.

@@ -84,6 +84,42 @@ func TestConversionKeepsWhatAVersionCannotExpress(t *testing.T) {
 	}
 }
 
+// A server-side apply in v2 leaves out a field whose value v1 has together with another one. The value goes if no manager owns fields
+// in v1, and stays if one does: so the API server merges, and the guide says so. An apply of an empty value removes the value.
+func TestApplyThatLeavesAPartOut(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	defineLamps(t, cluster)
+	namespace, client := cluster.Namespace(t), cluster.Client(t)
+	yaretest.RunParts(t, cluster, operator.Convert(toLamp2, toLamp1))
+	v1 := kube.Dynamic(client, typeOf[lamp1](t).Resource, namespace)
+	v2 := kube.Dynamic(client, typeOf[lamp2](t).Resource, namespace)
+	apply := func(name string, spec map[string]any) string {
+		t.Helper()
+		o, err := v2.Apply(t.Context(), newObject(name, spec), kube.FieldManager("user"), kube.NoForce())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return specOf(o)
+	}
+	both, hue := map[string]any{"hue": "red", "shade": "dark"}, map[string]any{"hue": "red"}
+	for name, want := range map[string]string{"alone": "map[hue:red]", "shared": "map[hue:red shade:dark]"} {
+		apply(name, both)
+		if name == "shared" {
+			labelled := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "labels": map[string]any{"a": "b"}}}}
+			if _, err := v1.Apply(t.Context(), labelled, kube.FieldManager("another")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := apply(name, hue); got != want {
+			t.Errorf("%s: after an apply without the shade it is %s, want %s", name, got, want)
+		}
+		if got := apply(name, map[string]any{"hue": "red", "shade": ""}); got != "map[hue:red]" && got != "map[hue:red shade:]" {
+			t.Errorf("%s: after an apply of an empty shade it is %s", name, got)
+		}
+	}
+}
+
 type markedSpec struct {
 	Colour string `json:"colour"`
 }

@@ -53,6 +53,9 @@ type conversionService interface {
 	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
 	// converter.
 	fieldConverter(kind schema.GroupKind) migration.FieldConverter
+	// giveUp removes what the program owns of spec.conversion of a CustomResourceDefinition that it converts objects of,
+	// unless objects may have to be converted for users. It reports whether there was something to remove.
+	giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error)
 	// wait waits for the calls in flight, or until ctx ends.
 	wait(ctx context.Context) error
 }

@@ -72,7 +72,9 @@ func TestMain(m *testing.M) {
 			case "lanterns":
 				runLanterns()
 			case "pumps":
-				runPumps()
+				runRelease(pumpPrograms)
+			case "bulbs":
+				runRelease(bulbPrograms)
 			}
 			Main(Watcher[gadget](programs[name]), SecureListener(), LivePage())
 		}

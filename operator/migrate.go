@@ -62,7 +62,11 @@ func (m migrator) run(ctx context.Context, o options, needs kube.Needs) error {
 	}
 	if conversions != nil {
 		for i := range kinds {
+			definition := kinds[i].Resource.GroupResource().String()
 			kinds[i].Converter = conversions.fieldConverter(kinds[i].Resource.GroupKind())
+			kinds[i].GiveUpConversion = func(ctx context.Context) (bool, error) {
+				return conversions.giveUp(ctx, m.client.WithFieldManager(m.program), definition)
+			}
 		}
 	}
 	if len(kinds) == 0 {

@@ -16,6 +16,9 @@ import (
 // load is what users do while a test changes something.
 type load struct {
 	t       *testing.T
+	callers int
+	// call makes the call n of a caller.
+	call    func(ctx context.Context, caller, n int) error
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
@@ -38,9 +41,17 @@ type loadFailure struct {
 // and the others for 20 milliseconds.
 func startLoad(t *testing.T, callers int, call func(ctx context.Context, caller, n int) error) *load {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{t: t, cancel: cancel}
-	for caller := range callers {
+	l := &load{t: t, callers: callers, call: call}
+	l.start()
+	return l
+}
+
+// start starts the callers.
+func (l *load) start() {
+	l.t.Helper()
+	ctx, cancel := context.WithCancel(l.t.Context())
+	l.cancel = cancel
+	for caller := range l.callers {
 		pause := 20 * time.Millisecond
 		if caller%2 == 1 {
 			pause = time.Second
@@ -48,7 +59,7 @@ func startLoad(t *testing.T, callers int, call func(ctx context.Context, caller,
 		l.running.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				began := time.Now()
-				l.record(began, call(context.WithoutCancel(ctx), caller, n))
+				l.record(began, l.call(context.WithoutCancel(ctx), caller, n))
 				select {
 				case <-time.After(pause):
 				case <-ctx.Done():
@@ -56,8 +67,7 @@ func startLoad(t *testing.T, callers int, call func(ctx context.Context, caller,
 			}
 		})
 	}
-	t.Cleanup(func() { cancel(); l.running.Wait() })
-	return l
+	l.t.Cleanup(func() { cancel(); l.running.Wait() })
 }
 
 // record records how a call ended that began at a time.
@@ -70,6 +80,13 @@ func (l *load) record(began time.Time, err error) {
 		e, isError := kube.AsError(err)
 		l.failures = append(l.failures, loadFailure{began, time.Now(), err, isError && e.Code != 0})
 	}
+}
+
+// count returns the number of calls so far.
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
 }
 
 // waitForCalls waits until n calls have ended, the last of which began after a time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	fields "k8s.io/apimachinery/pkg/util/validation/field"
@@ -54,7 +53,7 @@ func (Uninstalled) Group() string { return "uninstalled.example.com" }
 // Group returns the API group.
 func (Everywhere) Group() string { return "everywhere.example.com" }
 
-// pumpPrograms are the programs that this test binary can be: see [runPumps].
+// pumpPrograms are the programs that this test binary can be: see [runRelease].
 var pumpPrograms = map[string]func(release string) Program{
 	Pumps{}.Group(): pumpProgram[Pumps], Uninstalled{}.Group(): pumpProgram[Uninstalled], Everywhere{}.Group(): pumpProgram[Everywhere],
 }
@@ -116,14 +115,4 @@ func act(ctx context.Context, text string) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
-}
-
-// runPumps runs a program of pumpPrograms. Its first arguments are the group, the release, the name of its Pod, and the
-// namespace of the Pod. The last two may be empty.
-func runPumps() {
-	group, release := os.Args[1], os.Args[2]
-	os.Setenv("POD_NAME", os.Args[3])
-	os.Setenv("POD_NAMESPACE", os.Args[4])
-	os.Args = append(os.Args[:1], os.Args[5:]...)
-	pumpPrograms[group](release).Main()
 }

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -43,6 +44,8 @@ func TestWebhookSchedules(t *testing.T) {
 		name string
 		run  func(*testing.T, *yaretest.Cluster, *serviceNetwork)
 	}{
+		{"rotations", rotationsUnderLoad},
+		{"start without certificates", startWithoutCertificates},
 		{"rolling restarts", rollingRestarts},
 		{"crash and loss of the lease", crashAndLossOfTheLease},
 		{"upgrade and rollback", upgradeAndRollback},
@@ -54,6 +57,139 @@ func TestWebhookSchedules(t *testing.T) {
 			t.Parallel()
 			each.run(t, cluster, network)
 		})
+	}
+}
+
+// Rows 2 to 5: the certificates rotate again and again while users write, and replicas are replaced. After each rotation the Secret
+// is restored to before the rotation, and then deleted or emptied. A copy of the configuration keeps the bundle of before, as an
+// API server that lags does. No call fails, and the certificates of the program are published again.
+func rotationsUnderLoad(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
+	s := newSite[operator.Pumps](t, cluster, network, "pumps-rotations")
+	s.apply("second")
+	pods := []*pod{s.start("second"), s.start("second")}
+	yaretest.Eventually(t, func() error { return errors.Join(s.isRefused(6), s.hasEntries(1, 1)) })
+	users := startLoad(t, 8, func(ctx context.Context, caller, n int) error {
+		if n%2 == 0 {
+			return s.isRefused(6)
+		}
+		_, err := s.pumps.Create(ctx, s.newPump(fmt.Sprintf("pump-%d-%d", caller, n), 5), kube.DryRun())
+		return err
+	})
+	for round := range figure(3, 30) {
+		s.keepBundle()
+		before := s.secretData()
+		// An authority that is due for a successor. The program signs it with the authority of before, and makes the successor.
+		aged := s.agedSecrets(rotationAge)[0]
+		s.setSecretData(aged)
+		rotated := s.waitForRotation(aged)
+		t.Logf("rotation %d: %d authorities, %d calls so far", round+1, authoritiesIn(rotated["ca.crt"]), users.count())
+		s.setSecretData(before)
+		s.waitForSecret("the Secret of before the rotation", rotated)
+		if round%2 == 0 {
+			if err := kube.Namespaced[corev1.Secret](s.client, s.namespace).Delete(t.Context(), s.secretName()); err != nil {
+				t.Fatal(err)
+			}
+			s.waitForSecret("the deletion of the Secret", rotated)
+			pods = s.replace("second", pods...)
+			continue
+		}
+		s.setSecretData(nil)
+		s.waitForSecret("an empty Secret", rotated)
+	}
+	users.waitForCalls(20, time.Now())
+	users.mustNotFail()
+	s.answers.mustBeNone(t)
+	s.waitForEnds()
+}
+
+// keepBundle makes a copy of the configuration of validators, which nobody keeps up to date. It replaces the last copy.
+func (s *site[G]) keepBundle() {
+	s.t.Helper()
+	live, err := kube.Get[admissionv1.ValidatingWebhookConfiguration](s.t.Context(), s.client, "", "pumps."+s.namespace)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	kept := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kept." + s.namespace}, Webhooks: live.Webhooks}
+	if _, err := kube.Apply(s.t.Context(), s.client.WithFieldManager("test"), kept); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = s.client.Delete(context.Background(), kept) }) // an earlier copy is the same object
+}
+
+// waitForRotation waits until the certificates of a Secret have a successor that is published, and returns the data of the Secret.
+func (s *site[G]) waitForRotation(before map[string][]byte) (rotated map[string][]byte) {
+	s.t.Helper()
+	yaretest.Eventually(s.t, func() error {
+		rotated = s.secretData()
+		if len(rotated["ca.crt"]) == 0 || bytes.Equal(rotated["ca.key"], before["ca.key"]) {
+			return errors.New("there was no rotation")
+		}
+		c, err := kube.Get[admissionv1.ValidatingWebhookConfiguration](s.t.Context(), s.client, "", "pumps."+s.namespace)
+		if err != nil {
+			return err
+		}
+		if len(c.Webhooks) != 1 || !bytes.Equal(c.Webhooks[0].ClientConfig.CABundle, rotated["ca.crt"]) {
+			return errors.New("the bundle is not published")
+		}
+		return nil
+	})
+	return rotated
+}
+
+// waitForSecret waits until the Secret has the key of a rotation again, for ten seconds at most.
+func (s *site[G]) waitForSecret(after string, rotated map[string][]byte) {
+	s.t.Helper()
+	yaretest.Eventually(yaretest.Within(s.t, 10*time.Second), func() error {
+		secret, err := kube.Get[corev1.Secret](s.t.Context(), s.client, s.namespace, s.secretName())
+		if err == nil && !bytes.Equal(secret.Data["ca.key"], rotated["ca.key"]) {
+			err = errors.New("the Secret has another key")
+		}
+		if err != nil {
+			return fmt.Errorf("after %s: %w", after, err)
+		}
+		return nil
+	})
+}
+
+// Rows 1 and 8: three replicas start at once, while the Secret has no data, or certificates that expired long ago. They make one
+// authority, under which all answer. The authorities of the rounds before stay in the bundle, because they are published.
+func startWithoutCertificates(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
+	s := newSite[operator.Pumps](t, cluster, network, "pumps-start")
+	s.apply("second")
+	expired := s.agedSecrets(730 * 24 * time.Hour)[0]
+	for round := range figure(2, 6) {
+		data := expired
+		if round%2 == 0 {
+			data = nil
+		}
+		s.setSecretData(data)
+		began := time.Now()
+		pods := []*pod{s.newPod("second"), s.newPod("second"), s.newPod("second")}
+		for _, p := range pods {
+			s.waitUntilReady(p)
+		}
+		t.Logf("three replicas were ready after %s", time.Since(began))
+		s.waitForEndpoints(3)
+		if got := authoritiesIn(s.waitForRotation(data)["ca.crt"]); got != round+1 {
+			t.Errorf("there are %d authorities in round %d", got, round+1)
+		}
+		for i := range pods { // each of them alone
+			for j, other := range pods {
+				if i != j {
+					network.remove(s.service, other.webhooks)
+				}
+			}
+			yaretest.Eventually(t, func() error { return s.isRefused(6) })
+			for j, other := range pods {
+				if i != j {
+					network.add(s.service, other.webhooks)
+				}
+			}
+		}
+		for _, p := range pods {
+			p.Kill()
+			network.remove(s.service, p.webhooks)
+		}
 	}
 }
 
@@ -75,6 +211,7 @@ func rollingRestarts(t *testing.T, cluster *yaretest.Cluster, network *serviceNe
 		pods = s.roll("second", pods...)
 	}
 	users.mustNotFail()
+	s.answers.mustBeNone(t)
 }
 
 // toleratedTime is how long after the end of a replica calls may fail.
@@ -277,6 +414,7 @@ func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *servic
 	s.roll("second", leader, other)
 	yaretest.Eventually(t, func() error { return errors.Join(s.isRefused(6), s.hasEntries(1, 1)) })
 	users.mustNotFail()
+	s.answers.mustBeNone(t)
 }
 
 // hasEntries returns an error unless the configurations of the installation have these numbers of entries.

@@ -295,6 +295,7 @@ func TestInvalid(t *testing.T) {
 		if e, ok := kube.AsError(err); !kube.IsInvalid(err) || !ok || len(e.Answer.Details.Causes) != 1 || e.Answer.Details.Causes[0].Field != "spec.schedule" {
 			t.Errorf("%q: %v, want an error about spec.schedule", schedule, err)
 		}
+		t.Logf("refused: %v", err)
 		// Such an object may be older than the webhook.
 		s.run.Stop()
 		if _, err := s.crons.Create(t.Context(), c); err != nil {
@@ -403,6 +404,7 @@ func TestVersions(t *testing.T) {
 		if err != nil || seen.Spec.Schedule != want {
 			t.Errorf("%q is %+v in v2, want %+v, %v", schedule, seen.Spec.Schedule, want, err)
 		}
+		t.Logf("written in v1 as %q, read in v2 as %+v", schedule, seen.Spec.Schedule)
 		if _, err := v2.Modify(t.Context(), c.Name, func(c *CronJobV2) error { c.Spec.Suspend = true; return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -416,6 +418,7 @@ func TestVersions(t *testing.T) {
 		if c, err = s.crons.Get(t.Context(), c.Name); err != nil || c.Spec.Schedule != "* 3 * * *" || changed.Spec.Schedule.Hour != "3" {
 			t.Errorf("after a change in v2, %q is %q in v1 and %+v in v2, %v", schedule, c.Spec.Schedule, changed.Spec.Schedule, err)
 		}
+		t.Logf("written in v2 as %+v, read in v1 as %q", changed.Spec.Schedule, c.Spec.Schedule)
 	}
 	_, err := v2.Create(t.Context(), &CronJobV2{ObjectMeta: metav1.ObjectMeta{Name: "wrong"}, Spec: CronJobSpecV2{Schedule: Schedule{Minute: "61"}, Settings: hourly(Allow, nil).Settings}})
 	if !kube.IsInvalid(err) || !strings.Contains(err.Error(), "spec.schedule") {

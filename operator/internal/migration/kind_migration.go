@@ -79,8 +79,11 @@ func (m *kindMigration) run(ctx context.Context) error {
 	if len(m.failures) == 0 {
 		err = m.removeAnnotations(ctx, objects)
 	}
-	if err = errors.Join(err, m.failed()); err != nil || !isRemoved {
+	if err = errors.Join(err, m.failed()); err != nil {
 		return err
+	}
+	if !isRemoved {
+		return m.giveUpConversion(ctx)
 	}
 	_, err = changeVersions(ctx, m.client, m.kind.Resource, func(versions []any) []any { return withoutVersion(versions, m.options.RemovedVersion) })
 	if err == nil {
@@ -298,6 +301,21 @@ func (m *kindMigration) send(ctx context.Context, x *object, r *wire.Request) er
 
 // managerQuery returns the parameters of a write that name the field manager.
 func managerQuery() url.Values { return url.Values{"fieldManager": {FieldManager}} }
+
+// giveUpConversion removes what the program owns of spec.conversion, if nothing needs a conversion any more.
+func (m *kindMigration) giveUpConversion(ctx context.Context) error {
+	if m.kind.GiveUpConversion == nil {
+		return nil
+	}
+	hadConversion, err := m.kind.GiveUpConversion(ctx)
+	if err != nil {
+		return fmt.Errorf("give up spec.conversion: %w", err)
+	}
+	if hadConversion {
+		m.report("no object needs a conversion any more, so the program does not own spec.conversion any more")
+	}
+	return nil
+}
 
 // moveManagers moves the entries of managedFields out of versions that are not served.
 func (m *kindMigration) moveManagers(ctx context.Context, objects []*object) error {

@@ -12,6 +12,8 @@
 //  4. It moves the entries of managedFields out of versions that are not served. When such a version leaves the
 //     definition, an apply to an object with such an entry fails. See https://github.com/kubernetes/kubernetes/issues/111937.
 //  5. It removes the annotations that keep values of versions that are not served.
+//  6. It gives up spec.conversion of the definition if nothing needs a conversion any more. Until then each write of an
+//     object with managedFields of a version that is not served needs one.
 //
 // An object that cannot be written stays as it is, and the command reports the object at its end. Another call of the
 // command starts from the beginning. An object that is already stored in the storage version costs a request then, and
@@ -53,6 +55,9 @@ type Kind struct {
 	StorageVersion string
 	// Converter is nil for a kind whose versions have equal fields.
 	Converter FieldConverter
+	// GiveUpConversion removes what the program owns of spec.conversion of the definition, unless objects may have to be
+	// converted for users. It reports whether there was something to remove. It is nil for a kind without a converter.
+	GiveUpConversion func(context.Context) (bool, error)
 }
 
 // Options describe a migration.

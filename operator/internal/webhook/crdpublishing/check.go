@@ -17,6 +17,9 @@ import (
 // For example, the cluster has v1 only, and the program adds v2. In one step, each call in v2 would fail until the program
 // has published its conversion. In two steps, the program publishes the conversion of the CustomResourceDefinition that has
 // v1 only, and v2 comes afterwards.
+//
+// A version that the cluster has, and does not serve, takes one step: the program that runs knows the version, and publishes as
+// soon as the version is served. It is the way back from row D of docs/guide/versions.md to row C.
 func Check(ctx context.Context, client *kube.Client, name string, target configuration.Target, versions []crd.Version, firstStep string) error {
 	d := newDefinition(name, client)
 	if err := d.read(ctx); err != nil {
@@ -37,8 +40,8 @@ func Check(ctx context.Context, client *kube.Client, name string, target configu
 	}
 	isPublished := live.service() != nil && !live.isOfAnother(target) && len(live.bundle()) > 0
 	for _, v := range versions {
-		isServed := slices.ContainsFunc(live.Spec.Versions, func(old version) bool { return old.Name == v.Name && old.Served })
-		if v.Served && !isServed && !isPublished {
+		isKnown := slices.ContainsFunc(live.Spec.Versions, func(old version) bool { return old.Name == v.Name })
+		if v.Served && !isKnown && !isPublished {
 			return fmt.Errorf("the cluster does not serve the version %s of the %s yet, and nobody converts its objects: install the program first with %s, wait until all its replicas are ready, and then apply the definition", v.Name, d, firstStep)
 		}
 	}

@@ -39,6 +39,8 @@ func namespaces() wire.Resource {
 type definition struct {
 	name   string
 	client *kube.Client
+	// servesOne is true if the program serves one version of the kind alone.
+	servesOne bool
 	// live is the CustomResourceDefinition as far as known. It is nil before the CustomResourceDefinition was read.
 	live atomic.Pointer[object]
 	// useSchemas gets the schemas of the versions when they change. It may be nil.
@@ -68,6 +70,19 @@ func (d *definition) setLive(o *object) {
 
 // String returns the kind and the name.
 func (d *definition) String() string { return "CustomResourceDefinition " + d.name }
+
+// needsConversion reports whether objects of the live CustomResourceDefinition may have to be converted for users. A
+// CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the releases of
+// docs/guide/versions.md with the CustomResourceDefinition of another release:
+//
+//	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
+//	D, which serves v2,        with that of E (v2)     false: v1 has gone
+func (d *definition) needsConversion(live *object) bool {
+	if len(live.Spec.Versions) == 1 {
+		return !d.servesOne
+	}
+	return live.needsConversion()
+}
 
 // watch calls observe with each state of the CustomResourceDefinition, or with an error of the watch, which then goes on.
 // It ends when ctx ends.
@@ -148,4 +163,20 @@ func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// GiveUp removes what a program owns of spec.conversion of the CustomResourceDefinition of a name, unless objects may have to be
+// converted for users. It reports whether there was something to remove. Call it when no managedFields are left in a version that
+// is not served. Otherwise each write of such an object would fail. The program does not publish again until an old version is
+// served again. client has the field manager of the conversion.
+func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversion bool, err error) {
+	d := newDefinition(name, client)
+	if err := d.read(ctx); err != nil {
+		return false, fmt.Errorf("read the %s: %w", d, err)
+	}
+	live := d.live.Load()
+	if !live.exists() || d.needsConversion(live) || !live.isManagedBy(client.FieldManager()) {
+		return false, nil
+	}
+	return true, d.apply(ctx, nil)
 }

@@ -5,8 +5,8 @@
 // spec.conversion under one field manager, and no other field. So a CustomResourceDefinition that somebody applies without
 // a bundle keeps its bundle. If somebody removes or replaces the field, it is right again within 10 seconds.
 //
-// Once no object needs a conversion, the program gives up the field: a later release without a converter could not be
-// applied otherwise.
+// Once no object needs a conversion, and no managedFields have an old version, the command migrate gives up the field for the
+// program: see [GiveUp]. A later release without a converter could not be applied otherwise.
 //
 // The conversion belongs to the Service that the field names. A program of another Service does not write the field while
 // the Namespace of that Service exists. For example, the programs shop/webapp and test/webapp are installed, and the field

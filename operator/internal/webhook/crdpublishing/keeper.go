@@ -99,14 +99,8 @@ func (k *keeper) correct(ctx context.Context) error {
 					k, s.Namespace, s.Name, s.Namespace)
 			}
 		}
-		if !live.needsConversion() {
-			if !live.isManagedBy(k.client.FieldManager()) {
-				return nil
-			}
-			if err := k.write(ctx, nil, "gave up the conversion of a kind, because no object needs it"); err != nil {
-				return err
-			}
-			continue
+		if !k.needsConversion(live) && !live.isManagedBy(k.client.FieldManager()) {
+			return nil // the command migrate has given the conversion up
 		}
 		bundle := k.config.BundleFor(live.bundle())
 		if len(bundle) == 0 {

@@ -103,12 +103,11 @@ func (c *conversion) clientConfig() *configuration.ClientConfig {
 	return c.Webhook.ClientConfig
 }
 
-// needsConversion reports whether objects may have to be converted. Once the old versions are neither served nor stored,
-// nothing needs a conversion. A CustomResourceDefinition with one version gets its second one only after the conversion.
+// needsConversion reports whether objects may have to be converted for users. Once the old versions are neither served nor
+// stored, only managedFields in an old version need a conversion, at each write of their objects. The command migrate moves
+// these entries, and then gives up the conversion. A CustomResourceDefinition with one version needs no conversion: see
+// [definition.needsConversion].
 func (o *object) needsConversion() bool {
-	if len(o.Spec.Versions) == 1 {
-		return true
-	}
 	for _, v := range o.Spec.Versions {
 		if !v.Storage && (v.Served || slices.Contains(o.Status.StoredVersions, v.Name)) {
 			return true

@@ -14,11 +14,13 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// Config describes a [Publisher]. All fields but UseSchemas are required.
+// Config describes a [Publisher]. All fields but ServesOne and UseSchemas are required.
 type Config struct {
 	// Paths are the paths at the Target where the conversions are served, by the names of the CustomResourceDefinitions,
 	// such as cronjobs.batch.example.com.
 	Paths map[string]string
+	// ServesOne has the names of the CustomResourceDefinitions of which the program serves one version alone.
+	ServesOne map[string]bool
 	// Target is where the conversions are served, without a CABundle.
 	Target configuration.Target
 	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
@@ -55,7 +57,7 @@ func New(c Config) (*Publisher, error) {
 	p := &Publisher{config: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
 		d := newDefinition(name, c.Client)
-		d.useSchemas = c.UseSchemas
+		d.useSchemas, d.servesOne = c.UseSchemas, c.ServesOne[name]
 		p.definitions = append(p.definitions, d)
 	}
 	return p, nil
@@ -80,7 +82,7 @@ func (p *Publisher) Ready() error {
 		switch live := d.live.Load(); {
 		case live == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
-		case live.exists() && live.needsConversion() && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
+		case live.exists() && d.needsConversion(live) && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
 			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
 		}
 	}
@@ -113,7 +115,7 @@ func (p *Publisher) Status() (all []Status) {
 		live := d.live.Load()
 		s := Status{Name: d.name}
 		if live != nil {
-			s.IsPublished = live.exists() && !live.needsConversion() || p.isPublished(live)
+			s.IsPublished = live.exists() && !d.needsConversion(live) || p.isPublished(live)
 			s.StorageVersion, s.PreferredVersion, s.StoredVersions = live.storageVersion(), live.preferredVersion(), live.Status.StoredVersions
 		}
 		all = append(all, s)

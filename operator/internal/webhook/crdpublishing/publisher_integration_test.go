@@ -210,8 +210,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Once the old version is neither served nor stored, the program owns nothing of spec.conversion. So a release without a
-// converter can be applied. When the old version is served again, the program publishes again.
+// Once the old version is neither served nor stored, the program converts on, because managedFields of objects can still have the
+// old version. GiveUp ends that, so that a release without a converter can be applied. When the old version is served again, the
+// program publishes again.
+//
+// Regression: the program gave the conversion up when the old version was not served any more. Each write of an object with
+// managedFields in the old version failed then, and so did the command migrate, which moves them.
 func TestConversionIsGivenUp(t *testing.T) {
 	s := newSite[done](t)
 	namespace := s.cluster.Namespace(t)
@@ -235,12 +239,24 @@ func TestConversionIsGivenUp(t *testing.T) {
 	manager := func(d *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(d.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "lamps-conversion" })
 	}
+	change(func(d *unstructured.Unstructured) error {
+		unstructured.RemoveNestedField(d.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		return nil
+	})
+	s.waitFor(namespace, "lamps")
+	administrator := s.cluster.Client(t).WithFieldManager("lamps-conversion")
+	if hadConversion, err := crdpublishing.GiveUp(t.Context(), administrator, s.name); !hadConversion || err != nil {
+		t.Fatalf("the conversion was given up: %t, %v", hadConversion, err)
+	}
 	yaretest.WaitFor(t, s.definitions, s.name, func(d *unstructured.Unstructured) error {
 		if manager(d) {
 			return errors.New("the program owns fields")
 		}
 		return nil
 	})
+	if hadConversion, err := crdpublishing.GiveUp(t.Context(), administrator, s.name); hadConversion || err != nil {
+		t.Errorf("the conversion was given up twice: %t, %v", hadConversion, err)
+	}
 	yaretest.Eventually(t, p.Ready)
 	if status := p.Status(); !status[0].IsPublished {
 		t.Errorf("an alert would fire: %+v", status)
