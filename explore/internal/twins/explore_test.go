@@ -26,6 +26,8 @@ const (
 	seedVariable = "YARE_TWINS_SEED"
 	// budgetVariable bounds each exploration of [TestExploreRight], such as 2m, which is not complete then.
 	budgetVariable = "YARE_TWINS_FOR"
+	// onlyVariable names the kinds of faults of [TestExploreRight], as --only does, such as user,tools. Default: all.
+	onlyVariable = "YARE_TWINS_ONLY"
 )
 
 // The values of modeVariable.
@@ -62,6 +64,23 @@ func budgetOf(t *testing.T) time.Duration {
 		t.Fatalf("%s: %v", budgetVariable, err)
 	}
 	return budget
+}
+
+// kindsOf returns the kinds of faults of the explorations of what is right, or none for all kinds.
+func kindsOf(t *testing.T) (kinds []faults.Kind) {
+	t.Helper()
+	text := os.Getenv(onlyVariable)
+	if text == "" {
+		return nil
+	}
+	for _, name := range strings.Split(text, ",") {
+		parsed, err := faults.ParseKinds(name)
+		if err != nil {
+			t.Fatalf("%s: %v", onlyVariable, err)
+		}
+		kinds = append(kinds, parsed...)
+	}
+	return kinds
 }
 
 // An exploration finds the mistake of each wrong operator, and nothing in its right twin.
