@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -99,7 +100,7 @@ func TestExplore(t *testing.T) {
 		if os.Getenv(modeVariable) != modeAll && twin.name != "keeps progress in memory only" {
 			continue
 		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Only: twin.kinds()}
+		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Only: twin.kinds()}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
 			found.add(requireFound(t, twin, options))
@@ -117,6 +118,14 @@ func (t twin) kinds() []faults.Kind {
 		return []faults.Kind{faults.Transition}
 	}
 	return t.finds
+}
+
+// fieldValues returns the values of the fields of a twin. The name of a page stays, because most right twins make the page of
+// another name and keep the former one: the twin "leaks a child on rename" has a mistake of its own for that.
+func (t twin) fieldValues() map[string][]any {
+	all := map[string][]any{"spec.page": nil}
+	maps.Copy(all, t.values)
+	return all
 }
 
 // detection is how an exploration has found the mistake of a twin.

@@ -55,7 +55,7 @@ func TestExploreRight(t *testing.T) {
 	for _, twin := range slices.Concat(twins(), usersTwins(), []twin{leadership()}) {
 		t.Run(twin.name, func(t *testing.T) {
 			t.Parallel()
-			options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Budget: budget, Only: only}
+			options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Budget: budget, Only: only}
 			total.add(requireNotFound(t, engine.Parts("twin", twin.right), options))
 		})
 	}

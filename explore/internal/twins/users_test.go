@@ -417,7 +417,7 @@ func TestExploreUsers(t *testing.T) {
 		if os.Getenv(modeVariable) != modeAll && twin.name != "does not watch its settings" {
 			continue
 		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Only: twin.kinds()}
+		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Only: twin.kinds()}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			if twin.isMissed {
 				t.Skip("no exploration finds this mistake yet")
