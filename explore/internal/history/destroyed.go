@@ -40,7 +40,7 @@ func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 // These deletions, and the creations that follow them, are expected:
 //
 //   - the deletion of an object whose owner was deleted, or is being deleted
-//   - one deletion for each fault that deletes the object
+//   - one deletion for each fault that deletes or evicts the object
 //   - one deletion for each fault that edits the object, if a reference run replaces objects of this name
 //   - the deletion of a Job that has finished
 //
@@ -58,7 +58,7 @@ func Destroyed(references []History, got History, o Options, injected ...faults.
 			continue
 		}
 		switch f.Kind {
-		case faults.ForeignDelete, faults.ForeignRecreate:
+		case faults.ForeignDelete, faults.ForeignRecreate, faults.PodEvicted:
 			c.deletedByFaults[*f.Object]++
 		case faults.ForeignEdit:
 			if c.isReplaced(*f.Object) {

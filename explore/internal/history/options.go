@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Options are the settings of comparisons.
@@ -46,8 +47,10 @@ func IsControlPlane(manager string) bool {
 // not recorded, because its status follows each object.
 const QuotaName = "exploration-guard"
 
-// isQuota reports whether an object is the ResourceQuota of the exploration.
-func isQuota(v Version) bool { return v.Resource == "resourcequotas" && v.Name == QuotaName }
+// isQuota reports whether an object is a ResourceQuota of the exploration.
+func isQuota(v Version) bool {
+	return v.Resource == "resourcequotas" && (v.Name == QuotaName || v.Name == faults.FullQuotaName)
+}
 
 // isJudged reports whether an object takes part in comparisons if the operator has written it.
 func isJudged(v Version) bool {
@@ -68,6 +71,9 @@ func (o Options) claimsOf(v Version) claims {
 				c.sets = append(c.sets, map[string]any{"f:data": written})
 			}
 		}
+	}
+	if v.Resource == "pods" && !c.isEmpty() {
+		c.sets = append(c.sets, map[string]any{"f:status": map[string]any{"f:phase": map[string]any{}}}) // a failed Pod is no Pod that serves
 	}
 	switch {
 	case isCustom(v.Content().GetAPIVersion()):

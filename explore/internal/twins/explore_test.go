@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ const (
 	seedVariable = "YARE_TWINS_SEED"
 	// budgetVariable bounds each exploration of [TestExploreRight], such as 2m, which is not complete then.
 	budgetVariable = "YARE_TWINS_FOR"
+	// onlyVariable names the kinds of faults of [TestExploreRight], as --only does, such as user,tools. Default: all.
+	onlyVariable = "YARE_TWINS_ONLY"
 )
 
 // The values of modeVariable.
@@ -64,6 +67,23 @@ func budgetOf(t *testing.T) time.Duration {
 	return budget
 }
 
+// kindsOf returns the kinds of faults of the explorations of what is right, or none for all kinds.
+func kindsOf(t *testing.T) (kinds []faults.Kind) {
+	t.Helper()
+	text := os.Getenv(onlyVariable)
+	if text == "" {
+		return nil
+	}
+	for _, name := range strings.Split(text, ",") {
+		parsed, err := faults.ParseKinds(name)
+		if err != nil {
+			t.Fatalf("%s: %v", onlyVariable, err)
+		}
+		kinds = append(kinds, parsed...)
+	}
+	return kinds
+}
+
 // An exploration finds the mistake of each wrong operator, and nothing in its right twin.
 func TestExplore(t *testing.T) {
 	if testing.Short() || os.Getenv(modeVariable) == modeRight {
@@ -80,7 +100,7 @@ func TestExplore(t *testing.T) {
 		if os.Getenv(modeVariable) != modeAll && twin.name != "keeps progress in memory only" {
 			continue
 		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Only: twin.kinds()}
+		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Only: twin.kinds()}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
 			found.add(requireFound(t, twin, options))
@@ -98,6 +118,14 @@ func (t twin) kinds() []faults.Kind {
 		return []faults.Kind{faults.Transition}
 	}
 	return t.finds
+}
+
+// fieldValues returns the values of the fields of a twin. The name of a page stays, because most right twins make the page of
+// another name and keep the former one: the twin "leaks a child on rename" has a mistake of its own for that.
+func (t twin) fieldValues() map[string][]any {
+	all := map[string][]any{"spec.page": nil}
+	maps.Copy(all, t.values)
+	return all
 }
 
 // detection is how an exploration has found the mistake of a twin.

@@ -3,6 +3,7 @@ package twins
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -46,15 +47,15 @@ func TestExploreRight(t *testing.T) {
 	if os.Getenv(modeVariable) != modeRight {
 		t.Skipf("it takes half an hour or more: set %s=%s", modeVariable, modeRight)
 	}
-	seed, budget := seedOf(t), budgetOf(t)
+	seed, budget, only := seedOf(t), budgetOf(t), kindsOf(t)
 	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
 	var total sum
 	t.Cleanup(func() { t.Logf("seed %d: %s", seed, &total) })
-	for _, twin := range append(twins(), leadership()) {
+	for _, twin := range slices.Concat(twins(), usersTwins(), []twin{leadership()}) {
 		t.Run(twin.name, func(t *testing.T) {
 			t.Parallel()
-			options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Budget: budget}
+			options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Budget: budget, Only: only}
 			total.add(requireNotFound(t, engine.Parts("twin", twin.right), options))
 		})
 	}
@@ -77,7 +78,7 @@ func TestExploreRight(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			options := engine.Settings{Config: cluster.Config(), Samples: samples, Values: e.values, Seed: seed, Budget: budget}
+			options := engine.Settings{Config: cluster.Config(), Samples: samples, Values: e.values, Seed: seed, Budget: budget, Only: only}
 			total.add(requireNotFound(t, binary, options))
 		})
 	}

@@ -29,8 +29,8 @@ const (
 	QuotaFull Kind = "quota-full"
 )
 
-// fullQuotaName is the name of the ResourceQuota of [QuotaFull].
-const fullQuotaName = "exploration-full"
+// FullQuotaName is the name of the ResourceQuota of [QuotaFull].
+const FullQuotaName = "exploration-full"
 
 const (
 	// maxQuotaWait is how long a ResourceQuota may take to be in force.
@@ -99,12 +99,12 @@ func (clusterActs) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	for _, name := range f.Resources {
 		hard[corev1.ResourceName("count/"+name)] = resource.MustParse("0")
 	}
-	_, err := quotas.Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: fullQuotaName}, Spec: corev1.ResourceQuotaSpec{Hard: hard}})
+	_, err := quotas.Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: FullQuotaName}, Spec: corev1.ResourceQuotaSpec{Hard: hard}})
 	if err != nil {
 		return err
 	}
 	for until := time.Now().Add(maxQuotaWait); ; {
-		quota, err := quotas.Get(ctx, fullQuotaName)
+		quota, err := quotas.Get(ctx, FullQuotaName)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (clusterActs) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 			return nil
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("the ResourceQuota %s/%s is not in force within %s", run.Namespace, fullQuotaName, maxQuotaWait)
+			return fmt.Errorf("the ResourceQuota %s/%s is not in force within %s", run.Namespace, FullQuotaName, maxQuotaWait)
 		}
 		if err := clock.SleepReal(ctx, quotaPollInterval); err != nil {
 			return err
@@ -125,7 +125,7 @@ func (c clusterActs) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	switch f.Kind {
 	case QuotaFull:
 		run.RecordFault(InServer, "the ResourceQuota is gone")
-		return kube.Namespaced[corev1.ResourceQuota](run.Client().WithFieldManager(ForeignManager), run.Namespace).Delete(ctx, fullQuotaName)
+		return kube.Namespaced[corev1.ResourceQuota](run.Client().WithFieldManager(ForeignManager), run.Namespace).Delete(ctx, FullQuotaName)
 	case JobExpired:
 		return c.expireJobs(ctx, run, f)
 	}
