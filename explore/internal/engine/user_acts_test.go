@@ -41,7 +41,7 @@ func newUserActs(samples ...string) *userActsPlanner {
 	}
 	return &userActsPlanner{
 		settings: Settings{Seed: 1, Steps: []finding.Step{{Name: "apply the samples", Apply: raw}, deletion}},
-		cluster:  c, results: newResults("site", 1, nil), random: rand.New(rand.NewPCG(1, 1)),
+		cluster:  c, results: newResults("operator", Settings{}), random: rand.New(rand.NewPCG(1, 1)),
 	}
 }
 

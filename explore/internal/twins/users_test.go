@@ -252,8 +252,8 @@ func giveUpOnRefusal(ctx context.Context, s *Site, c *kube.Client) error {
 	return err
 }
 
-// running returns a function that makes the parts of a program that owns Jobs.
-func running(reconcile reconcileFunc) func() []operator.Part {
+// runningJobs returns a function that makes the parts of a program that owns Jobs.
+func runningJobs(reconcile reconcileFunc) func() []operator.Part {
 	return parts(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbPatch, wire.VerbDelete)))
 }
 
@@ -390,7 +390,7 @@ func usersTwins() []twin {
 			name: "gives up when a quota is full", wrong: parts(giveUpOnRefusal), right: parts(applyMainPage),
 			steps: alone(), finds: []faults.Kind{faults.QuotaFull}, verdict: finding.NeedsRestart,
 		}, {
-			name: "runs an expired Job again", wrong: running(applyJob), right: running(applyJobOnce),
+			name: "runs an expired Job again", wrong: runningJobs(applyJob), right: runningJobs(applyJobOnce),
 			steps: alone(), finds: []faults.Kind{faults.JobExpired}, verdict: finding.Destroyed, isMissed: true,
 		}, {
 			name: "keeps an evicted Pod", wrong: servingPods(applyPod), right: servingPods(replaceEvicted),
