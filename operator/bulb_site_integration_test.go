@@ -108,13 +108,6 @@ func (m *bulbModel) change(name string, change func(b *bulb)) {
 	m.bulbs[name] = b
 }
 
-// count returns the number of bulbs.
-func (m *bulbModel) count() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.bulbs)
-}
-
 // forgetNotes records that the values are gone which only v1 can express.
 func (m *bulbModel) forgetNotes() {
 	m.mu.Lock()

@@ -156,7 +156,7 @@ func restartsWhileConverting(t *testing.T, cluster *yaretest.Cluster, network *s
 	for rolls := 0; rolls < versionsFigure(3, 20) || authoritiesIn(s.bundle()) < 2; rolls++ {
 		pods = s.replace("B", pods...)
 	}
-	pods = s.replace("B", pods...)
+	s.replace("B", pods...)
 	for _, each := range users {
 		each.waitForCalls(20, time.Now())
 	}

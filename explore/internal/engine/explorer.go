@@ -315,6 +315,9 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		c.Conditions = finding.Count{Done: total - len(unheld), Total: total}
 		used, unused := countedAcceptances(e.options.Accepted)
 		c.Acceptances = used
+		if only := e.settings.Only; len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
+			warnOfUnchanged(c)
+		}
 		if c.Complete {
 			c.UnusedAcceptances = unused
 		}

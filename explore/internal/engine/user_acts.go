@@ -42,9 +42,6 @@ func (p *userActsPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs [
 		}
 		jobs = append(jobs, planned...)
 	}
-	if slices.Contains(kinds, faults.Transition) || slices.Contains(kinds, faults.ObjectChange) {
-		p.results.update(warnOfUnchanged)
-	}
 	return jobs, nil
 }
 

@@ -60,7 +60,7 @@ func (k denialKind) canHappenAt(p proxy.Point, code int) bool {
 }
 
 // denialKinds returns the kinds in the order in which points get them.
-func denialKinds() []denialKind {
+func denialKinds() []denialKind { //nolint:bodyclose // the proxy closes the answers
 	isAny := func(proxy.Point, int) bool { return true }
 	isAdmitted := func(p proxy.Point, _ int) bool { return p.Verb != "deletecollection" }
 	isCreation := func(p proxy.Point, code int) bool { return p.Verb == "create" || code == http.StatusCreated }

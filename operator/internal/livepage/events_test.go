@@ -38,7 +38,7 @@ func newTestPage(t *testing.T) (*Recorder, *Page, *httptest.Server) {
 }
 
 // get returns the answer to a request.
-func get(t *testing.T, server *httptest.Server, path string) (*http.Response, string) {
+func get(t *testing.T, server *httptest.Server, path string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -55,7 +55,14 @@ func get(t *testing.T, server *httptest.Server, path string) (*http.Response, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return answer{status: response.StatusCode, header: response.Header, text: string(body)}
+}
+
+// answer is the answer to a request.
+type answer struct {
+	status int
+	header http.Header
+	text   string
 }
 
 // An event is what a reader receives.
@@ -72,7 +79,7 @@ func readEvents(t *testing.T, server *httptest.Server, path, lastID string) <-ch
 	if lastID != "" {
 		request.Header.Set("Last-Event-ID", lastID)
 	}
-	response, err := server.Client().Do(request)
+	response, err := server.Client().Do(request) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +150,9 @@ func TestHostileTextIsText(t *testing.T) {
 		story = nextEvent(t, stories, "story")
 	}
 	query := "?name=" + url.QueryEscape(hostileName) + "&cause=" + url.QueryEscape(`"><script>`)
-	_, list := get(t, server, "/live-page")
-	_, filtered := get(t, server, "/live-page"+query)
-	_, storyPage := get(t, server, "/live-page/object?kind=Widget&namespace=default&name="+url.QueryEscape(hostileName))
+	list := get(t, server, "/live-page").text
+	filtered := get(t, server, "/live-page"+query).text
+	storyPage := get(t, server, "/live-page/object?kind=Widget&namespace=default&name="+url.QueryEscape(hostileName)).text
 	for where, text := range map[string]string{"the row": row.data, "the story": story.data, "the page": list, "the filtered page": filtered, "the page of the story": storyPage} {
 		for _, markup := range []string{"<script>", "<img", "<b>forged", "onerror=alert(1)>"} {
 			if strings.Contains(text, markup) {
@@ -159,9 +166,9 @@ func TestHostileTextIsText(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/live-page", "/live-page/object", "/live-page/style.css", "/live-page/script.js", "/live-page/icon.svg"} {
-		response, _ := get(t, server, path)
-		if got := response.Header.Get("Content-Security-Policy"); response.StatusCode != 200 || got != policy || response.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %s with the policy %q", path, response.Status, got)
+		a := get(t, server, path)
+		if got := a.header.Get("Content-Security-Policy"); a.status != http.StatusOK || got != policy || a.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d with the policy %q", path, a.status, got)
 		}
 	}
 }
@@ -171,7 +178,7 @@ func TestNoOutsideAddress(t *testing.T) {
 	t.Parallel()
 	_, _, server := newTestPage(t)
 	for _, path := range []string{"/live-page", "/live-page/object", "/live-page/style.css", "/live-page/script.js"} {
-		if _, text := get(t, server, path); strings.Contains(text, "//") && strings.Contains(text, "://") {
+		if text := get(t, server, path).text; strings.Contains(text, "//") && strings.Contains(text, "://") {
 			t.Errorf("%s has an address:\n%s", path, text)
 		}
 	}
@@ -245,9 +252,9 @@ func TestReadersAreBounded(t *testing.T) {
 	for range maxReaders {
 		all = append(all, readEvents(t, server, "/live-page/events", ""))
 	}
-	response, text := get(t, server, "/live-page/events")
-	if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "too many readers") {
-		t.Errorf("one more reader gets %s: %s", response.Status, text)
+	a := get(t, server, "/live-page/events")
+	if a.status != http.StatusServiceUnavailable || !strings.Contains(a.text, "too many readers") {
+		t.Errorf("one more reader gets %d: %s", a.status, a.text)
 	}
 	page.events.close()
 	for _, events := range all {

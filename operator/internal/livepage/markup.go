@@ -33,7 +33,7 @@ func (m *markup) write(template string, texts ...string) {
 func (m *markup) text(text string) {
 	rest := 0
 	for i := range len(text) {
-		entity := ""
+		var entity string
 		switch text[i] {
 		case '&':
 			entity = "&amp;"

@@ -136,7 +136,7 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 	if r.Error == "" && !r.hasChanged() {
 		m.write(`<span class="muted">changed nothing</span> `)
 	}
-	summary := ""
+	var summary string
 	switch {
 	case skippedCount+r.ReadCount == 0:
 		return
