@@ -47,9 +47,11 @@ type denialKind struct {
 	kind Kind
 	// canHappen reports whether the fault can happen at a write. code is the HTTP status of the answer in a reference.
 	canHappen func(p proxy.Point, code int) bool
-	// answer returns the answer to the n-th write, counted from 0.
-	answer func(p proxy.Point, n int) *http.Response
+	answer denialAnswer
 }
+
+// denialAnswer returns the answer to the n-th write, counted from 0.
+type denialAnswer func(p proxy.Point, n int) *http.Response
 
 // name implements pointKind.
 func (k denialKind) name() Kind { return k.kind }
@@ -60,12 +62,12 @@ func (k denialKind) canHappenAt(p proxy.Point, code int) bool {
 }
 
 // denialKinds returns the kinds in the order in which points get them.
-func denialKinds() []denialKind { //nolint:bodyclose // the proxy closes the answers
+func denialKinds() []denialKind {
 	isAny := func(proxy.Point, int) bool { return true }
 	isAdmitted := func(p proxy.Point, _ int) bool { return p.Verb != "deletecollection" }
 	isCreation := func(p proxy.Point, code int) bool { return p.Verb == "create" || code == http.StatusCreated }
 	isChange := func(p proxy.Point, code int) bool { return isOfExistingObject(p, code) && p.Verb != "delete" }
-	answer := func(code int, reason metav1.StatusReason, format string) func(proxy.Point, int) *http.Response {
+	answer := func(code int, reason metav1.StatusReason, format string) denialAnswer {
 		return func(p proxy.Point, _ int) *http.Response {
 			return proxy.Answer(proxy.NewStatus(code, reason, fmt.Sprintf(format, p.Resource, p.Name)))
 		}
