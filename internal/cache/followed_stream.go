@@ -59,6 +59,7 @@ type shared struct {
 	streams      *registry
 	overlay      *programOverlay
 	restorations *restoration.Restorations
+	term         *term
 }
 
 // counts are the numbers of a stream that its Stats show.
