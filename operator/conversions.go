@@ -272,7 +272,6 @@ func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, lo
 	if err != nil {
 		return err
 	}
-	s.serve(c.served, c.paths())
 	return s.publish(ctx, client, c, log)
 }
 

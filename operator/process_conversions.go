@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -104,12 +105,17 @@ func (s *processConversions) serve(handler http.Handler, paths map[string]string
 	}
 }
 
-// publish publishes the conversions of a program.
+// publish publishes the conversions of a program, and serves them. A kind is served once the schemas of the cluster are known:
+// the API server may keep what it has converted before that, and answer with it until the object changes.
 func (s *processConversions) publish(ctx context.Context, client *kube.Client, all *conversions, log *slog.Logger) error {
+	use, paths := all.useSchemasAfter(0), all.paths()
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: all.paths(), Target: configuration.Target{URL: s.url}, Log: log,
 		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
-		Client: client.WithFieldManager(conversionManager(client)), UseSchemas: all.useSchemasAfter(0),
+		Client: client.WithFieldManager(conversionManager(client)), UseSchemas: func(definition string, schemas map[string]*crd.Schema) {
+			use(definition, schemas)
+			s.serve(all.served, map[string]string{definition: paths[definition]})
+		},
 	})
 	if err != nil {
 		return err
@@ -121,6 +127,7 @@ func (s *processConversions) publish(ctx context.Context, client *kube.Client, a
 			return err
 		}
 	}
+	s.serve(all.served, paths) // also the kinds that the test has not defined yet
 	return nil
 }
 
