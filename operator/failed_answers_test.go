@@ -35,7 +35,7 @@ func (a *failedAnswers) observe(next http.RoundTripper) http.RoundTripper {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.count++; a.count <= 10 {
-			a.texts = append(a.texts, fmt.Sprintf("%s %s %s: %d %.300s", time.Now().Format(time.StampMilli), r.Method, r.URL.Path, response.StatusCode, body))
+			a.texts = append(a.texts, fmt.Sprintf("%s %s %s: %d %.2000s", time.Now().Format(time.StampMilli), r.Method, r.URL.Path, response.StatusCode, body))
 		}
 		return response, readErr
 	})
@@ -48,6 +48,24 @@ func (a *failedAnswers) mustBeNone(t *testing.T) {
 	defer a.mu.Unlock()
 	if a.count > 0 {
 		t.Errorf("the API server has answered %d requests of users with a failure:\n%s", a.count, strings.Join(a.texts, "\n"))
+	}
+}
+
+// mostOfChanges is how many answers may fail while a CustomResourceDefinition changes.
+const mostOfChanges = 2
+
+// mustBeOfChanges fails the test if there were more failed answers than the changes of a CustomResourceDefinition explain. The
+// API server serves a changed kind anew, and can answer a request that is under way in that moment with 500 ("corrupt object")
+// or 503 ("apiserver is shutting down"). That was seen once in some thousand calls. The clients of users repeat such a
+// request: see load.mustNotFail.
+func (a *failedAnswers) mustBeOfChanges(t *testing.T) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count > mostOfChanges {
+		t.Errorf("the API server has answered %d requests of users with a failure:\n%s", a.count, strings.Join(a.texts, "\n"))
+	} else if a.count > 0 {
+		t.Logf("the API server has answered %d requests of users with a failure, while the kind changed:\n%s", a.count, strings.Join(a.texts, "\n"))
 	}
 }
 
