@@ -47,7 +47,7 @@ type denialKind struct {
 	kind Kind
 	// canHappen reports whether the fault can happen at a write. code is the HTTP status of the answer in a reference.
 	canHappen func(p proxy.Point, code int) bool
-	answer denialAnswer
+	answer    denialAnswer
 }
 
 // denialAnswer returns the answer to the n-th write, counted from 0.
