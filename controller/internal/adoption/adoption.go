@@ -364,8 +364,8 @@ func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return g.isWrite(r, e) })
 }
 
-// hasWrittenSinceCreation is like hasWritten, but for entries that are older than the object. They came with the object
-// from a backup.
+// hasWrittenSinceCreation reports whether the sender of r has an entry in the managed fields of the object that is not older
+// than the object. An older entry came with the object from a backup.
 func (g *Guard) hasWrittenSinceCreation(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return g.isWrite(r, e) && !e.Time.Before(&object.CreationTimestamp)
