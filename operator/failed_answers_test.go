@@ -51,23 +51,6 @@ func (a *failedAnswers) mustBeNone(t *testing.T) {
 	}
 }
 
-// mostOfChanges is how many answers may fail while another installation takes a conversion over.
-const mostOfChanges = 2
-
-// mustBeOfChanges fails the test if there were more failed answers than the takeover of a conversion explains. The API server
-// has answered a request that was under way at the takeover with 500 ("corrupt object"): once in each of two runs of six. The
-// cause is not known. The client of the user repeated the request: see load.mustNotFail.
-func (a *failedAnswers) mustBeOfChanges(t *testing.T) {
-	t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.count > mostOfChanges {
-		t.Errorf("the API server has answered %d requests of users with a failure:\n%s", a.count, strings.Join(a.texts, "\n"))
-	} else if a.count > 0 {
-		t.Logf("the API server has answered %d requests of users with a failure, while the kind changed:\n%s", a.count, strings.Join(a.texts, "\n"))
-	}
-}
-
 // roundTripperFunc is a function that is an [http.RoundTripper].
 type roundTripperFunc func(*http.Request) (*http.Response, error)
 
