@@ -24,7 +24,9 @@
 //
 //   - The Secret is gone, empty or unreadable, or it is older than the memory (a restored backup): the memory comes
 //     back.
-//   - The Secret knows the newest CA of the memory: the memory takes over the Secret.
+//   - The Secret knows the newest CA of the memory: the memory takes over the Secret. If the newest CA of the Secret
+//     has signed that of the memory, the Secret is a restored backup to which another replica has added what is
+//     published, and the memory comes back.
 //   - Neither knows the newest CA of the other: another replica has begun anew. The CA of the Secret becomes the
 //     newest one, and the CA of the memory signs it. That is a rotation, with a CA that exists already.
 //   - Nobody has a CA that can sign: a replica makes one. Valid CAs whose key is lost stay in the bundle.

@@ -36,6 +36,7 @@ func next(n Names, memory, stored *State, learned []*x509.Certificate, now time.
 //
 //	memory       stored        result
 //	B, A         A             memory: the Secret was restored, and is older
+//	B, A         A, B          memory, if A has signed B: a replica with A has restored the Secret, and added the published B
 //	A            B, A          stored: another replica has rotated
 //	A            C             stored with the cross certificate "C by A": another replica has begun anew
 func join(memory, stored *State, revoked []*x509.Certificate, now time.Time) (*State, error) {
@@ -45,10 +46,17 @@ func join(memory, stored *State, revoked []*x509.Certificate, now time.Time) (*S
 		return new(State), nil
 	case !hasStored:
 		return memory, nil
-	case !hasMemory || contains(stored.Authorities, memory.Authorities[0]):
+	case !hasMemory:
 		return stored, nil
-	case contains(memory.Authorities, stored.Authorities[0]):
+	}
+	isStored := contains(stored.Authorities, memory.Authorities[0])
+	isKnown := contains(memory.Authorities, stored.Authorities[0])
+	isLater := memory.hasSuccessor(stored.Authorities[0]) && !stored.hasSuccessor(memory.Authorities[0])
+	switch {
+	case isKnown && (isLater || !isStored):
 		return memory, nil
+	case isStored:
+		return stored, nil
 	}
 	cross, err := crossSign(stored.Authorities[0], memory.Authorities[0], memory.Key)
 	return &State{Authorities: stored.Authorities, Key: stored.Key, Crosses: union([]*x509.Certificate{cross}, stored.Crosses)}, err

@@ -88,6 +88,15 @@ func TestRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := State{Authorities: other.Authorities}
+	// A replica that knows only the CA of before a rotation has added the published CAs to a restored Secret.
+	completed := func(s State, published State) State {
+		joined, err := nextOf(names(), s, s, published.Authorities, begin().Add(100*day))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return joined
+	}
+	beforeOne, beforeTwo := completed(a, b), completed(a, c)
 	revokedState, err := rotate(names(), &State{Revoked: b.Authorities}, begin().Add(200*day))
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +117,9 @@ func TestRepair(t *testing.T) {
 		{"deleted before a start", State{}, State{}, 200, nil, nil, 1},
 		{"restored to before a rotation", b, a, 200, b.Authorities[0], b.Authorities, 2},
 		{"restored to before two rotations", c, a, 362, c.Authorities[0], c.Authorities, 3},
+		{"restored to before a rotation, and completed", b, beforeOne, 200, b.Authorities[0], b.Authorities, 2},
+		{"restored to before two rotations, and completed", c, beforeTwo, 362, c.Authorities[0], c.Authorities, 3},
+		{"another replica has rotated, and this one knows it from the bundle", beforeOne, b, 200, b.Authorities[0], b.Authorities, 2},
 		{"restored, while a rotation is due", b, a, 361, nil, b.Authorities, 3},
 		{"another replica has begun anew", b, other, 201, other.Authorities[0], slices.Concat(other.Authorities, b.Authorities), 3},
 		{"the key is lost", b, lost, 201, b.Authorities[0], slices.Concat(b.Authorities, other.Authorities), 2},

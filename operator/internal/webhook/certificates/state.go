@@ -28,6 +28,11 @@ func (s *State) canSign(revoked []*x509.Certificate, now time.Time) bool {
 	return s.Key != nil && isValid(s.Authorities[0], now) && !contains(revoked, s.Authorities[0])
 }
 
+// hasSuccessor reports whether the CA authority has signed a later CA of s.
+func (s *State) hasSuccessor(authority *x509.Certificate) bool {
+	return slices.ContainsFunc(s.Crosses, func(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, authority.RawSubject) })
+}
+
 // rotationTime returns when the newest CA gets a successor.
 func (s *State) rotationTime() time.Time {
 	return s.Authorities[0].NotAfter.Add(rotationAge - authorityLifetime)
