@@ -3,6 +3,7 @@ package operator_test
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -243,6 +245,21 @@ func TestNoWriteOfAnOldTerm(t *testing.T) {
 			s.leader(r.name)
 			r.link.setDelay(0)
 		}},
+		// Somebody deletes the Lease by hand, or takes the holder out of it. Before, the standby took the free Lease at once,
+		// while the former leader wrote until its next renewal: 29 and 10 writes of the old term were late.
+		"lease deleted": {2, func(t *testing.T, s *stage, r *replica) {
+			if err := kube.Namespaced[coordinationv1.Lease](s.client, s.namespace).Delete(t.Context(), "leader"); err != nil {
+				t.Fatal(err)
+			}
+			waitForLostLease(t, s, r)
+		}},
+		"holder emptied": {2, func(t *testing.T, s *stage, r *replica) {
+			patch := kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": ""}})
+			if _, err := kube.Namespaced[coordinationv1.Lease](s.client, s.namespace).Patch(t.Context(), "leader", patch); err != nil {
+				t.Fatal(err)
+			}
+			waitForLostLease(t, s, r)
+		}},
 		"slow, stopped": {3, func(t *testing.T, s *stage, r *replica) {
 			r.link.setDelay(300 * time.Millisecond)
 			time.Sleep(time.Second)
@@ -288,6 +305,73 @@ func TestNoWriteOfAnOldTerm(t *testing.T) {
 		}
 		t.Logf("%s: %d writes in %d terms", name, len(writes[namespace.(string)]), len(terms))
 	}
+}
+
+// waitForLostLease waits until a leader has ended, because somebody changed its Lease, and a process leads again. It can be
+// the next process of the same Pod.
+func waitForLostLease(t *testing.T, s *stage, former *replica) {
+	t.Helper()
+	if status := former.Wait(t); status != 1 {
+		t.Errorf("the former leader ended with %d", status)
+	}
+	s.leader(former.name)
+}
+
+// A webhook of somebody else holds each write up for ten seconds, and then the API server ignores the webhook. Before, no write
+// of a leader succeeded, because the term left less than ten seconds for a write. The writes of a leader succeed now, and it
+// keeps its lease. The Leases themselves are not held up.
+func TestLeaderWritesWhileAWebhookDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	s := newStage(t, cluster, 0)
+	leader := s.start(nil)
+	s.waitForWrites(s.leader(""), 1)
+	silent := newSilentServer(t)
+	webhook := admissionv1.ValidatingWebhook{
+		Name: "silent.example.com", AdmissionReviewVersions: []string{"v1"},
+		SideEffects: new(admissionv1.SideEffectClassNone), FailurePolicy: new(admissionv1.Ignore), TimeoutSeconds: new(int32(10)),
+		ClientConfig:      admissionv1.WebhookClientConfig{URL: new("https://" + silent.Addr().String())},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+		Rules: []admissionv1.RuleWithOperations{{
+			Operations: []admissionv1.OperationType{admissionv1.Update},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+		}},
+	}
+	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "silent." + s.namespace}, Webhooks: []admissionv1.ValidatingWebhook{webhook}}
+	if _, err := kube.Everywhere[admissionv1.ValidatingWebhookConfiguration](s.client).Create(t.Context(), configuration); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.client.Delete(context.Background(), configuration) }) // the test has ended
+	silent.waitForCalls(t, operator.LeaderObjects)                                 // a write of each object is held up
+	before := s.writtenCounts()
+	silent.waitForCalls(t, 3*operator.LeaderObjects)
+	for name, n := range s.writtenCounts() {
+		if n <= before[name] {
+			t.Errorf("%s was not written: %d times before the webhook was silent, %d times in all", name, before[name], n)
+		}
+	}
+	if now := s.leader(""); now.name != leader.name {
+		t.Errorf("%s leads, and not %s", now.name, leader.name)
+	}
+	if status := leader.Interrupt(t); status != 0 {
+		t.Errorf("the leader ended with %d:\n%s", status, strings.Join(leader.Log(), "\n"))
+	}
+}
+
+// writtenCounts returns how often each object was written by the process that has written it last.
+func (s *stage) writtenCounts() map[string]int {
+	s.t.Helper()
+	objects, err := kube.Namespaced[corev1.ConfigMap](s.client, s.namespace).List(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	counts := make(map[string]int)
+	for _, o := range objects {
+		if n, err := strconv.Atoi(o.Data["n"]); err == nil {
+			counts[o.Name] = n
+		}
+	}
+	return counts
 }
 
 // TestStalledServer counts the writes of old terms that a server carries out late, because it or its
