@@ -21,17 +21,10 @@ type Cache struct{ shared }
 func New(h wire.Handler, o ...Option) *Cache {
 	all := new(registry)
 	program := &programOverlay{Overlay: overlay.New(), streams: all}
-	c := &Cache{shared{handler: h, streams: all, overlay: program, term: new(term)}}
+	c := &Cache{shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)}}
 	for _, option := range o {
 		option(&c.options)
 	}
-	c.term.begin = c.options.termVersion
-	c.restorations = restoration.New(func(cluster string, isAffected func(group string) bool) {
-		program.InvalidateGroups(cluster, isAffected)
-		if cluster == "" && isAffected(leaseGroup) {
-			c.term.recordRestoration()
-		}
-	})
 	return c
 }
 

@@ -59,7 +59,6 @@ type shared struct {
 	streams      *registry
 	overlay      *programOverlay
 	restorations *restoration.Restorations
-	term         *term
 }
 
 // counts are the numbers of a stream that its Stats show.

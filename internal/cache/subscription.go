@@ -41,11 +41,11 @@ func (s *Subscription) IsDoubted() bool { return s.stream.detector.IsDoubted() }
 // The stream is behind the term at version 39. Its next bookmark has the version 44, and from then on it is not behind.
 func (s *Subscription) IsBehindTerm() bool {
 	stream := s.stream
-	version := stream.term.version()
-	if version == "" || stream.id.Cluster != "" || !stream.restorations.StoresLeases(stream.id) {
+	if stream.options.termVersion == nil || stream.id.Cluster != "" || !stream.restorations.StoresLeases(stream.id) {
 		return false
 	}
-	return !ident.HasReached(stream.store.Version(), version)
+	version := stream.options.termVersion()
+	return version != "" && !ident.HasReached(stream.store.Version(), version)
 }
 
 // Close ends the subscription. It waits for a running call of the subscriber, and the subscriber

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -229,6 +231,46 @@ func TestChangesByOthers(t *testing.T) {
 				cancel()
 				if err := <-ended; (err != nil) != isLost || isLost && !strings.Contains(err.Error(), test.reason) {
 					t.Errorf("the error is %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A server that is restored to before a term has a Lease without the term. So the term ends with the next renewal, and no
+// stream has to reach the version of the term on the restored server.
+func TestRestorationToBeforeTheTermEndsIt(t *testing.T) {
+	t.Parallel()
+	for name, former := range map[string]*record{
+		"no Lease":            nil,
+		"a released Lease":    {durationSeconds: 1},
+		"a Lease of a former": {holder: "former", durationSeconds: 30, renewed: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := fakeserver.New()
+				e := newElector(t, server, "one")
+				if former != nil {
+					l := withRecord(&Lease{Metadata: metav1.ObjectMeta{Namespace: "default", Name: "gadgets"}}, *former)
+					if _, err := (requests{server.Client(), "default", "gadgets"}).create(t.Context(), l); err != nil {
+						t.Fatal(err)
+					}
+				}
+				backup := server.Snapshot()
+				ended := make(chan error, 1)
+				go func() { ended <- e.Run(t.Context()) }()
+				<-e.Elected()
+				server.Advance(1000)
+				time.Sleep(3 * DefaultTiming().Period)
+				server.Restore(backup)
+				select {
+				case err := <-ended:
+					if err == nil || e.Fence.term.check() == nil {
+						t.Errorf("the term goes on: %v", err)
+					}
+				case <-time.After(2 * DefaultTiming().Period):
+					t.Error("the term goes on after the next renewal")
 				}
 			})
 		})

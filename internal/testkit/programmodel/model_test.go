@@ -210,6 +210,25 @@ func (d *driver) handOver() {
 	d.world.lead(d.program)
 }
 
+// replaceLeader ends the process of the leader. The standby leads, or a new process if there is no standby.
+func (d *driver) replaceLeader() {
+	if d.standby == nil {
+		var others []*plan
+		for _, p := range d.program.plans {
+			others = append(others, p.inProgram(p.program+1))
+		}
+		d.standby = d.world.start(others)
+		for _, later := range d.delayed { // the source of these triggers sends them to the new process too
+			for _, p := range others {
+				if p.name == later.target.controller {
+					p.triggers <- controller.Trigger{Key: later.target.Key, NotBefore: later.at, Cause: "later"}
+				}
+			}
+		}
+	}
+	d.handOver()
+}
+
 // stepMore makes one of the rarer changes at times.
 func (d *driver) stepMore() {
 	switch d.more.IntN(12) {
@@ -402,6 +421,11 @@ func (d *driver) restore() {
 	w.restore(*d.backup)
 	d.restored = true
 	w.log("the backup is restored")
+	if d.program.termVersion.Load() > int64(w.server.Version()) {
+		// The leader finds a Lease that is older than its term, at its next renewal at the latest, and its process ends.
+		time.Sleep(time.Duration(d.more.IntN(4000)) * time.Millisecond)
+		d.replaceLeader()
+	}
 	if ahead == nil {
 		return
 	}
