@@ -27,6 +27,8 @@ const (
 	// settling is how long the program has to repair everything once all faults are over. It is
 	// longer than any back-off but the back-off of a Waiter.
 	settling = 30 * time.Minute
+	// maxDelay is the longest delay of an event.
+	maxDelay = 5 * time.Second
 	// resting is how long the program is watched at rest.
 	resting = 15 * time.Minute
 )
@@ -407,7 +409,9 @@ func (d *driver) restore() {
 		for _, s := range w.server.Streams() {
 			s.Thaw()
 			s.Delay(0)
-			synctest.Wait()
+		}
+		time.Sleep(maxDelay) // a bookmark would wait for the events before it, and would be lost with the watch
+		for _, s := range w.server.Streams() {
 			if ahead == nil && s.Watches() > 0 {
 				ahead = s
 			}
@@ -460,7 +464,7 @@ func (d *driver) fault() {
 		s.Thaw()
 		what = "thawed"
 	case 3:
-		s.Delay(time.Duration(d.random.IntN(5000)) * time.Millisecond)
+		s.Delay(time.Duration(d.random.IntN(int(maxDelay/time.Millisecond))) * time.Millisecond)
 		what = "delayed"
 	case 4:
 		s.Cut()
