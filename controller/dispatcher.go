@@ -217,7 +217,7 @@ func newBatch(kind string, change cache.Change) mapping.Batch {
 // shownVersion returns the version that change shows.
 func shownVersion(change cache.Change) echo.ShownVersion {
 	if change.Type == cache.Deleted {
-		return echo.ShownVersion{Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true}
+		return echo.ShownVersion{Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true, WasBeingDeleted: change.Before.Deleting}
 	}
 	v := echo.ShownVersion{
 		Version:        echo.Version{UID: change.After.UID, ResourceVersion: change.After.ResourceVersion},

@@ -53,6 +53,8 @@ type ShownVersion struct {
 	Version
 	// IsDeletionStep is true if the object is gone, or its deletion begins with the version.
 	IsDeletionStep bool
+	// WasBeingDeleted is true if the stream had shown the object with a deletionTimestamp before.
+	WasBeingDeleted bool
 	// ChangesSpec is true if the object has another generation than before.
 	ChangesSpec bool
 	// Replaced is the resource version that the stream had shown before, if no version between the two was missed.

@@ -95,6 +95,20 @@ func TestAWriteWithoutAnAnswerExplainsOneChange(t *testing.T) {
 	tr.expect(t, "shop", "12", queue.NotEcho)
 }
 
+// Regression: an apply of unknown result passed for the origin of the deletion of its object by somebody else, so the deletion
+// did not end a back-off (promise 12). TestProgramByLabelAndSelector failed so with the seed 98000004, in one of forty runs.
+func TestApplyWithoutAnAnswerEndsOnlyAnObjectThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	for wasBeingDeleted, want := range map[bool]queue.Echo{true: queue.PossibleEcho, false: queue.NotEcho} {
+		tr := &tracked{Tracker: NewTracker()}
+		tr.apply(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })
+		gone := ShownVersion{Version: Version{UID: "7"}, IsDeletionStep: true, WasBeingDeleted: wasBeingDeleted}
+		if got := tr.Classify(NewTarget(deployments, key("shop")), gone, []queue.Trigger{{Key: key("shop")}})[0].Echo; got != want {
+			t.Errorf("the object was being deleted: %t, and its end is %v, want %v", wasBeingDeleted, got, want)
+		}
+	}
+}
+
 func TestASuccessForgetsWritesWithoutAnAnswer(t *testing.T) {
 	tr := &tracked{Tracker: NewTracker()}
 	tr.apply(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })

@@ -146,6 +146,6 @@ func (w uncertainWrite) canExplain(v ShownVersion) bool {
 	case w.isOfStatus:
 		return !v.IsDeletionStep && !v.ChangesSpec
 	}
-	// The removal of the last finalizer deletes an object.
-	return !v.IsDeletionStep || v.ResourceVersion == ""
+	// The removal of the last finalizer ends an object that is being deleted. Somebody else has begun the deletion.
+	return !v.IsDeletionStep || v.IsDeletion() && v.WasBeingDeleted
 }
