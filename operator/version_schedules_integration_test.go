@@ -220,6 +220,51 @@ func (s *bulbSite) isPublished() error {
 	return nil
 }
 
+// watchConversion records a problem for each state of the definition, from now on, by which API servers cannot convert: one without
+// a webhook, or without a bundle. The returned function ends that, and fails the test for each problem.
+func (s *bulbSite) watchConversion() (mustHaveStayed func()) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	api := kube.Dynamic(s.client, definitionResource(), "")
+	var problems []string
+	states := 0
+	record := func(d *unstructured.Unstructured) {
+		states++
+		client, _, _ := unstructured.NestedMap(d.Object, "spec", "conversion", "webhook", "clientConfig")
+		if client["service"] == nil || client["caBundle"] == nil {
+			problems = append(problems, fmt.Sprintf("generation %d: %v", d.GetGeneration(), client))
+		}
+	}
+	var watching sync.WaitGroup
+	d := s.definition()
+	record(d)
+	watching.Go(func() {
+		version := d.GetResourceVersion()
+		for ctx.Err() == nil {
+			for event, err := range api.Watch(ctx, version) {
+				if err != nil {
+					if ctx.Err() == nil {
+						problems = append(problems, "the watch: "+err.Error())
+					}
+					return
+				}
+				if version = event.Object.GetResourceVersion(); event.Object.GetName() == d.GetName() {
+					record(event.Object)
+				}
+			}
+		}
+	})
+	end := sync.OnceFunc(func() { cancel(); watching.Wait() })
+	s.t.Cleanup(end)
+	return func() {
+		s.t.Helper()
+		last := s.definition().GetGeneration()
+		end()
+		if len(problems) > 0 {
+			s.t.Errorf("API servers cannot convert by %d of %d states of the definition, up to generation %d: %v", len(problems), states, last, problems)
+		}
+	}
+}
+
 // converter returns the namespace of the Service that converts bulbs.
 func (s *bulbSite) converter() string {
 	s.t.Helper()
@@ -324,10 +369,10 @@ func (w *bulbWatcher) mustHaveSeenAll() {
 // Row 11, first part: a second installation runs beside the first one, which has objects stored in two versions. One of them
 // converts. When the first one is uninstalled, the second one converts. When the second one is uninstalled too, the objects can
 // be read, written and deleted without a program.
+//
+// Regression: uninstall wrote the Service of the second installation into the definition without a bundle. A call of a user in the
+// next milliseconds failed with "corrupt object", because API servers could not verify the converter.
 func uninstallOfTwoVersions(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	if os.Getenv("YARE_OPEN_FAULTS") == "" {
-		t.Skip("an open fault: up to 2 of 200 calls of users fail when the second installation takes the conversion over; YARE_OPEN_FAULTS=1 runs it")
-	}
 	s := newBulbSite(t, cluster, network, bulbGroup[operator.UninstalledBulbs](), "bulbs-uninstall")
 	s.isDeployed = true
 	s.users = []string{cluster.Namespace(t)} // the bulbs stay, because the program watches another namespace
@@ -355,6 +400,7 @@ func uninstallOfTwoVersions(t *testing.T, cluster *yaretest.Cluster, network *se
 		t.Errorf("a check of the definition by the second installation: %s", stderr)
 	}
 	generation := s.definition().GetGeneration()
+	conversionMustHaveStayed := s.watchConversion()
 	users := []*load{s.startUsers(1, n), s.startUsers(2, n)}
 	for _, each := range users {
 		each.waitForCalls(20, time.Now())
@@ -377,6 +423,7 @@ func uninstallOfTwoVersions(t *testing.T, cluster *yaretest.Cluster, network *se
 		each.waitForCalls(20, time.Now())
 		each.mustNotFail()
 	}
+	conversionMustHaveStayed()
 	s.answers.mustBeNone(t)
 	s.mustFit("after the first uninstall", 1, 2)
 
