@@ -228,10 +228,12 @@ func (ball2[G]) Definition() kube.Definition {
 type (
 	lastProgram struct{}
 	twoPrograms struct{}
+	goneProgram struct{}
 )
 
 func (lastProgram) Group() string { return "last.example.com" }
 func (twoPrograms) Group() string { return "handed.example.com" }
+func (goneProgram) Group() string { return "gone.example.com" }
 
 // withConverter makes the program of an installation one with a converter.
 func withConverter[G interface{ Group() string }](i *installation) *installation {
@@ -289,6 +291,32 @@ func TestUninstallLeavesReadableObjects(t *testing.T) {
 	if _, err := balls.Patch(t.Context(), "one", kube.MergePatch(map[string]any{"spec": map[string]any{"colour": "blue"}})); err != nil {
 		t.Errorf("a write after the uninstall: %v", err)
 	}
+}
+
+// An uninstall refuses if objects may be stored in two versions and the program is gone, and says how to install the program again.
+// Then it uninstalls.
+func TestUninstallNeedsTheProgramForTwoStoredVersions(t *testing.T) {
+	t.Parallel()
+	i := withConverter[goneProgram](newInstallation[goneProgram](t))
+	i.apply("--watch-namespace", "default")
+	i.cluster.Kubectl(t, "", "patch", "crd", "balls.gone.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1","v2"]}}`)
+	i.cluster.Kubectl(t, "", "delete", "deployment", i.name, "--namespace", i.in)
+	before := i.definition("gone.example.com")
+	status, stdout, stderr := i.call("uninstall")
+	for _, want := range []string{"nothing was removed", "balls.gone.example.com may be stored in [v2], and no program is left that converts them", "install the program once more with " + i.name + " manifests"} {
+		if status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("without the program: status %d, %s%s, want %q", status, stdout, stderr, want)
+		}
+	}
+	if after := i.definition("gone.example.com"); after.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("the definition has changed to %v", after.Object)
+	}
+	i.checkExist(true, [3]string{"service", i.in, i.name})
+	i.apply("--watch-namespace", "default")
+	if status, stdout, stderr := i.call("uninstall"); status != 0 {
+		t.Errorf("with the program: status %d, %s%s", status, stdout, stderr)
+	}
+	i.checkExist(false, [3]string{"crd", "", "balls.gone.example.com"}, [3]string{"service", i.in, i.name})
 }
 
 // Another installation of the program converts the objects after an uninstall. The program of that installation must run: an uninstall

@@ -39,6 +39,7 @@ func TestVersionSchedules(t *testing.T) {
 		{"uninstall and two installations", uninstallOfTwoVersions},
 		{"deletion of the Namespace", deletionOfTheNamespace},
 		{"rolling restarts", restartsWhileConverting},
+		{"jumps over rows", jumpsOverRows},
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +130,53 @@ func lifeOfAVersion(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 	s.mustOwn("back in A", 1, 1)
 	s.mustOwn("back in A", 2, 1)
 	s.waitForEnds()
+}
+
+// An administrator jumps over rows of the guide without a check. Calls fail meanwhile, and no data is lost.
+func jumpsOverRows(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
+	s := newBulbSite(t, cluster, network, bulbGroup[operator.JumpingBulbs](), "bulbs-jumps")
+	const n = 8
+	jump := func(release string, old []*pod) []*pod {
+		s.applyUnserved(release)
+		return s.replace(release, old...)
+	}
+	edit := func(version, i int, change func(b *bulb)) {
+		t.Helper()
+		s.model.change(shared(i), change)
+		if _, err := s.api(version).Patch(t.Context(), shared(i), kube.MergePatch(map[string]any{"spec": s.model.bulbs[shared(i)].specIn(version)})); err != nil {
+			t.Errorf("a write in v%d: %v", version, err)
+		}
+	}
+	s.apply("A")
+	pods := []*pod{s.start("A"), s.start("A")}
+	s.create(1, n)
+
+	pods = jump("C", pods) // over B
+	s.waitUntilServed(2)
+	s.mustFit("after the jump from A to C", 1, 2)
+	edit(2, 0, func(b *bulb) { b.watts = 7 })
+	edit(1, 1, func(b *bulb) { b.note = "a note in C" })
+
+	for _, release := range []string{"E", "A"} { // objects are stored in both versions
+		if _, stderr, err := cluster.TryKubectl(t, s.manifests(release), "apply", "--server-side", "-f", "-"); err == nil || !strings.Contains(stderr, "status.storedVersions") {
+			t.Errorf("the API server accepts the definition of %s: %v, %s", release, err, stderr)
+		}
+	}
+	s.mustFit("after the refused jumps", 1, 2)
+
+	pods = s.follow("B", pods) // back, and then over C
+	pods = jump("D", pods)
+	s.waitUntilServed(2)
+	s.mustFit("after the jump from B to D", 2)
+	edit(2, 2, func(b *bulb) { b.hue, b.watts = "green", 9 })
+	pods = jump("B", pods)
+	s.waitUntilServed(1)
+	s.mustFit("after the jump from D to B", 1, 2)
+	edit(1, 3, func(b *bulb) { b.hue, b.shade = "blue", "light" })
+	s.mustFit("in the end", 1, 2)
+	for _, p := range pods {
+		s.end(p)
+	}
 }
 
 // mustFitWhile ends users, compares all bulbs with the model, and starts the users again.
