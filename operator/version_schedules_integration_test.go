@@ -164,6 +164,14 @@ func jumpsOverRows(t *testing.T, cluster *yaretest.Cluster, network *serviceNetw
 	}
 	s.mustFit("after the refused jumps", 1, 2)
 
+	s.command("C", "migrate")
+	pods = jump("E", pods) // over D
+	s.mustFit("after the jump from C to E", 2)
+	edit(2, 4, func(b *bulb) { b.watts = 8 })
+	pods = jump("C", pods)
+	s.waitUntilServed(1)
+	s.mustFit("after the jump from E to C", 1, 2)
+
 	pods = s.follow("B", pods) // back, and then over C
 	pods = jump("D", pods)
 	s.waitUntilServed(2)
