@@ -61,6 +61,7 @@ type (
 	RestoredBulbs    struct{}
 	UninstalledBulbs struct{}
 	DeletedBulbs     struct{}
+	JumpingBulbs     struct{}
 )
 
 // Group returns the API group.
@@ -81,11 +82,15 @@ func (UninstalledBulbs) Group() string { return "uninstalled.bulbs.example.com" 
 // Group returns the API group.
 func (DeletedBulbs) Group() string { return "deleted.bulbs.example.com" }
 
+// Group returns the API group.
+func (JumpingBulbs) Group() string { return "jumping.bulbs.example.com" }
+
 // bulbPrograms are the programs with bulbs that this test binary can be: see [runRelease].
 var bulbPrograms = map[string]func(release string) Program{
 	UpgradedBulbs{}.Group(): bulbProgram[UpgradedBulbs], LivingBulbs{}.Group(): bulbProgram[LivingBulbs],
 	RestartedBulbs{}.Group(): bulbProgram[RestartedBulbs], RestoredBulbs{}.Group(): bulbProgram[RestoredBulbs],
 	UninstalledBulbs{}.Group(): bulbProgram[UninstalledBulbs], DeletedBulbs{}.Group(): bulbProgram[DeletedBulbs],
+	JumpingBulbs{}.Group(): bulbProgram[JumpingBulbs],
 }
 
 // bulbProgram returns a release of a program with bulbs. The releases are the rows of docs/guide/versions.md:

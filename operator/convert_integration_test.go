@@ -3,9 +3,11 @@ package operator_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,9 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -223,10 +228,12 @@ func (ball2[G]) Definition() kube.Definition {
 type (
 	lastProgram struct{}
 	twoPrograms struct{}
+	goneProgram struct{}
 )
 
 func (lastProgram) Group() string { return "last.example.com" }
 func (twoPrograms) Group() string { return "handed.example.com" }
+func (goneProgram) Group() string { return "gone.example.com" }
 
 // withConverter makes the program of an installation one with a converter.
 func withConverter[G interface{ Group() string }](i *installation) *installation {
@@ -286,20 +293,94 @@ func TestUninstallLeavesReadableObjects(t *testing.T) {
 	}
 }
 
-// Another installation of the program converts the objects after an uninstall.
+// An uninstall refuses if objects may be stored in two versions and the program is gone, and says how to install the program again.
+// Then it uninstalls.
+func TestUninstallNeedsTheProgramForTwoStoredVersions(t *testing.T) {
+	t.Parallel()
+	i := withConverter[goneProgram](newInstallation[goneProgram](t))
+	i.apply("--watch-namespace", "default")
+	i.cluster.Kubectl(t, "", "patch", "crd", "balls.gone.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1","v2"]}}`)
+	i.cluster.Kubectl(t, "", "delete", "deployment", i.name, "--namespace", i.in)
+	before := i.definition("gone.example.com")
+	status, stdout, stderr := i.call("uninstall")
+	for _, want := range []string{"nothing was removed", "balls.gone.example.com may be stored in [v2], and no program is left that converts them", "install the program once more with " + i.name + " manifests"} {
+		if status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("without the program: status %d, %s%s, want %q", status, stdout, stderr, want)
+		}
+	}
+	if after := i.definition("gone.example.com"); after.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("the definition has changed to %v", after.Object)
+	}
+	i.checkExist(true, [3]string{"service", i.in, i.name})
+	i.apply("--watch-namespace", "default")
+	if status, stdout, stderr := i.call("uninstall"); status != 0 {
+		t.Errorf("with the program: status %d, %s%s", status, stdout, stderr)
+	}
+	i.checkExist(false, [3]string{"crd", "", "balls.gone.example.com"}, [3]string{"service", i.in, i.name})
+}
+
+// Another installation of the program converts the objects after an uninstall. The program of that installation must run: an uninstall
+// waits for it, and otherwise leaves the conversion as it is.
 func TestUninstallHandsConversionsOver(t *testing.T) {
 	t.Parallel()
 	i := withConverter[twoPrograms](newInstallation[twoPrograms](t))
 	i.apply()
-	other := i.name + "-other"
-	t.Cleanup(func() { _ = kube.Everywhere[corev1.Namespace](i.client).Delete(context.Background(), other) }) // the cluster ends with the tests
+	t.Cleanup(func() {
+		_ = kube.Dynamic(i.client, crdpublishing.Resource(), "").Delete(context.Background(), "balls.handed.example.com")
+	})
+	other := i.cluster.Namespace(t)
 	i.apply("--namespace", other, "--without-definitions")
+	converter := func() any {
+		client, _, _ := unstructured.NestedMap(i.definition("handed.example.com").Object, "spec", "conversion", "webhook", "clientConfig")
+		service, _ := client["service"].(map[string]any)
+		if service["path"] != "/convert.balls.handed.example.com" {
+			t.Errorf("the conversion is that of %v", client)
+		}
+		return service["namespace"]
+	}
+	status, stdout, stderr := i.call("uninstall", "--timeout", "1s")
+	if want := "has not taken the conversion of customresourcedefinitions.apiextensions.k8s.io balls.handed.example.com over after 1s"; status != 1 || !strings.Contains(stderr, want) {
+		t.Fatalf("without the program of the other installation: status %d, %s%s", status, stdout, stderr)
+	}
+	mustHaveNoAnnotations := func() {
+		t.Helper()
+		if annotations := i.definition("handed.example.com").GetAnnotations(); len(annotations) > 0 {
+			t.Errorf("the definition has the annotations %v", annotations)
+		}
+	}
+	mustHaveNoAnnotations()
+	bundle := testBundle(t)
+	p, err := crdpublishing.New(crdpublishing.Config{
+		Paths: map[string]string{"balls.handed.example.com": "/convert.balls.handed.example.com"}, Log: slog.New(slog.DiscardHandler),
+		Target:    configuration.Target{ServiceNamespace: other, ServiceName: i.name},
+		BundleFor: func([]byte) []byte { return bundle }, Changed: func() <-chan struct{} { return nil }, Client: i.client.WithFieldManager("other"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var publishing sync.WaitGroup
+	publishing.Go(func() { _ = p.Run(ctx) }) // it returns nil
+	t.Cleanup(func() { cancel(); publishing.Wait() })
+	yaretest.Eventually(t, p.Ready)
+	if got := converter(); got != i.in {
+		t.Errorf("before the uninstall the conversion is that of %v", got)
+	}
 	if status, stdout, stderr := i.call("uninstall"); status != 0 {
 		t.Fatalf("%s%s", stdout, stderr)
 	}
-	client, _, _ := unstructured.NestedMap(i.definition("handed.example.com").Object, "spec", "conversion", "webhook", "clientConfig")
-	service, _ := client["service"].(map[string]any)
-	if service["namespace"] != other || service["path"] != "/convert.balls.handed.example.com" {
-		t.Errorf("the conversion is that of %v", client)
+	if got := converter(); got != other {
+		t.Errorf("the conversion is that of %v", got)
 	}
+	mustHaveNoAnnotations()
+}
+
+// testBundle returns a bundle of certificates.
+func testBundle(t *testing.T) []byte {
+	t.Helper()
+	_, bundle, err := certificates.InMemory(certificates.LoopbackNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
 }

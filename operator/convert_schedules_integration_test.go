@@ -901,3 +901,63 @@ func TestForgedAnnotations(t *testing.T) {
 		})
 	}
 }
+
+// Guarded lamps have a tier in v1 only. A validator in v1 refuses one.
+type (
+	guardedSpec1 struct {
+		Tier string `json:"tier,omitempty" crd:"enum=silver|gold"`
+	}
+	guardedSpec2 struct {
+		Minute string `json:"minute,omitempty"`
+	}
+	guarded1 = kube.CustomResource[guardedSpec1, kube.None]
+	guarded2 = kube.CustomResource[guardedSpec2, kube.None]
+)
+
+func (guardedSpec1) Definition() kube.Definition {
+	return lampDefinition("guarded.versions.example.com", "v1", true)
+}
+
+func (guardedSpec2) Definition() kube.Definition {
+	return lampDefinition("guarded.versions.example.com", "v2", false)
+}
+
+// A validator sees an object with the values that a conversion puts back. So a user of v2 who forges the annotation cannot set in v1
+// what the validator of v1 refuses.
+func TestValidatorsSeeWhatAConversionPutsBack(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	cluster.Define(t, typeOf[guarded1](t), typeOf[guarded2](t))
+	namespace, client := cluster.Namespace(t), cluster.Client(t)
+	v1, v2 := kube.Dynamic(client, typeOf[guarded1](t).Resource, namespace), kube.Dynamic(client, typeOf[guarded2](t).Resource, namespace)
+	yaretest.RunParts(t, cluster, operator.Convert(func(*guarded1, *guarded2) {}, func(*guarded2, *guarded1) {}),
+		operator.Validate(func(_ context.Context, _, after *guarded1, _ *kube.Client) error {
+			if after.Spec.Tier == "gold" {
+				return errors.New("nobody gets gold")
+			}
+			return nil
+		}))
+	if _, err := v1.Create(t.Context(), newObject("one", map[string]any{"tier": "silver"})); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := v2.Get(t.Context(), "one")
+	if err != nil || len(seen.GetAnnotations()) != 1 {
+		t.Fatalf("in v2 it is %v, %v", seen.Object, err)
+	}
+	for key, kept := range seen.GetAnnotations() {
+		forge := func(value string) error {
+			annotations := map[string]any{key: strings.Replace(kept, "silver", value, 1)}
+			_, err := v2.Patch(t.Context(), "one", kube.MergePatch(map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": map[string]any{"set": value}}}))
+			return err
+		}
+		if err := forge("gold"); err == nil || !strings.Contains(err.Error(), "nobody gets gold") {
+			t.Errorf("a forged annotation: %v", err)
+		}
+		if err := forge("silver"); err != nil {
+			t.Errorf("the annotation as it was: %v", err)
+		}
+	}
+	if home, err := v1.Get(t.Context(), "one"); err != nil || specOf(home) != "map[tier:silver]" || home.GetLabels()["set"] != "silver" {
+		t.Errorf("at home it is %v, %v", home.Object, err)
+	}
+}

@@ -121,6 +121,13 @@ func (s *processSite) tryCommand(release string, args ...string) (stdout, stderr
 // manifests.
 func (s *processSite) apply(release string, flags ...string) {
 	s.t.Helper()
+	s.applyUnserved(release, flags...)
+	yaretest.Eventually(s.t, s.isServed) // the server takes its time with a new definition
+}
+
+// manifests returns the manifests of a release, without the Deployment unless isDeployed.
+func (s *processSite) manifests(release string, flags ...string) string {
+	s.t.Helper()
 	var kept []string
 	command := append([]string{"manifests", "--image", "example.com/" + s.program + ":v1", "--namespace", s.namespace, "--leader-elect"}, s.watched()...)
 	for document := range strings.SplitSeq(s.command(release, append(command, flags...)...), "---\n") {
@@ -128,7 +135,13 @@ func (s *processSite) apply(release string, flags ...string) {
 			kept = append(kept, document)
 		}
 	}
-	s.cluster.Kubectl(s.t, strings.Join(kept, "---\n"), "apply", "--server-side", "-f", "-")
+	return strings.Join(kept, "---\n")
+}
+
+// applyUnserved applies as apply does, and does not wait until the kind is served.
+func (s *processSite) applyUnserved(release string, flags ...string) {
+	s.t.Helper()
+	s.cluster.Kubectl(s.t, s.manifests(release, flags...), "apply", "--server-side", "-f", "-")
 	token := strings.TrimSpace(s.cluster.Kubectl(s.t, "", "create", "token", s.program, "--namespace", s.namespace, "--duration=2h"))
 	config := s.cluster.Config()
 	s.kubeconfig = filepath.Join(s.t.TempDir(), "kubeconfig")
@@ -147,7 +160,6 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]
 	} else if !kube.IsNotFound(err) {
 		s.t.Fatal(err)
 	}
-	yaretest.Eventually(s.t, s.isServed) // the server takes its time with a new definition
 }
 
 // pod is a process of a site.

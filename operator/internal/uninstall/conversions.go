@@ -2,14 +2,18 @@ package uninstall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
 // convertedDefinitions returns the CustomResourceDefinitions whose objects the installation converts.
@@ -89,13 +93,9 @@ func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 		return err
 	}
 	if len(f.others) > 0 {
-		next := f.others[0].Metadata
+		next := f.others[max(0, slices.IndexFunc(f.others, func(d *live.Object) bool { return d.Status.ReadyReplicas > 0 }))]
 		for _, definition := range converted {
-			service := definition.ConversionService()
-			service.Namespace, service.Name = next.Namespace, next.Name
-			// Without a bundle of this installation, the program of the other one publishes its own.
-			if err := c.patchDefinition(ctx, definition, fmt.Sprintf("gave the conversion of %s to the installation %s/%s", definition, next.Namespace, next.Name),
-				kube.ReplaceAt("/spec/conversion/webhook/clientConfig", map[string]live.Service{"service": service})); err != nil {
+			if err := handOver(ctx, c, definition, next); err != nil {
 				return err
 			}
 		}
@@ -119,6 +119,53 @@ func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 		}
 	}
 	return nil
+}
+
+// handOver makes the program of another installation take the conversion of a definition over, and returns when it has. Only that
+// program has its bundle. A Service without its bundle would make each call of a user fail that needs a conversion.
+func handOver(ctx context.Context, c *cluster, definition, next *live.Object) error {
+	successor := next.Metadata.Namespace + "/" + next.Metadata.Name
+	line := fmt.Sprintf("gave the conversion of %s to the installation %s", definition, successor)
+	if c.isDryRun {
+		fmt.Fprintf(c.out, "without --dry-run: %s\n", line)
+		return nil
+	}
+	annotate := func(ctx context.Context, value any) error {
+		return c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentMergePatch}, definition, map[string]any{"metadata": map[string]any{
+			"uid": definition.Metadata.UID, "annotations": map[string]any{crdpublishing.SuccessorAnnotation: value},
+		}})
+	}
+	if err := annotate(ctx, successor); err != nil {
+		return err
+	}
+	err := waitForConverter(ctx, c, definition, next)
+	if err == nil {
+		fmt.Fprintln(c.out, line)
+	}
+	// A program that starts after a failed command must not take the conversion over.
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.limit)
+	defer cancel()
+	return errors.Join(err, annotate(ending, nil))
+}
+
+// waitForConverter waits until the conversion of a definition belongs to an installation.
+func waitForConverter(ctx context.Context, c *cluster, definition, next *live.Object) error {
+	for began := time.Now(); ; {
+		now, exists, err := live.Find(ctx, c.client, definition.Resource, "", definition.Metadata.Name)
+		if err != nil {
+			return err
+		}
+		if s := now.ConversionService(); !exists || s.Namespace == next.Metadata.Namespace && s.Name == next.Metadata.Name {
+			return nil
+		}
+		if time.Since(began) > c.limit {
+			return fmt.Errorf("%s has not taken the conversion of %s over after %s: make its program run, in a release that converts these objects, or uninstall it first, and run the command again",
+				next, definition, c.limit)
+		}
+		if err := clock.SleepReal(ctx, period); err != nil {
+			return fmt.Errorf("wait until %s takes the conversion of %s over: %w", next, definition, err)
+		}
+	}
 }
 
 // removeConversions ends the conversions of the installation, after the end of its program.

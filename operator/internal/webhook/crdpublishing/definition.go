@@ -92,7 +92,9 @@ func (d *definition) watch(ctx context.Context, observe func(*object, error)) {
 		if err == nil && state.Object != nil {
 			err = kube.Unmarshal(state.Object, o)
 		}
-		o.Metadata.ResourceVersion = state.ResourceVersion
+		if !o.exists() {
+			o.Metadata.ResourceVersion = state.ResourceVersion
+		}
 		observe(o, err)
 	}
 }
@@ -122,9 +124,9 @@ func (d *definition) stream() wire.Stream {
 }
 
 // apply applies the conversion of the live CustomResourceDefinition. With nil it gives up all fields that it owns. It fails
-// if the CustomResourceDefinition was deleted meanwhile.
+// if the CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
 func (d *definition) apply(ctx context.Context, wanted *conversion) error {
-	uid := d.live.Load().Metadata.UID
+	live := d.live.Load()
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -132,7 +134,8 @@ func (d *definition) apply(ctx context.Context, wanted *conversion) error {
 	}
 	r := Resource()
 	sent.APIVersion, sent.Kind = r.GroupVersion().String(), r.Kind
-	sent.Metadata.Name, sent.Metadata.UID, sent.Spec.Conversion = d.name, uid, wanted
+	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.name, live.Metadata.UID, live.Metadata.ResourceVersion
+	sent.Spec.Conversion = wanted
 	body, err := kube.Marshal(&sent)
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ func (d *definition) apply(ctx context.Context, wanted *conversion) error {
 	request := &wire.Request{
 		Verb: wire.VerbPatch, Resource: r, Name: d.name, ContentType: wire.ContentApply, Body: body,
 		Query:         map[string][]string{"fieldManager": {d.client.FieldManager()}, "force": {"true"}},
-		Preconditions: wire.Preconditions{UID: uid},
+		Preconditions: wire.Preconditions{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion},
 	}
 	response, err := d.client.Do(ctx, request)
 	if err != nil {

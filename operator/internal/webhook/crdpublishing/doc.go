@@ -15,4 +15,7 @@
 //	the Namespace shop   test/webapp
 //	exists               logs a warning, and does not write
 //	is gone              writes the field, with its own Service
+//
+// The command uninstall of shop/webapp sets the annotation [SuccessorAnnotation] to test/webapp. Then test/webapp writes the field
+// too, with its own Service and bundle, although the Namespace shop exists.
 package crdpublishing

@@ -88,7 +88,7 @@ func (k *keeper) correct(ctx context.Context) error {
 		if live == nil || !live.exists() {
 			return nil // the watch reads first
 		}
-		if live.isOfAnother(k.config.Target) {
+		if live.isOfAnother(k.config.Target) && !live.isHandedTo(k.config.Target) {
 			s := live.service()
 			exists, err := k.hasNamespace(ctx, s.Namespace)
 			if err != nil {

@@ -25,8 +25,19 @@ type metadata struct {
 	UID             types.UID `json:"uid,omitempty"`
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 	Generation      int64     `json:"generation,omitempty"` // it is only read
-	// ManagedFields are only read.
-	ManagedFields []manager `json:"managedFields,omitempty"`
+	// Annotations and ManagedFields are only read.
+	Annotations   annotations `json:"annotations,omitzero"`
+	ManagedFields []manager   `json:"managedFields,omitempty"`
+}
+
+// SuccessorAnnotation is the key of an annotation of a CustomResourceDefinition. The value names the Service that takes the
+// conversion over, such as shop/webapp. The command uninstall of another installation sets it. The program of the Service then
+// writes its Service and its bundle at once: a Service without its bundle would make each call fail.
+const SuccessorAnnotation = "conversion.yare.dev/successor"
+
+// annotations are the annotations that this package reads.
+type annotations struct {
+	Successor string `json:"conversion.yare.dev/successor"`
 }
 
 // manager is an entry of managedFields.
@@ -157,6 +168,11 @@ func (o *object) service() *configuration.ServiceReference {
 func (o *object) isOfAnother(t configuration.Target) bool {
 	s := o.service()
 	return s != nil && (t.URL != "" || s.Namespace != t.ServiceNamespace || s.Name != t.ServiceName)
+}
+
+// isHandedTo reports whether another installation has handed the conversion over to the Service of t.
+func (o *object) isHandedTo(t configuration.Target) bool {
+	return t.URL == "" && o.Metadata.Annotations.Successor == t.ServiceNamespace+"/"+t.ServiceName
 }
 
 // bundle returns the published bundle.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -41,12 +43,16 @@ type (
 	foreign struct{}
 	checked struct{}
 	done    struct{}
+	handed  struct{}
+	crossed struct{}
 )
 
 func (kept) name() string    { return "kept.example.com" }
 func (foreign) name() string { return "foreign.example.com" }
 func (checked) name() string { return "checked.example.com" }
 func (done) name() string    { return "done.example.com" }
+func (handed) name() string  { return "handed.example.com" }
+func (crossed) name() string { return "crossed.example.com" }
 
 // site is a CustomResourceDefinition with a program that converts its objects.
 type site struct {
@@ -83,14 +89,7 @@ func (s *site) publisher(namespace, service string) (p *crdpublishing.Publisher,
 		}
 		account.Allow(s, "", rule)
 	}
-	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: map[string]string{s.name: "/convert." + s.name}, Target: configuration.Target{ServiceNamespace: namespace, ServiceName: service},
-		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
-		Client: account.Client(s).WithFieldManager(service + "-conversion"), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	p = s.newPublisher(account.Client(s), namespace, service)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx) }()
@@ -102,6 +101,20 @@ func (s *site) publisher(namespace, service string) (p *crdpublishing.Publisher,
 	})
 	s.Cleanup(stop)
 	return p, stop
+}
+
+// newPublisher returns a publisher for a Service, which does not run.
+func (s *site) newPublisher(client *kube.Client, namespace, service string) *crdpublishing.Publisher {
+	s.Helper()
+	p, err := crdpublishing.New(crdpublishing.Config{
+		Paths: map[string]string{s.name: "/convert." + s.name}, Target: configuration.Target{ServiceNamespace: namespace, ServiceName: service},
+		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
+		Client: client.WithFieldManager(service + "-conversion"), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return p
 }
 
 // waitFor waits until the conversion is served by a Service with a bundle.
@@ -175,6 +188,80 @@ func TestConversionOfAnotherInstallation(t *testing.T) {
 	}
 	s.waitFor(two, "second")
 }
+
+// An installation takes the conversion over that another one has handed to it, although the Namespace of the other one exists. Each
+// state of the CustomResourceDefinition has a Service with its bundle.
+//
+// Regression: the command uninstall wrote the Service of the other installation without a bundle. Until the program of that
+// installation had written its bundle, calls of users failed: the API server answered "corrupt object", because the conversion
+// failed with "certificate signed by unknown authority".
+func TestConversionIsHandedOver(t *testing.T) {
+	s := newSite[handed](t)
+	one, two := s.cluster.Namespace(t), s.cluster.Namespace(t)
+	s.publisher(one, "first")
+	s.waitFor(one, "first")
+	second, _ := s.publisher(two, "second")
+	yaretest.Eventually(t, second.Ready)
+	d, err := s.definitions.Get(t.Context(), s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotate := kube.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{crdpublishing.SuccessorAnnotation: two + "/second"}}})
+	if _, err := s.definitions.Patch(t.Context(), s.name, annotate); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for event, err := range s.definitions.Watch(ctx, d.GetResourceVersion()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Object.GetName() != s.name {
+			continue
+		}
+		if isServedBy(event.Object, two, "second") == nil {
+			break
+		}
+		if err := isServedBy(event.Object, one, "first"); err != nil {
+			t.Errorf("between both installations: %v", err)
+		}
+	}
+}
+
+// A publisher that sees late that another installation has taken the conversion over does not take the conversion back.
+func TestConversionThatWasTakenOverUnseen(t *testing.T) {
+	s := newSite[crossed](t)
+	one, two := s.cluster.Namespace(t), s.cluster.Namespace(t)
+	config := s.cluster.Config()
+	takeOver := sync.OnceValue(func() error { // before the write of the first installation arrives
+		_, err := s.newPublisher(s.cluster.Client(t), two, "second").Publish(t.Context(), s.name)
+		return err
+	})
+	config.WrapTransport = func(connections http.RoundTripper) http.RoundTripper {
+		t.Cleanup((&http.Client{Transport: connections}).CloseIdleConnections)
+		return roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch {
+				if err := takeOver(); err != nil {
+					return nil, err
+				}
+			}
+			return connections.RoundTrip(r)
+		})
+	}
+	client, err := kube.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.newPublisher(client, one, "first").Publish(t.Context(), s.name); err == nil || !strings.Contains(err.Error(), "which is another installation") {
+		t.Errorf("the write of the first installation: %v", err)
+	}
+	s.waitFor(two, "second")
+}
+
+// roundTripperFunc is a function that is an [http.RoundTripper].
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A version comes in two steps: the program first, and then the definition. Only the installation whose Service converts
 // the objects applies the definition.
