@@ -165,17 +165,19 @@ func elementsOf(value jsontext.Value) []jsontext.Value {
 
 // unionOfNames returns the names of the members of two objects, sorted.
 func unionOfNames(a, b map[string]jsontext.Value) []string {
-	names := make([]string, 0, len(a))
-	for name := range a {
-		names = append(names, name)
-	}
-	for name := range b {
-		if _, has := a[name]; !has {
+	names := make([]string, 0, len(a)+len(b))
+	for _, members := range []map[string]jsontext.Value{a, b} {
+		for name := range members {
 			names = append(names, name)
 		}
 	}
+	return sortedNames(names)
+}
+
+// sortedNames sorts names, and returns each of them once.
+func sortedNames(names []string) []string {
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 // commonKey returns the name of the member that names each element of both lists, or nothing. Example: name, for
@@ -252,6 +254,8 @@ func shownValue(value jsontext.Value) string {
 }
 
 // shortened returns text in memory of its own, cut after limit bytes, with "…" in place of the rest.
+//
+//go:noinline
 func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return strings.Clone(text)

@@ -27,13 +27,6 @@ func filterOf(query url.Values) filter {
 	return f
 }
 
-// queryWith returns the query of the filter, without Before, with one more parameter.
-func (f filter) queryWith(name, value string) string {
-	return url.Values{
-		"kind": {f.Kind}, "namespace": {f.Namespace}, "name": {f.Name}, "cause": {f.Cause}, "show": {f.Show}, name: {value},
-	}.Encode()
-}
-
 // matches reports whether the filter selects a reconcile, apart from Before.
 func (f filter) matches(r *reconcile) bool {
 	switch {

@@ -20,8 +20,10 @@ type objectName struct {
 	Kind, Namespace, Name string
 }
 
-// String returns the name as the causes of reconciles have it, such as "Deployment default/web".
-func (o objectName) String() string {
+// text returns the name as the causes of reconciles have it, such as "Deployment default/web".
+//
+//go:noinline
+func (o objectName) text() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
 	}
@@ -72,7 +74,7 @@ func (r *reconcile) isAbout(o objectName) bool {
 		}
 	}
 	for _, cause := range strings.Split(r.Causes, ", ") {
-		if strings.HasPrefix(cause, o.String()+" ") {
+		if strings.HasPrefix(cause, o.text()+" ") {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ type namedQueue struct {
 
 // NewRecorder returns a Recorder that passes what it receives to next, which may be nil.
 func NewRecorder(next controller.Observer) *Recorder {
-	return &Recorder{next: next, history: newHistory(), now: time.Now, pending: make(map[pendingKey]*requests)}
+	return &Recorder{next: next, history: new(history), now: time.Now, pending: make(map[pendingKey]*requests)}
 }
 
 // Subscribed records the queue of a controller.
@@ -129,18 +129,14 @@ func (r *Recorder) ObserveChange(resource wire.Resource, c cache.Change) {
 	if isConfidential(&resource, "") {
 		recorded.IsConfidential = true
 	} else {
-		recorded.before, recorded.after = c.BeforeObject(), c.AfterObject()
+		recorded.states = c
 	}
 	r.history.addChange(recorded)
 }
 
-// queueStats returns the stats of the queues.
-func (r *Recorder) queueStats() (names []string, stats []controller.QueueStats) {
+// allQueues returns the queues of the controllers. The caller must not change them.
+func (r *Recorder) allQueues() []namedQueue {
 	r.mu.Lock()
-	queues := r.queues[:len(r.queues):len(r.queues)]
-	r.mu.Unlock()
-	for _, q := range queues {
-		names, stats = append(names, q.controller), append(stats, q.stats())
-	}
-	return names, stats
+	defer r.mu.Unlock()
+	return r.queues
 }

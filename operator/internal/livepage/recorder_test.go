@@ -162,7 +162,7 @@ func heapBytes() int64 {
 
 func TestReconcilesBetween(t *testing.T) {
 	t.Parallel()
-	h := newHistory()
+	h := new(history)
 	for i := range maxReconciles + 10 {
 		h.addReconcile(&reconcile{Object: objectName{"Widget", "", fmt.Sprint(i % 2)}})
 	}
