@@ -126,11 +126,11 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 		m.write(`<p class="error"><span class="badge bad">%</span> %</p>`, string(r.Outcome), r.Error)
 	}
 	skippedCount := 0
-	for i := range r.Writes {
-		if r.Writes[i].IsSkipped {
+	for _, w := range r.Writes {
+		if w.IsSkipped {
 			skippedCount++
 		} else {
-			v.writeWrite(m, &r.Writes[i])
+			v.writeWrite(m, w)
 		}
 	}
 	if r.MoreWrites > 0 {
@@ -151,10 +151,10 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 		summary = counted(r.ReadCount, "read") + ", " + counted(skippedCount, "skipped write")
 	}
 	m.write(`<details class="more"><summary>%</summary><ul>`, summary)
-	for i := range r.Writes {
-		if r.Writes[i].IsSkipped {
+	for _, w := range r.Writes {
+		if w.IsSkipped {
 			m.write(`<li>skipped, because it would change nothing: `)
-			v.writeTarget(m, &r.Writes[i])
+			v.writeTarget(m, w)
 			m.write(`</li>`)
 		}
 	}
