@@ -37,10 +37,8 @@ type eventServer struct {
 	// closed is closed at the end of the page, once.
 	closed    chan struct{}
 	closeOnce sync.Once
-
-	mu sync.Mutex
-	// readerCount is the number of readers.
-	readerCount int
+	// readers has a value for each reader, and room for maxReaders.
+	readers chan struct{}
 }
 
 // close ends the events of all readers. It may be called again.
@@ -68,11 +66,13 @@ func (s *eventServer) numberOf(id string) (number uint64, ok bool) {
 //
 // The reader is served by the goroutine of the request, which ends with the page at the latest.
 func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.beginReader() {
+	select {
+	case s.readers <- struct{}{}:
+	default:
 		http.Error(w, "too many readers: close another page", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.endReader()
+	defer func() { <-s.readers }()
 	ctx, cancel := context.WithTimeout(r.Context(), connectionTime)
 	defer cancel()
 
@@ -154,24 +154,6 @@ func (s *eventServer) sendUntilEnd(ctx context.Context, e *eventWriter, send fun
 			isDue = true
 		}
 	}
-}
-
-// beginReader counts a reader. It returns false, and counts nothing, if there are too many.
-func (s *eventServer) beginReader() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.readerCount == maxReaders {
-		return false
-	}
-	s.readerCount++
-	return true
-}
-
-// endReader ends a reader that beginReader has counted.
-func (s *eventServer) endReader() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readerCount--
 }
 
 // eventWriter writes events to one reader.

@@ -60,6 +60,8 @@ func (h *history) addReconcile(r *reconcile) {
 
 // removeFailingLocked removes the failed reconciles of an object by a controller, or by all controllers if controller is
 // empty.
+//
+//go:noinline
 func (h *history) removeFailingLocked(o objectName, controller string) {
 	if len(h.failing) == 0 {
 		return
@@ -123,19 +125,20 @@ func (h *history) reconcilesBetween(after, before uint64, limit int, keep func(*
 // newestNumber returns the number of the newest reconcile, or 0 before the first one.
 func (h *history) newestNumber() uint64 {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lastNumber
+	number := h.lastNumber
+	h.mu.Unlock()
+	return number
 }
 
 // changesOf returns the changes of an object, the newest one first.
 func (h *history) changesOf(o objectName) (found []*change) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := len(h.changes) - 1; i >= 0; i-- {
 		if h.changes[i].Object == o {
 			found = append(found, h.changes[i])
 		}
 	}
+	h.mu.Unlock()
 	return found
 }
 
@@ -143,16 +146,18 @@ func (h *history) changesOf(o objectName) (found []*change) {
 // must not change them.
 func (h *history) failingObjects() []*reconcile {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failing
+	failing := h.failing
+	h.mu.Unlock()
+	return failing
 }
 
 // news returns a channel that is closed when the next reconcile is added.
 func (h *history) news() <-chan struct{} {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.added == nil {
 		h.added = make(chan struct{})
 	}
-	return h.added
+	added := h.added
+	h.mu.Unlock()
+	return added
 }

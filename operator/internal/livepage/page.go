@@ -45,7 +45,7 @@ func NewPage(recorder *Recorder, sources Sources) *Page {
 	p := &Page{recorder: recorder, sources: sources}
 	p.events = &eventServer{
 		history: recorder.history, writeState: p.writeState, writeStory: p.writeStory,
-		instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}),
+		instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}), readers: make(chan struct{}, maxReaders),
 	}
 	return p
 }
@@ -147,7 +147,7 @@ func (p *Page) story(r *http.Request) string {
 
 // objectOf returns the object that a query names.
 func objectOf(query url.Values) objectName {
-	return objectName{query.Get("kind"), query.Get("namespace"), query.Get("name")}
+	return objectName{parameter(query, "kind"), parameter(query, "namespace"), parameter(query, "name")}
 }
 
 // kinds returns the kinds that the program reconciles, sorted.

@@ -52,8 +52,8 @@ func (r *Recorder) Subscribed(name string, stats func() controller.QueueStats) {
 		r.next.Subscribed(name, stats)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.queues = append(r.queues, namedQueue{name, stats})
+	r.mu.Unlock()
 }
 
 // ObserveRequest records a request of a reconcile. It compares the states before and after a write.
@@ -129,6 +129,7 @@ func (r *Recorder) ObserveChange(resource wire.Resource, c cache.Change) {
 // allQueues returns the queues of the controllers. The caller must not change them.
 func (r *Recorder) allQueues() []namedQueue {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.queues
+	queues := r.queues
+	r.mu.Unlock()
+	return queues
 }
