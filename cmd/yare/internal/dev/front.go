@@ -68,12 +68,13 @@ func newFront(folder string) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	caFile := filepath.Join(folder, "webhooks-ca.pem")
-	if err := os.WriteFile(caFile, ca, 0o600); err != nil {
-		return nil, err
-	}
 	forwarder, err := newForwarder(filepath.Join(folder, "webhooks"))
 	if err != nil {
+		return nil, err
+	}
+	caFile := filepath.Join(folder, "webhooks-ca.pem")
+	if err := os.WriteFile(caFile, ca, 0o600); err != nil {
+		_ = forwarder.listener.Close() // it has no requests yet
 		return nil, err
 	}
 	f := &front{url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{})}
