@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 	"github.com/yare-go/yare/internal/plane/process"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
@@ -143,7 +145,7 @@ func (c *command) execute(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if err := c.open(ctx, c.binary, folder); err != nil {
+	if err := c.openBinary(ctx, folder); err != nil {
 		return err
 	}
 	var log io.Writer
@@ -171,6 +173,21 @@ func (c *command) execute(ctx context.Context) error {
 	record, err := c.run(ctx)
 	err = errors.Join(err, c.writeReports(os.Stdout, record))
 	return statusOf(record, err)
+}
+
+// openBinary opens the operator, and shows meanwhile how long its build took the last time.
+func (c *command) openBinary(ctx context.Context, folder string) error {
+	known, step, began := durations.Default(), "build for explore "+c.binary.Path, time.Now()
+	if path, err := filepath.Abs(c.binary.Path); err == nil {
+		step = "build for explore " + path
+	}
+	stop := known.Show(c.out, step, "building "+c.binary.Path)
+	err := c.open(ctx, c.binary, folder)
+	stop()
+	if err == nil {
+		known.Record(step, time.Since(began))
+	}
+	return err
 }
 
 // maxShellTime is how long a command about the external system may take.

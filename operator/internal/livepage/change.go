@@ -14,11 +14,12 @@ type change struct {
 	Object objectName
 	// Type is "added", "modified" or "deleted".
 	Type string
-	// IsConfidential is true if the content is not shown. Then before and after are zero.
+	// IsConfidential is true if the content is not shown. Then states is zero.
 	IsConfidential bool
 	// version is the resource version after the change, or the last one.
-	version       string
-	before, after cache.Object
+	version string
+	// states has the states before and after the change.
+	states cache.Change
 }
 
 // A changeContent is what a change has changed.
@@ -35,12 +36,12 @@ func (c *change) content() *changeContent {
 	if c.IsConfidential || c.Type == "deleted" {
 		return content
 	}
-	after, err := c.after.Bytes()
+	after, err := c.states.AfterObject().Bytes()
 	if err != nil {
 		return content
 	}
 	now, then := decodeObject(after), new(shownObject)
-	if before, err := c.before.Bytes(); err == nil && c.Type == "modified" {
+	if before, err := c.states.BeforeObject().Bytes(); err == nil && c.Type == "modified" {
 		then = decodeObject(before)
 		content.difference = differenceOf(before, after)
 	}
@@ -51,7 +52,7 @@ func (c *change) content() *changeContent {
 // byteCount returns how much memory the change takes, without what the cache has anyway. Compressed contents take about a
 // quarter of their JSON. The state after a change is mostly the state before the next change.
 func (c *change) byteCount() int {
-	return 640 + (c.before.Size+c.after.Size)/4
+	return 640 + (c.states.Before.Size+c.states.After.Size)/4
 }
 
 // typeOf returns the type of a change in the words of causes.

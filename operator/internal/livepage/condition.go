@@ -1,10 +1,6 @@
 package livepage
 
-import (
-	"slices"
-
-	"github.com/yare-go/yare/kube"
-)
+import "github.com/yare-go/yare/kube"
 
 // A condition is a condition of an object, as far as the page shows it.
 type condition struct {
@@ -74,13 +70,23 @@ func (o *shownObject) hasCondition(conditionType, status string) bool {
 	return false
 }
 
+// hasFieldEntry reports whether the managed fields have an entry.
+func (o *shownObject) hasFieldEntry(entry *fieldEntry) bool {
+	for i := range o.Metadata.ManagedFields {
+		if o.Metadata.ManagedFields[i] == *entry {
+			return true
+		}
+	}
+	return false
+}
+
 // managerOf returns the field manager that has made after of before: the manager of the newest entry of after that is not
 // in before. It returns nothing if no entry is new.
 func managerOf(before, after *shownObject) string {
 	newest := new(fieldEntry)
 	for i := range after.Metadata.ManagedFields {
 		entry := &after.Metadata.ManagedFields[i]
-		if entry.Time >= newest.Time && !slices.Contains(before.Metadata.ManagedFields, *entry) {
+		if entry.Time >= newest.Time && !before.hasFieldEntry(entry) {
 			newest = entry
 		}
 	}

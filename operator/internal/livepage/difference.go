@@ -88,15 +88,15 @@ func (d *difference) compareObjects(path string, before, after jsontext.Value) {
 
 func (d *difference) compareLists(path string, before, after jsontext.Value) {
 	from, to := elementsOf(before), elementsOf(after)
-	if key := commonKey(from, to); key != "" {
+	for _, key := range []string{"name", "type", "key", "uid"} {
 		fromByName, fromNames := byName(from, key)
 		toByName, toNames := byName(to, key)
-		for _, name := range toNames {
-			d.compare(path+"["+name+"]", fromByName[name], toByName[name])
+		if len(fromByName) < len(from) || len(toByName) < len(to) {
+			continue // some element has no name, or the name of another one
 		}
-		for _, name := range fromNames {
-			if _, stays := toByName[name]; !stays {
-				d.compare(path+"["+name+"]", fromByName[name], nil)
+		for i, name := range append(toNames, fromNames...) {
+			if _, stays := toByName[name]; i < len(toNames) || !stays {
+				d.compare(path+"["+name+"]", fromByName[name], toByName[name])
 			}
 		}
 		return
@@ -165,34 +165,19 @@ func elementsOf(value jsontext.Value) []jsontext.Value {
 
 // unionOfNames returns the names of the members of two objects, sorted.
 func unionOfNames(a, b map[string]jsontext.Value) []string {
-	names := make([]string, 0, len(a))
-	for name := range a {
-		names = append(names, name)
-	}
-	for name := range b {
-		if _, has := a[name]; !has {
+	names := make([]string, 0, len(a)+len(b))
+	for _, members := range []map[string]jsontext.Value{a, b} {
+		for name := range members {
 			names = append(names, name)
 		}
 	}
+	return sortedNames(names)
+}
+
+// sortedNames sorts names, and returns each of them once.
+func sortedNames(names []string) []string {
 	slices.Sort(names)
-	return names
-}
-
-// commonKey returns the name of the member that names each element of both lists, or nothing. Example: name, for
-// containers.
-func commonKey(a, b []jsontext.Value) string {
-	for _, key := range []string{"name", "type", "key", "uid"} {
-		if isKeyOf(a, key) && isKeyOf(b, key) {
-			return key
-		}
-	}
-	return ""
-}
-
-// isKeyOf reports whether each element of a list is an object with a text of its own at key.
-func isKeyOf(list []jsontext.Value, key string) bool {
-	named, names := byName(list, key)
-	return len(names) == len(list) && len(named) == len(list)
+	return slices.Compact(names)
 }
 
 // byName returns the elements of a list by the text at key, and these texts in the order of the list. An element without
@@ -252,6 +237,8 @@ func shownValue(value jsontext.Value) string {
 }
 
 // shortened returns text in memory of its own, cut after limit bytes, with "…" in place of the rest.
+//
+//go:noinline
 func shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return strings.Clone(text)

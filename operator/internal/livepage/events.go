@@ -37,10 +37,8 @@ type eventServer struct {
 	// closed is closed at the end of the page, once.
 	closed    chan struct{}
 	closeOnce sync.Once
-
-	mu sync.Mutex
-	// readerCount is the number of readers.
-	readerCount int
+	// readers has a value for each reader, and room for maxReaders.
+	readers chan struct{}
 }
 
 // close ends the events of all readers. It may be called again.
@@ -68,19 +66,18 @@ func (s *eventServer) numberOf(id string) (number uint64, ok bool) {
 //
 // The reader is served by the goroutine of the request, which ends with the page at the latest.
 func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.beginReader() {
-		w.Header().Set("Retry-After", "10")
+	select {
+	case s.readers <- struct{}{}:
+	default:
 		http.Error(w, "too many readers: close another page", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.endReader()
+	defer func() { <-s.readers }()
 	ctx, cancel := context.WithTimeout(r.Context(), connectionTime)
 	defer cancel()
 
 	e := &eventWriter{w: w, control: http.NewResponseController(w)}
 	_ = e.control.SetReadDeadline(time.Time{}) // a connection without deadlines has none to lift
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // for a proxy
 	e.write("retry: 1000\n\n")
 
 	query := r.URL.Query()
@@ -99,17 +96,11 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // sendReconciles sends the reconciles after known that a filter selects, and the state, until ctx ends or the reader is gone.
 func (s *eventServer) sendReconciles(ctx context.Context, e *eventWriter, f filter, known uint64) {
-	h := s.history
-	waker, stop := h.wake()
-	defer stop()
-	look := time.NewTicker(stateTime)
-	defer look.Stop()
-	view := reconcileView{h, "live-page/"}
+	view := reconcileView{s.history, "live-page/"}
 	lastState := ""
-	for e.err == nil && ctx.Err() == nil {
-		newest := h.newestNumber()
-		if newest > known {
-			rows, isMore, missedCount := h.reconcilesBetween(known, newest+1, maxRows, f.matches)
+	s.sendUntilEnd(ctx, e, func(isDue bool) {
+		if newest := s.history.newestNumber(); newest > known {
+			rows, isMore, missedCount := s.history.reconcilesBetween(known, newest+1, maxRows, f.matches)
 			if missedCount > 0 {
 				e.send("missed", "", strconv.FormatUint(missedCount, 10))
 			} else if isMore {
@@ -123,76 +114,46 @@ func (s *eventServer) sendReconciles(ctx context.Context, e *eventWriter, f filt
 				e.send("rows", s.eventID(known), m.String())
 			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-s.closed:
-			return
-		case <-waker:
-			sleep(ctx, gatherTime)
-		case <-look.C:
-			m := new(markup)
-			s.writeState(ctx, m)
-			if now := m.String(); now != lastState {
-				lastState = now
-				e.send("state", "", now)
-			}
-			e.keepAlive()
+		if isDue {
+			e.sendChanged(ctx, "state", &lastState, s.writeState)
 		}
-	}
+	})
 }
 
 // sendStories sends the story of an object when it has changed, until ctx ends or the reader is gone.
 func (s *eventServer) sendStories(ctx context.Context, e *eventWriter, o objectName) {
-	waker, stop := s.history.wake()
-	defer stop()
-	look := time.NewTicker(stateTime) // changes of objects wake nobody
-	defer look.Stop()
 	last := ""
+	s.sendUntilEnd(ctx, e, func(bool) {
+		e.sendChanged(ctx, "story", &last, func(ctx context.Context, m *markup) { s.writeStory(ctx, m, o) })
+	})
+}
+
+// sendUntilEnd calls send at once, after new reconciles, and each stateTime, until ctx ends, the page ends, or the reader is
+// gone. isDue is true after each stateTime.
+func (s *eventServer) sendUntilEnd(ctx context.Context, e *eventWriter, send func(isDue bool)) {
+	look := time.NewTicker(stateTime) // changes of objects are no news
+	defer look.Stop()
+	isDue := false
 	for e.err == nil && ctx.Err() == nil {
-		m := new(markup)
-		s.writeStory(ctx, m, o)
-		if now := m.String(); now != last {
-			last = now
-			e.send("story", "", now)
+		news := s.history.news()
+		send(isDue)
+		if isDue {
+			e.keepAlive()
 		}
-		e.keepAlive()
+		isDue = false
 		select {
 		case <-ctx.Done():
 		case <-s.closed:
 			return
-		case <-waker:
-			sleep(ctx, gatherTime)
+		case <-news:
+			select {
+			case <-time.After(gatherTime):
+			case <-ctx.Done():
+			}
 		case <-look.C:
+			isDue = true
 		}
 	}
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// beginReader counts a reader. It returns false, and counts nothing, if there are too many.
-func (s *eventServer) beginReader() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.readerCount == maxReaders {
-		return false
-	}
-	s.readerCount++
-	return true
-}
-
-// endReader ends a reader that beginReader has counted.
-func (s *eventServer) endReader() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readerCount--
 }
 
 // eventWriter writes events to one reader.
@@ -210,6 +171,16 @@ func (e *eventWriter) send(name, id, data string) {
 		name += "\nid: " + id
 	}
 	e.write("event: " + name + "\ndata: " + strings.ReplaceAll(data, "\n", "\ndata: ") + "\n\n")
+}
+
+// sendChanged sends an event with what write writes, unless it is the same as last. It sets last.
+func (e *eventWriter) sendChanged(ctx context.Context, name string, last *string, write func(context.Context, *markup)) {
+	m := new(markup)
+	write(ctx, m)
+	if now := m.String(); now != *last {
+		*last = now
+		e.send(name, "", now)
+	}
 }
 
 // keepAlive sends a comment if the reader has received nothing for a while. So a reader that is gone is found.

@@ -261,8 +261,8 @@ func TestReadersAreBounded(t *testing.T) {
 		for range events {
 		}
 	}
-	if page.events.readerCount != 0 {
-		t.Errorf("%d readers are left", page.events.readerCount)
+	if len(page.events.readers) != 0 {
+		t.Errorf("%d readers are left", len(page.events.readers))
 	}
 }
 

@@ -20,19 +20,17 @@ type filter struct {
 // filterOf returns the filter of a query.
 func filterOf(query url.Values) filter {
 	f := filter{
-		Kind: query.Get("kind"), Namespace: strings.TrimSpace(query.Get("namespace")), Name: strings.TrimSpace(query.Get("name")),
-		Cause: strings.TrimSpace(query.Get("cause")), Show: query.Get("show"),
+		Kind: parameter(query, "kind"), Namespace: parameter(query, "namespace"), Name: parameter(query, "name"),
+		Cause: parameter(query, "cause"), Show: parameter(query, "show"),
 	}
-	f.Before, _ = strconv.ParseUint(query.Get("before"), 10, 64) // another text selects all
+	f.Before, _ = strconv.ParseUint(parameter(query, "before"), 10, 64) // another text selects all
 	return f
 }
 
-// queryWith returns the query of the filter, without Before, with one more parameter.
-func (f filter) queryWith(name, value string) string {
-	return url.Values{
-		"kind": {f.Kind}, "namespace": {f.Namespace}, "name": {f.Name}, "cause": {f.Cause}, "show": {f.Show}, name: {value},
-	}.Encode()
-}
+// parameter returns a parameter of a query, without the spaces around it.
+//
+//go:noinline
+func parameter(query url.Values, name string) string { return strings.TrimSpace(query.Get(name)) }
 
 // matches reports whether the filter selects a reconcile, apart from Before.
 func (f filter) matches(r *reconcile) bool {

@@ -3,7 +3,6 @@ package livepage
 import (
 	"slices"
 	"sync"
-	"time"
 )
 
 const (
@@ -26,21 +25,11 @@ type history struct {
 	lastNumber     uint64
 	changes        []*change
 	changeBytes    int
-	// failing holds the last reconcile of each object whose last reconcile failed, without its requests.
-	failing map[failingKey]*reconcile
-	// wakers have a channel for each reader, with room for one value. A reader receives a value when there is something
-	// new.
-	wakers map[chan struct{}]struct{}
-}
-
-// failingKey names an object that a controller reconciles.
-type failingKey struct {
-	controller string
-	object     objectName
-}
-
-func newHistory() *history {
-	return &history{failing: make(map[failingKey]*reconcile), wakers: make(map[chan struct{}]struct{})}
+	// failing holds the last reconcile of each object whose last reconcile failed, without its requests. The newest one is
+	// the last one.
+	failing []*reconcile
+	// added is closed when the next reconcile is added. It is nil if nobody waits for the next reconcile.
+	added chan struct{}
 }
 
 // addReconcile adds a reconcile, and gives it its number.
@@ -56,33 +45,34 @@ func (h *history) addReconcile(r *reconcile) {
 		h.reconciles[0] = nil
 		h.reconciles = h.reconciles[1:]
 	}
-	key := failingKey{r.Controller, r.Object}
-	delete(h.failing, key)
+	h.removeFailingLocked(r.Object, r.Controller)
 	if r.Error != "" {
 		failed := *r
 		failed.Causes, failed.Reads, failed.Writes = "", nil, nil // they are large
-		h.failing[key] = &failed
-		if len(h.failing) > maxFailing {
-			h.dropOldestFailingLocked()
-		}
+		h.failing = append(h.failing, &failed)
+		h.failing = h.failing[max(0, len(h.failing)-maxFailing):]
 	}
-	for waker := range h.wakers {
-		select {
-		case waker <- struct{}{}:
-		default: // the reader has not yet seen the last value
-		}
+	if h.added != nil {
+		close(h.added)
+		h.added = nil
 	}
 }
 
-func (h *history) dropOldestFailingLocked() {
-	var oldest *reconcile
-	var oldestKey failingKey
-	for key, r := range h.failing {
-		if oldest == nil || r.Number < oldest.Number {
-			oldest, oldestKey = r, key
+// removeFailingLocked removes the failed reconciles of an object by a controller, or by all controllers if controller is
+// empty.
+//
+//go:noinline
+func (h *history) removeFailingLocked(o objectName, controller string) {
+	if len(h.failing) == 0 {
+		return
+	}
+	kept := make([]*reconcile, 0, len(h.failing)+1) // a reader may have the old ones
+	for _, r := range h.failing {
+		if r.Object != o || controller != "" && r.Controller != controller {
+			kept = append(kept, r)
 		}
 	}
-	delete(h.failing, oldestKey)
+	h.failing = kept
 }
 
 // addChange adds a change, unless it is there already: each controller that watches an object reports its changes.
@@ -95,11 +85,7 @@ func (h *history) addChange(c *change) {
 		}
 	}
 	if c.Type == "deleted" {
-		for key := range h.failing {
-			if key.object == c.Object {
-				delete(h.failing, key)
-			}
-		}
+		h.removeFailingLocked(c.Object, "")
 	}
 	h.changes = append(h.changes, c)
 	h.changeBytes += c.byteCount()
@@ -139,60 +125,39 @@ func (h *history) reconcilesBetween(after, before uint64, limit int, keep func(*
 // newestNumber returns the number of the newest reconcile, or 0 before the first one.
 func (h *history) newestNumber() uint64 {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lastNumber
-}
-
-// changeBefore returns the newest change of an object and a type that came at a time or earlier. It returns nil if there is
-// none that is kept.
-func (h *history) changeBefore(o objectName, changeType string, at time.Time) *change {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := len(h.changes) - 1; i >= 0; i-- {
-		if c := h.changes[i]; c.Object == o && c.Type == changeType && !c.At.After(at) {
-			return c
-		}
-	}
-	return nil
+	number := h.lastNumber
+	h.mu.Unlock()
+	return number
 }
 
 // changesOf returns the changes of an object, the newest one first.
 func (h *history) changesOf(o objectName) (found []*change) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := len(h.changes) - 1; i >= 0; i-- {
 		if h.changes[i].Object == o {
 			found = append(found, h.changes[i])
 		}
 	}
+	h.mu.Unlock()
 	return found
 }
 
-// failingObjects returns the last reconciles of the objects whose last reconcile failed, the newest one first.
-func (h *history) failingObjects() (found []*reconcile) {
+// failingObjects returns the last reconciles of the objects whose last reconcile failed, the newest one last. The caller
+// must not change them.
+func (h *history) failingObjects() []*reconcile {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range h.failing {
-		// There are few. An instance of slices.SortFunc would make a program 20 KB larger.
-		i := len(found)
-		found = append(found, r)
-		for ; i > 0 && found[i-1].Number < r.Number; i-- {
-			found[i] = found[i-1]
-		}
-		found[i] = r
-	}
-	return found
+	failing := h.failing
+	h.mu.Unlock()
+	return failing
 }
 
-// wake returns a channel that receives a value after something was added. The caller calls stop at its end.
-func (h *history) wake() (waker chan struct{}, stop func()) {
-	waker = make(chan struct{}, 1)
+// news returns a channel that is closed when the next reconcile is added.
+func (h *history) news() <-chan struct{} {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.wakers[waker] = struct{}{}
-	return waker, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.wakers, waker)
+	if h.added == nil {
+		h.added = make(chan struct{})
 	}
+	added := h.added
+	h.mu.Unlock()
+	return added
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,9 +21,12 @@ const (
 )
 
 var (
-	//go:embed style.css
+	// A program has the files compressed, as a browser gets them. UPDATE_FILES=1 go test -run TestFilesAreCompressed
+	// compresses them anew.
+	//
+	//go:embed style.css.gz
 	style string
-	//go:embed script.js
+	//go:embed script.js.gz
 	script string
 	//go:embed icon.svg
 	icon string
@@ -43,7 +45,7 @@ func NewPage(recorder *Recorder, sources Sources) *Page {
 	p := &Page{recorder: recorder, sources: sources}
 	p.events = &eventServer{
 		history: recorder.history, writeState: p.writeState, writeStory: p.writeStory,
-		instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}),
+		instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}), readers: make(chan struct{}, maxReaders),
 	}
 	return p
 }
@@ -54,27 +56,33 @@ func (p *Page) Close() { p.events.close() }
 // ServeHTTP serves the page, and what lies below its path.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
+	contentType, text, isCompressed := "text/html", "", false
 	switch strings.TrimPrefix(r.URL.Path, Path) {
 	case "":
-		p.serveReconciles(w, r)
+		text = p.reconciles(r)
 	case "/object":
-		p.serveStory(w, r)
+		text = p.story(r)
 	case "/events":
-		p.events.ServeHTTP(w, r)
+		contentType = "text/event-stream"
 	case "/style.css":
-		writeFile(w, "text/css; charset=utf-8", style)
+		contentType, text, isCompressed = "text/css", style, true
 	case "/script.js":
-		writeFile(w, "text/javascript; charset=utf-8", script)
+		contentType, text, isCompressed = "text/javascript", script, true
 	case "/icon.svg":
-		writeFile(w, "image/svg+xml", icon)
+		contentType, text = "image/svg+xml", icon
 	default:
 		http.NotFound(w, r)
+		return
 	}
-}
-
-// writeFile answers with a file of the page.
-func writeFile(w http.ResponseWriter, contentType, text string) {
-	w.Header().Set("Content-Type", contentType)
+	h := w.Header()
+	h.Set("Content-Type", contentType+"; charset=utf-8")
+	if isCompressed {
+		h.Set("Content-Encoding", "gzip")
+	}
+	if contentType == "text/event-stream" {
+		p.events.ServeHTTP(w, r)
+		return
+	}
 	_, _ = io.WriteString(w, text) // the client has gone
 }
 
@@ -83,14 +91,16 @@ func setHeaders(h http.Header) {
 	for _, each := range [][2]string{
 		{"Content-Security-Policy", policy}, {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"},
 		{"Cross-Origin-Resource-Policy", "same-origin"}, {"Cache-Control", "no-store"},
+		{"X-Accel-Buffering", "no"}, // for a proxy, which would hold events back
 	} {
 		h.Set(each[0], each[1])
 	}
 }
 
-// serveReconciles answers with the reconciles that the query selects, and with the state of the program.
-func (p *Page) serveReconciles(w http.ResponseWriter, r *http.Request) {
-	f := filterOf(r.URL.Query())
+// reconciles returns the page of the reconciles that the query selects, with the state of the program.
+func (p *Page) reconciles(r *http.Request) string {
+	query := r.URL.Query()
+	f := filterOf(query)
 	h := p.recorder.history
 	newest := h.newestNumber()
 	rows, isMore, _ := h.reconcilesBetween(0, f.Before, maxRows, f.matches)
@@ -99,10 +109,11 @@ func (p *Page) serveReconciles(w http.ResponseWriter, r *http.Request) {
 	m.write(`<section id="state">`)
 	p.writeState(r.Context(), m)
 	m.write(`</section><section><h2>Reconciles</h2>`)
-	writeFilter(m, f, p.kinds())
-	events := "live-page/events?" + f.queryWith("after", p.events.eventID(newest))
-	if f.Before != 0 { // older ones do not change
-		events = ""
+	writeFilter(m, f, p.kinds(), r.URL.RawQuery != "")
+	events := ""
+	if f.Before == 0 { // older reconciles do not change
+		query.Set("after", p.events.eventID(newest))
+		events = "live-page/events?" + query.Encode()
 	}
 	m.write(`<p id="notice" class="note"></p><table id="reconciles" data-events="%"><thead><tr><th>Time</th><th>Object</th><th>Why</th><th>What it did</th><th>Took</th><th>Next</th></tr></thead>`, events)
 	view := reconcileView{h, "live-page/"}
@@ -112,54 +123,55 @@ func (p *Page) serveReconciles(w http.ResponseWriter, r *http.Request) {
 	m.write(`</table>`)
 	switch {
 	case isMore:
-		m.write(`<p><a href="live-page?%">Older reconciles</a></p>`, f.queryWith("before", strconv.FormatUint(rows[len(rows)-1].Number, 10)))
+		query.Del("after")
+		query.Set("before", strconv.FormatUint(rows[len(rows)-1].Number, 10))
+		m.write(`<p><a href="live-page?%">Older reconciles</a></p>`, query.Encode())
 	case len(rows) == 0:
 		m.write(`<p class="note" id="nothing">No reconcile that is kept fits. New ones appear here.</p>`)
 	}
-	writeEnd(w, m)
+	return endOf(m)
 }
 
-// serveStory answers with the story of one object.
-func (p *Page) serveStory(w http.ResponseWriter, r *http.Request) {
+// story returns the page of the story of one object.
+func (p *Page) story(r *http.Request) string {
 	query := r.URL.Query()
 	o := objectOf(query)
 	m := new(markup)
-	p.writeHead(m, o.String()+" – "+p.sources.Program, "", "../live-page")
+	p.writeHead(m, o.text()+" – "+p.sources.Program, "", "../live-page")
 	query.Set("story", "1")
-	m.write(`<section><h2 class="subject">%</h2><p id="notice" class="note"></p><div id="story" data-events="events?%">`, o.String(), query.Encode())
+	m.write(`<section><h2 class="subject">%</h2><p id="notice" class="note"></p><div id="story" data-events="events?%">`, o.text(), query.Encode())
 	p.writeStory(r.Context(), m, o)
 	m.write(`</div>`)
-	writeEnd(w, m)
+	return endOf(m)
 }
 
 // objectOf returns the object that a query names.
 func objectOf(query url.Values) objectName {
-	return objectName{query.Get("kind"), query.Get("namespace"), query.Get("name")}
+	return objectName{parameter(query, "kind"), parameter(query, "namespace"), parameter(query, "name")}
 }
 
 // kinds returns the kinds that the program reconciles, sorted.
 func (p *Page) kinds() (kinds []string) {
-	for _, r := range p.sources.Reconciled {
-		if !slices.Contains(kinds, r.Kind) {
-			kinds = append(kinds, r.Kind)
-		}
+	for i := range p.sources.Reconciled {
+		kinds = append(kinds, p.sources.Reconciled[i].Kind)
 	}
-	slices.Sort(kinds)
-	return kinds
+	return sortedNames(kinds)
 }
 
 // writeState writes the state of the program.
 func (p *Page) writeState(ctx context.Context, m *markup) {
-	writeState(m, observedState(ctx, &p.sources, p.recorder, &p.counter), time.Now())
+	writeState(ctx, m, &p.sources, p.recorder, &p.counter)
 }
 
 // writeStory writes the story of an object.
 func (p *Page) writeStory(ctx context.Context, m *markup, o objectName) {
-	writeStory(m, reconcileView{p.recorder.history, ""}, storyOf(ctx, &p.sources, p.recorder.history, o))
+	writeStory(ctx, m, &p.sources, p.recorder.history, o)
 }
 
 // writeHead writes the beginning of a page. below and home are the paths of what the page consists of, and of the page of
 // reconciles.
+//
+//go:noinline
 func (p *Page) writeHead(m *markup, title, below, home string) {
 	m.write(`<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>%</title>`+
 		`<link rel="stylesheet" href="%style.css"><link rel="icon" href="%icon.svg"><script src="%script.js" defer></script></head><body><header><h1><a href="%">%</a></h1><span class="version">%</span>`+
@@ -167,8 +179,8 @@ func (p *Page) writeHead(m *markup, title, below, home string) {
 		title, below, below, below, home, p.sources.Program, p.sources.Versions)
 }
 
-// writeEnd writes the end of a page, and answers with the page.
-func writeEnd(w http.ResponseWriter, m *markup) {
+// endOf writes the end of a page, and returns the page.
+func endOf(m *markup) string {
 	m.write(`</section></main><footer>Times are in UTC. The program keeps its last reconciles in memory, in one megabyte at most. It never keeps the contents of Secrets.</footer></body></html>`)
-	writeFile(w, "text/html; charset=utf-8", m.String())
+	return m.String()
 }

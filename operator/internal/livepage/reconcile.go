@@ -20,17 +20,19 @@ type objectName struct {
 	Kind, Namespace, Name string
 }
 
-// String returns the name as the causes of reconciles have it, such as "Deployment default/web".
-func (o objectName) String() string {
+// text returns the name as the causes of reconciles have it, such as "Deployment default/web".
+//
+//go:noinline
+func (o objectName) text() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
 	}
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// A reconcile is what the page keeps of one reconcile or cleanup. It does not change after it was recorded.
+// A reconcile is what the page keeps of one reconcile or cleanup. It does not change after it has ended.
 type reconcile struct {
-	// Number counts the reconciles of the program from 1 on.
+	// Number counts the ended reconciles of the program from 1 on.
 	Number     uint64
 	Ended      time.Time
 	Controller string
@@ -46,14 +48,14 @@ type reconcile struct {
 	ReadCount int
 	Reads     []string
 	// Writes are the first writes, and MoreWrites is the number of the others.
-	Writes     []write
+	Writes     []*write
 	MoreWrites int
 }
 
 // hasChanged reports whether the reconcile has sent a write that succeeded.
 func (r *reconcile) hasChanged() bool {
-	for i := range r.Writes {
-		if !r.Writes[i].IsSkipped && r.Writes[i].Error == "" {
+	for _, w := range r.Writes {
+		if !w.IsSkipped && w.Error == "" {
 			return true
 		}
 	}
@@ -66,13 +68,13 @@ func (r *reconcile) isAbout(o objectName) bool {
 	if r.Object == o {
 		return true
 	}
-	for i := range r.Writes {
-		if r.Writes[i].Object == o {
+	for _, w := range r.Writes {
+		if w.Object == o {
 			return true
 		}
 	}
 	for _, cause := range strings.Split(r.Causes, ", ") {
-		if strings.HasPrefix(cause, o.String()+" ") {
+		if strings.HasPrefix(cause, o.text()+" ") {
 			return true
 		}
 	}
@@ -85,8 +87,7 @@ func (r *reconcile) byteCount() int {
 	for _, read := range r.Reads {
 		count += 16 + len(read)
 	}
-	for i := range r.Writes {
-		w := &r.Writes[i]
+	for _, w := range r.Writes {
 		count += 256 + len(w.Resource) + len(w.Object.Namespace) + len(w.Object.Name) + len(w.Error) + w.Difference.byteCount()
 		for _, c := range w.Conditions {
 			count += 5*16 + len(c.Type) + len(c.Status) + len(c.Reason) + len(c.Message)

@@ -79,8 +79,11 @@ func (v reconcileView) writeCauses(m *markup, r *reconcile) {
 		}
 		m.objectLink(v.base, o)
 		m.write(` <span class="verb">%</span>%`, changeType, rest)
-		if c := v.history.changeBefore(o, changeType, began); c != nil {
-			writeChangeContent(m, c)
+		for _, c := range v.history.changesOf(o) { // the newest one that came before the reconcile is the cause
+			if c.Type == changeType && !c.At.After(began) {
+				writeChangeContent(m, c)
+				break
+			}
 		}
 		m.write(`</li>`)
 	}
@@ -123,11 +126,11 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 		m.write(`<p class="error"><span class="badge bad">%</span> %</p>`, string(r.Outcome), r.Error)
 	}
 	skippedCount := 0
-	for i := range r.Writes {
-		if r.Writes[i].IsSkipped {
+	for _, w := range r.Writes {
+		if w.IsSkipped {
 			skippedCount++
 		} else {
-			v.writeWrite(m, &r.Writes[i])
+			v.writeWrite(m, w)
 		}
 	}
 	if r.MoreWrites > 0 {
@@ -148,10 +151,10 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 		summary = counted(r.ReadCount, "read") + ", " + counted(skippedCount, "skipped write")
 	}
 	m.write(`<details class="more"><summary>%</summary><ul>`, summary)
-	for i := range r.Writes {
-		if r.Writes[i].IsSkipped {
+	for _, w := range r.Writes {
+		if w.IsSkipped {
 			m.write(`<li>skipped, because it would change nothing: `)
-			v.writeTarget(m, &r.Writes[i])
+			v.writeTarget(m, w)
 			m.write(`</li>`)
 		}
 	}
@@ -261,15 +264,23 @@ func nextOf(r *reconcile) string {
 }
 
 // counted returns a number with what it counts.
+//
+//go:noinline
 func counted(count int, noun string) string {
 	if count != 1 {
 		noun += "s"
 	}
-	return strconv.Itoa(count) + " " + noun
+	return decimal(count) + " " + noun
 }
 
-// writeFilter writes the form of a filter. kinds are the kinds to choose from.
-func writeFilter(m *markup, f filter, kinds []string) {
+// decimal returns a number as text.
+//
+//go:noinline
+func decimal(number int) string { return strconv.Itoa(number) }
+
+// writeFilter writes the form of a filter. kinds are the kinds to choose from. isGiven is true if the
+// reader has given a filter.
+func writeFilter(m *markup, f filter, kinds []string, isGiven bool) {
 	m.write(`<form class="filter" method="get" action="live-page"><label>Kind <select name="kind"><option value="">all</option>`)
 	for _, kind := range kinds {
 		writeOption(m, kind, kind, f.Kind)
@@ -281,7 +292,7 @@ func writeFilter(m *markup, f filter, kinds []string) {
 	writeOption(m, "changed", "that changed something", f.Show)
 	writeOption(m, "failed", "with an error", f.Show)
 	m.write(`</select></label><button>Filter</button> `)
-	if f != (filter{}) {
+	if isGiven {
 		m.write(`<a href="live-page">Show all</a>`)
 	}
 	m.write(`</form>`)

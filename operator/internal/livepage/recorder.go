@@ -22,8 +22,9 @@ type Recorder struct {
 	now     func() time.Time
 
 	mu sync.Mutex
-	// pending holds the requests of the running reconciles. At most one reconcile of a controller runs for an object.
-	pending map[pendingKey]*requests
+	// pending holds the running reconciles, with their requests so far. At most one reconcile of a controller runs for an
+	// object.
+	pending map[pendingKey]*reconcile
 	// queues holds the queues of the controllers in the order in which they came.
 	queues []namedQueue
 }
@@ -34,13 +35,6 @@ type pendingKey struct {
 	key        kube.Key
 }
 
-// requests are the requests of one reconcile.
-type requests struct {
-	reads      []string
-	writes     []write
-	moreWrites int
-}
-
 // namedQueue is the queue of a controller.
 type namedQueue struct {
 	controller string
@@ -49,7 +43,7 @@ type namedQueue struct {
 
 // NewRecorder returns a Recorder that passes what it receives to next, which may be nil.
 func NewRecorder(next controller.Observer) *Recorder {
-	return &Recorder{next: next, history: newHistory(), now: time.Now, pending: make(map[pendingKey]*requests)}
+	return &Recorder{next: next, history: new(history), now: time.Now, pending: make(map[pendingKey]*reconcile)}
 }
 
 // Subscribed records the queue of a controller.
@@ -58,8 +52,8 @@ func (r *Recorder) Subscribed(name string, stats func() controller.QueueStats) {
 		r.next.Subscribed(name, stats)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.queues = append(r.queues, namedQueue{name, stats})
+	r.mu.Unlock()
 }
 
 // ObserveRequest records a request of a reconcile. It compares the states before and after a write.
@@ -77,21 +71,21 @@ func (r *Recorder) ObserveRequest(name string, key kube.Key, request *wire.Reque
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k := pendingKey{name, key}
-	all := r.pending[k]
-	if all == nil {
+	running := r.pending[k]
+	if running == nil {
 		if len(r.pending) >= maxPending {
 			clear(r.pending) // of objects that were gone at the end of their reconciles
 		}
-		all = new(requests)
-		r.pending[k] = all
+		running = new(reconcile)
+		r.pending[k] = running
 	}
 	switch {
-	case made == nil && len(all.reads) < maxReads:
-		all.reads = append(all.reads, read)
-	case made != nil && len(all.writes) < maxWrites:
-		all.writes = append(all.writes, *made)
+	case made == nil && len(running.Reads) < maxReads:
+		running.Reads = append(running.Reads, read)
+	case made != nil && len(running.Writes) < maxWrites:
+		running.Writes = append(running.Writes, made)
 	case made != nil:
-		all.moreWrites++
+		running.MoreWrites++
 	}
 }
 
@@ -100,24 +94,22 @@ func (r *Recorder) Result(result controller.Result) {
 	if r.next != nil {
 		r.next.Result(result)
 	}
-	o := result.Object
-	r.mu.Lock()
+	o := &result.Object
 	k := pendingKey{result.Controller, kube.Key{Cluster: o.Cluster, Namespace: o.Namespace, Name: o.Name}}
-	made := r.pending[k]
+	r.mu.Lock()
+	ended := r.pending[k]
 	delete(r.pending, k)
 	r.mu.Unlock()
-	rec := &reconcile{
-		Ended: r.now(), Controller: result.Controller, Object: objectName{o.Resource.Kind, o.Namespace, o.Name},
-		IsCleanup: result.Cleanup, Causes: result.Causes, Waited: result.Waited, Duration: result.Duration, Next: result.Next,
-		Outcome: result.Outcome(), Attempt: result.Attempt, ReadCount: result.Reads,
+	if ended == nil {
+		ended = new(reconcile)
 	}
+	ended.Ended, ended.Controller, ended.Object = r.now(), result.Controller, objectName{o.Resource.Kind, o.Namespace, o.Name}
+	ended.IsCleanup, ended.Causes, ended.Waited, ended.Duration, ended.Next = result.Cleanup, result.Causes, result.Waited, result.Duration, result.Next
+	ended.Outcome, ended.Attempt, ended.ReadCount = result.Outcome(), result.Attempt, result.Reads
 	if result.Err != nil {
-		rec.Error = shortened(result.Err.Error(), maxError)
+		ended.Error = shortened(result.Err.Error(), maxError)
 	}
-	if made != nil {
-		rec.Reads, rec.Writes, rec.MoreWrites = made.reads, made.writes, made.moreWrites
-	}
-	r.history.addReconcile(rec)
+	r.history.addReconcile(ended)
 }
 
 // ObserveChange records a change of an object that a controller watches.
@@ -129,18 +121,15 @@ func (r *Recorder) ObserveChange(resource wire.Resource, c cache.Change) {
 	if isConfidential(&resource, "") {
 		recorded.IsConfidential = true
 	} else {
-		recorded.before, recorded.after = c.BeforeObject(), c.AfterObject()
+		recorded.states = c
 	}
 	r.history.addChange(recorded)
 }
 
-// queueStats returns the stats of the queues.
-func (r *Recorder) queueStats() (names []string, stats []controller.QueueStats) {
+// allQueues returns the queues of the controllers. The caller must not change them.
+func (r *Recorder) allQueues() []namedQueue {
 	r.mu.Lock()
-	queues := r.queues[:len(r.queues):len(r.queues)]
+	queues := r.queues
 	r.mu.Unlock()
-	for _, q := range queues {
-		names, stats = append(names, q.controller), append(stats, q.stats())
-	}
-	return names, stats
+	return queues
 }

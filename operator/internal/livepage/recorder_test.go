@@ -105,7 +105,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 		}
 		m := new(markup)
 		reconcileView{history: r.history}.writeRow(m, got)
-		if strings.Contains(m.String(), secret) || strings.Contains(fmt.Sprintf("%+v", got), secret) {
+		if strings.Contains(m.String(), secret) || strings.Contains(fmt.Sprintf("%+v %+v", got, *got.Writes[0]), secret) {
 			t.Errorf("%s: the secret is kept: %s", w.Resource, m)
 		}
 		if !strings.Contains(m.String(), `<span class="badge">changed</span>`) {
@@ -162,7 +162,7 @@ func heapBytes() int64 {
 
 func TestReconcilesBetween(t *testing.T) {
 	t.Parallel()
-	h := newHistory()
+	h := new(history)
 	for i := range maxReconciles + 10 {
 		h.addReconcile(&reconcile{Object: objectName{"Widget", "", fmt.Sprint(i % 2)}})
 	}
@@ -198,8 +198,8 @@ func TestReconcilesBetween(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	changed := &reconcile{Object: objectName{"Widget", "default", "Hello-World"}, Causes: "Deployment default/web modified", Writes: []write{{}}}
-	failed := &reconcile{Object: objectName{"Gadget", "other", "x"}, Causes: "retry", Error: "no", Writes: []write{{IsSkipped: true}, {Error: "no"}}}
+	changed := &reconcile{Object: objectName{"Widget", "default", "Hello-World"}, Causes: "Deployment default/web modified", Writes: []*write{{}}}
+	failed := &reconcile{Object: objectName{"Gadget", "other", "x"}, Causes: "retry", Error: "no", Writes: []*write{{IsSkipped: true}, {Error: "no"}}}
 	for query, want := range map[string]string{
 		"": "changed failed", "kind=Widget": "changed", "namespace=other": "failed", "namespace=oth": "",
 		"name=hello": "changed", "name=+hello+": "changed", "cause=deployment": "changed", "show=changed": "changed", "show=failed": "failed",

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube/wire"
@@ -53,20 +52,6 @@ type Memory struct {
 	Goroutines            int
 }
 
-// state is the state of the program at one moment.
-type state struct {
-	Leadership     string
-	UnreadyReasons []string
-	Memory         Memory
-	Controllers    []string
-	Queues         []controller.QueueStats
-	Kinds          []kindCount
-	Failing        []*reconcile
-	Streams        []cache.Stats
-	Uncached       []follow.StreamState
-	Certificates   []Certificate
-}
-
 // kindCount has the objects of a kind that the cache holds.
 type kindCount struct {
 	Resource wire.Resource
@@ -80,17 +65,6 @@ type kindCount struct {
 type conditionCount struct {
 	Type, Status string
 	Count        int
-}
-
-// observedState returns the state of the program. It does not wait for anything.
-func observedState(ctx context.Context, s *Sources, recorder *Recorder, counter *objectCounter) *state {
-	now := new(state)
-	now.Leadership, now.UnreadyReasons, now.Memory = s.Leadership(), s.UnreadyReasons(), s.Memory()
-	now.Streams, now.Uncached, now.Certificates = s.Streams(), s.UncachedStreams(), s.Certificates()
-	now.Failing = recorder.history.failingObjects()
-	now.Controllers, now.Queues = recorder.queueStats()
-	now.Kinds = counter.counts(ctx, s, now.Streams)
-	return now
 }
 
 // objectCounter counts the objects of the reconciled kinds. All readers share the last count. It is safe for concurrent use.

@@ -2,7 +2,9 @@ package livepage
 
 import (
 	"cmp"
+	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/yare-go/yare/kube/wire"
@@ -11,42 +13,45 @@ import (
 // maxShownFailing bounds the failing objects that the page shows.
 const maxShownFailing = 20
 
-// writeState writes the state of the program.
-func writeState(m *markup, s *state, now time.Time) {
+// writeState writes the state of the program at one moment. It does not wait for anything.
+func writeState(ctx context.Context, m *markup, s *Sources, recorder *Recorder, counter *objectCounter) {
+	now, streams := time.Now(), s.Streams()
 	m.write(`<div class="cards">`)
 	writeHealth(m, s)
-	for i, name := range s.Controllers {
-		q := &s.Queues[i]
-		failing := ""
+	for _, queue := range recorder.allQueues() {
+		q, failing := queue.stats(), ""
 		if q.Failing > 0 {
 			failing = "bad"
 		}
 		m.write(`<div class="card"><h3>Queue of %</h3><dl><div><dt>ready</dt><dd>%</dd></div><div><dt>waiting</dt><dd>%</dd></div>`+
 			`<div><dt>running</dt><dd>%</dd></div><div><dt>failing</dt><dd class="%">%</dd></div></dl>`,
-			name, strconv.Itoa(q.Ready), strconv.Itoa(q.Waiting), strconv.Itoa(q.Running), failing, strconv.Itoa(q.Failing))
+			queue.controller, decimal(q.Ready), decimal(q.Waiting), decimal(q.Running), failing, decimal(q.Failing))
 		if q.Oldest >= time.Second {
 			m.write(`<p class="note">the oldest one has been due for %</p>`, shownDuration(q.Oldest))
 		}
 		m.write(`</div>`)
 	}
-	for i := range s.Kinds {
-		writeKind(m, &s.Kinds[i])
+	kinds := counter.counts(ctx, s, streams)
+	for i := range kinds {
+		writeKind(m, &kinds[i])
 	}
+	memory := s.Memory()
 	m.write(`<div class="card"><h3>Memory</h3><dl>`)
-	writeBytes(m, "resident", s.Memory.Resident)
-	writeBytes(m, "heap", s.Memory.Heap)
-	writeBytes(m, "limit", s.Memory.Limit)
-	m.write(`<div><dt>goroutines</dt><dd>%</dd></div></dl></div></div>`, strconv.Itoa(s.Memory.Goroutines))
-	writeFailing(m, s.Failing, now)
+	writeBytes(m, "resident", memory.Resident)
+	writeBytes(m, "heap", memory.Heap)
+	writeBytes(m, "limit", memory.Limit)
+	m.write(`<div><dt>goroutines</dt><dd>%</dd></div></dl></div></div>`, decimal(memory.Goroutines))
+	writeFailing(m, recorder.history.failingObjects(), now)
 	m.write(`<h2>Streams</h2><div class="scroll"><table class="list"><thead><tr><th>Resource</th><th>State</th><th>Last event</th><th>Objects</th><th>Memory</th><th>Lists again</th><th>Errors</th></tr></thead><tbody>`)
-	for i := range s.Streams {
-		each := &s.Streams[i]
+	for i := range streams {
+		each := &streams[i]
 		writeStream(m, &each.Stream, each.Synced, each.Watching, each.LastEvent, now)
-		m.write(`<td>%</td><td>%</td><td>%</td><td>%</td></tr>`, strconv.Itoa(each.Objects), shownBytes(float64(each.Bytes+each.Dictionary)),
+		m.write(`<td>%</td><td>%</td><td>%</td><td>%</td></tr>`, decimal(each.Objects), shownBytes(float64(each.Bytes+each.Dictionary)),
 			strconv.FormatUint(each.Restarts, 10), strconv.FormatUint(each.Errors, 10))
 	}
-	for i := range s.Uncached {
-		each := &s.Uncached[i]
+	uncached := s.UncachedStreams()
+	for i := range uncached {
+		each := &uncached[i]
 		writeStream(m, &each.Stream, each.Synced, each.Watching, each.LastEvent, now)
 		m.write(`<td>–</td><td>–</td><td>–</td><td>–</td></tr>`)
 	}
@@ -54,17 +59,18 @@ func writeState(m *markup, s *state, now time.Time) {
 }
 
 // writeHealth writes whether the program leads and is ready, and its certificates.
-func writeHealth(m *markup, s *state) {
+func writeHealth(m *markup, s *Sources) {
+	reasons := s.UnreadyReasons()
 	class, text := "badge good", "ready"
-	if len(s.UnreadyReasons) > 0 {
+	if len(reasons) > 0 {
 		class, text = "badge bad", "not ready"
 	}
 	m.write(`<div class="card"><h3>Program</h3><p class="badges"><span class="%">%</span> <span class="badge">%</span></p>`,
-		class, text, cmp.Or(s.Leadership, "no leader election"))
-	for _, reason := range s.UnreadyReasons {
+		class, text, cmp.Or(s.Leadership(), "no leader election"))
+	for _, reason := range reasons {
 		m.write(`<p class="note">%</p>`, reason)
 	}
-	for _, c := range s.Certificates {
+	for _, c := range s.Certificates() {
 		m.write(`<p class="note">the certificate of % ends on %</p>`, c.Use, c.End.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	m.write(`</div>`)
@@ -72,14 +78,14 @@ func writeHealth(m *markup, s *state) {
 
 // writeKind writes how many objects of a kind there are, by their conditions.
 func writeKind(m *markup, k *kindCount) {
-	m.write(`<div class="card"><h3>% objects</h3><dl><div><dt>all</dt><dd>%</dd></div>`, k.Resource.Kind, strconv.Itoa(k.Count))
+	m.write(`<div class="card"><h3>% objects</h3><dl><div><dt>all</dt><dd>%</dd></div>`, k.Resource.Kind, decimal(k.Count))
 	if k.Deleting > 0 {
-		m.write(`<div><dt>being deleted</dt><dd>%</dd></div>`, strconv.Itoa(k.Deleting))
+		m.write(`<div><dt>being deleted</dt><dd>%</dd></div>`, decimal(k.Deleting))
 	}
 	m.write(`</dl><p class="badges">`)
 	for i := range k.Conditions {
 		c := &k.Conditions[i]
-		m.write(`<span class="%">% %: %</span> `, classOfCondition(c.Type, c.Status), c.Type, c.Status, strconv.Itoa(c.Count))
+		m.write(`<span class="%">% %: %</span> `, classOfCondition(c.Type, c.Status), c.Type, c.Status, decimal(c.Count))
 	}
 	m.write(`</p></div>`)
 }
@@ -90,7 +96,9 @@ func writeFailing(m *markup, failing []*reconcile, now time.Time) {
 		return
 	}
 	m.write(`<h2>Failing objects</h2><div class="scroll"><table class="list"><thead><tr><th>Object</th><th>Last error</th><th>Failures</th><th>Next try</th></tr></thead><tbody>`)
-	for _, r := range failing[:min(len(failing), maxShownFailing)] {
+	hidden := max(0, len(failing)-maxShownFailing)
+	for i := len(failing) - 1; i >= hidden; i-- { // the newest one first
+		r := failing[i]
 		m.write(`<tr><td>`)
 		m.objectLink("live-page/", r.Object)
 		next := "due"
@@ -99,11 +107,11 @@ func writeFailing(m *markup, failing []*reconcile, now time.Time) {
 		} else if left > 0 {
 			next = "in " + shownDuration(left)
 		}
-		m.write(`</td><td class="error">%</td><td>%</td><td>%</td></tr>`, r.Error, strconv.Itoa(r.Attempt), next)
+		m.write(`</td><td class="error">%</td><td>%</td><td>%</td></tr>`, r.Error, decimal(r.Attempt), next)
 	}
 	m.write(`</tbody></table></div>`)
-	if hidden := len(failing) - maxShownFailing; hidden > 0 {
-		m.write(`<p class="note">% more fail</p>`, strconv.Itoa(hidden))
+	if hidden > 0 {
+		m.write(`<p class="note">% more fail</p>`, decimal(hidden))
 	}
 }
 
@@ -135,12 +143,11 @@ func writeBytes(m *markup, name string, count float64) {
 // classOfCondition returns the class of a condition: good, bad or neither. A condition that is False is bad only if its type
 // is one of those that are True when all is well.
 func classOfCondition(conditionType, status string) string {
-	switch conditionType {
-	case "Ready", "Available", "Complete", "Established", "Progressing", "Initialized", "ContainersReady", "PodScheduled":
-	default:
+	const good = " Ready Available Complete Established Progressing Initialized ContainersReady PodScheduled "
+	switch {
+	case !strings.Contains(good, " "+conditionType+" "):
 		return "badge"
-	}
-	if status == "True" {
+	case status == "True":
 		return "badge good"
 	}
 	return "badge bad"
@@ -168,11 +175,11 @@ func shownAge(d time.Duration) string {
 	case d < 10*time.Second:
 		return "a moment"
 	case d < time.Minute:
-		return strconv.Itoa(int(d/(10*time.Second))*10) + " s"
+		return decimal(int(d/(10*time.Second))*10) + " s"
 	case d < time.Hour:
-		return strconv.Itoa(int(d/time.Minute)) + " min"
+		return decimal(int(d/time.Minute)) + " min"
 	default:
-		return strconv.Itoa(int(d/time.Hour)) + " h"
+		return decimal(int(d/time.Hour)) + " h"
 	}
 }
 

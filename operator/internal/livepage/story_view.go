@@ -1,25 +1,29 @@
 package livepage
 
-import "strconv"
+import "context"
 
-// writeStory writes the story of an object.
-func writeStory(m *markup, v reconcileView, s *story) {
-	writeStoryState(m, s.State)
-	m.write(`<h2>Timeline</h2>`)
-	if len(s.Steps) == 0 {
-		m.write(`<p class="note">Nothing that is kept is about this object.</p>`)
-	}
-	m.write(`<ol class="timeline">`)
-	for i := range s.Steps {
-		if c := s.Steps[i].Change; c != nil {
-			writeChangeStep(m, c)
+// writeStory writes the story of an object: its state, and then the newest of its changes and of the reconciles that are about
+// it, the newest one first.
+func writeStory(ctx context.Context, m *markup, s *Sources, h *history, o objectName) {
+	writeStoryState(m, cachedObject(ctx, s, o))
+	reconciles, _, _ := h.reconcilesBetween(0, 0, maxStory, func(r *reconcile) bool { return r.isAbout(o) })
+	changes, count := h.changesOf(o), 0
+	m.write(`<h2>Timeline</h2><ol class="timeline">`)
+	for ; count < maxStory && len(reconciles)+len(changes) > 0; count++ {
+		if len(changes) == 0 || len(reconciles) > 0 && reconciles[0].Ended.After(changes[0].At) {
+			reconcileView{h, ""}.writeReconcileStep(m, reconciles[0], o)
+			reconciles = reconciles[1:]
 		} else {
-			v.writeReconcileStep(m, s.Steps[i].Reconcile, s.Object)
+			writeChangeStep(m, changes[0])
+			changes = changes[1:]
 		}
 	}
 	m.write(`</ol>`)
-	if len(s.Steps) == maxStory {
-		m.write(`<p class="note">These are the newest % steps.</p>`, strconv.Itoa(maxStory))
+	switch count {
+	case 0:
+		m.write(`<p class="note">Nothing that is kept is about this object.</p>`)
+	case maxStory:
+		m.write(`<p class="note">These are the newest % steps.</p>`, decimal(maxStory))
 	}
 }
 
@@ -30,7 +34,7 @@ func writeStoryState(m *markup, o *shownObject) {
 		return
 	}
 	m.write(`<div class="cards"><div class="card"><h3>Now</h3><dl><div><dt>generation</dt><dd>%</dd></div></dl><p class="note">created %</p>`,
-		strconv.FormatInt(o.Metadata.Generation, 10), o.Metadata.CreationTimestamp)
+		decimal(int(o.Metadata.Generation)), o.Metadata.CreationTimestamp)
 	if o.Metadata.DeletionTimestamp != "" {
 		m.write(`<p class="note"><span class="badge bad">being deleted</span> since %</p>`, o.Metadata.DeletionTimestamp)
 	}

@@ -32,6 +32,8 @@ func (w *write) isDeletion() bool {
 }
 
 // isConfidential reports whether the content of an object must not be shown: Secrets, tokens, and the reviews of tokens.
+//
+//go:noinline
 func isConfidential(r *wire.Resource, subresource string) bool {
 	return r.Group == "" && r.Plural == "secrets" || r.Group == "authentication.k8s.io" || subresource == "token"
 }
@@ -69,19 +71,17 @@ func (w *write) setDifference(r *wire.Request, before cache.KnownState, answer [
 		return
 	case r.Verb == wire.VerbCreate, isWhole && before.IsCertain && !before.IsPresent:
 		w.IsCreated = r.Subresource == ""
-		w.Difference = fieldsOf(r.Body)
 	case isWhole && before.IsPresent && before.Representation == wire.Full:
-		state, err := before.Bytes()
-		if err != nil {
-			w.IsUnknown, w.Difference = true, fieldsOf(r.Body)
+		if state, err := before.Bytes(); err == nil {
+			w.Difference = differenceOf(state, answer)
+			w.Conditions = conditionsChanged(decodeObject(state), decodeObject(answer))
 			return
 		}
-		w.Difference = differenceOf(state, answer)
-		w.Conditions = conditionsChanged(decodeObject(state), decodeObject(answer))
-		return
+		fallthrough
 	default:
-		w.IsUnknown, w.Difference = true, fieldsOf(r.Body)
+		w.IsUnknown = true
 	}
+	w.Difference = fieldsOf(r.Body)
 	if isWhole {
 		w.Conditions = conditionsChanged(new(shownObject), decodeObject(answer))
 	}

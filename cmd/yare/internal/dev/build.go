@@ -23,6 +23,8 @@ type builder struct {
 	console *console.Console
 
 	buildCount int
+	// durations has how long the last builds took.
+	durations durations.File
 	// binary is the newest binary that was built. It is empty before the first build.
 	binary string
 	// crds, permissions and policies are what the newest binary prints.
@@ -31,15 +33,22 @@ type builder struct {
 	policies    policies
 }
 
+// minShownDuration is how long a build must have taken before the next one begins with the time of the last one.
+const minShownDuration = 3 * time.Second
+
 // build builds the operator, and reads the CRDs and permissions that it prints.
 func (b *builder) build(ctx context.Context) error {
 	b.files.refresh(ctx)
 	started := time.Now()
-	last, step := durations.Default(), "build "+b.target.dir
+	last, step := b.durations, "build "+b.target.dir
 	if b.binary == "" {
-		// Later the operator itself writes to the terminal.
 		stop := last.Show(b.console, step, "building "+b.target.shown)
 		defer stop()
+	} else { // the operator itself writes to the terminal, so there is no progress but a line at the beginning
+		step = "build again " + b.target.dir
+		if took := last.Last(step); took >= minShownDuration {
+			b.console.Printf("building %s took %s the last time", b.target.shown, console.Duration(took))
+		}
 	}
 	binary := filepath.Join(b.folder, fmt.Sprintf("build-%d", b.buildCount), b.target.programName())
 	b.buildCount++
@@ -73,9 +82,7 @@ func (b *builder) build(ctx context.Context) error {
 			added = b.policies
 		}
 	}
-	if b.binary == "" {
-		last.Record(step, time.Since(started))
-	}
+	last.Record(step, time.Since(started))
 	b.binary, b.crds, b.permissions, b.policies = binary, definitions, granted, added
 	b.console.Printf("built %s (%s)", b.target.shown, console.Duration(time.Since(started)))
 	return nil

@@ -10,12 +10,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
-	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"sync"
@@ -30,8 +26,6 @@ const (
 )
 
 const (
-	// maxSocketPath is the longest path of a Unix socket, in bytes. The kernel of macOS allows 103, and that of Linux 107.
-	maxSocketPath = 100
 	// pauseTimeout is how long pause waits for calls. The operator answers what is left at its end.
 	pauseTimeout = 2 * time.Second
 	// maxCallWait is how long a call waits for an operator that ended by itself. It is less than the timeout of a webhook,
@@ -53,10 +47,9 @@ const (
 // the first webhook of an operator may come with the next save.
 type front struct {
 	url string
-	// caFile is the path of a file with the CA in PEM. socket is the path of the socket.
-	caFile, socket string
-	server         *http.Server
-	serving        sync.WaitGroup
+	// caFile is the path of a file with the CA in PEM.
+	caFile string
+	*forwarder
 
 	mu sync.Mutex
 	// isPaused is true while the front forwards nothing.
@@ -71,52 +64,30 @@ type front struct {
 
 // newFront starts a front whose files lie in folder.
 func newFront(folder string) (*front, error) {
-	f := &front{caFile: filepath.Join(folder, "webhooks-ca.pem"), socket: filepath.Join(folder, "webhooks"), idle: make(chan struct{})}
-	if len(f.socket) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", f.socket, maxSocketPath)
-	}
 	ca, serving, err := loopbackCertificates(time.Now())
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(f.caFile, ca, 0o600); err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	forwarder, err := newForwarder(filepath.Join(folder, "webhooks"))
 	if err != nil {
 		return nil, err
 	}
-	f.url = "https://" + listener.Addr().String()
-	transport := &http.Transport{
-		// A connection serves one call. So no call meets a connection that the operator is closing.
-		DisableKeepAlives:  true,
-		DisableCompression: true,
-		DialContext:        f.dial,
+	caFile := filepath.Join(folder, "webhooks-ca.pem")
+	if err := os.WriteFile(caFile, ca, 0o600); err != nil {
+		_ = forwarder.listener.Close() // it has no requests yet
+		return nil, err
 	}
-	silent := log.New(io.Discard, "", 0)
-	f.server = &http.Server{
-		Handler: f.gate(&httputil.ReverseProxy{
-			Rewrite: func(r *httputil.ProxyRequest) {
-				r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host
-			},
-			Transport:    transport,
-			ErrorHandler: f.reportFailure,
-			ErrorLog:     silent,
-		}),
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}},
-		ReadHeaderTimeout: 10 * time.Second,
-		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
-		ErrorLog:          silent,
-	}
-	f.serving.Go(func() { _ = f.server.ServeTLS(listener, "", "") })
+	f := &front{url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{})}
+	// A connection serves one call. So no call meets a connection that the operator is closing.
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: f.dial}
+	forwarder.start(f.gate, transport, f.reportFailure, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
 	return f, nil
 }
 
 // close ends the front. f may be nil.
 func (f *front) close() {
 	if f != nil {
-		_ = f.server.Close()
-		f.serving.Wait()
+		f.forwarder.close()
 	}
 }
 
@@ -132,8 +103,8 @@ func (f *front) environment() []string {
 var errNotListening = errors.New("the operator is not running: yare dev starts it again")
 
 // dial connects to the operator.
-func (f *front) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "unix", f.socket)
+func (f *front) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := f.forwarder.dial(ctx, network, address)
 	if err != nil {
 		return nil, errNotListening
 	}

@@ -1,16 +1,11 @@
 package dev
 
 import (
-	"context"
-	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -22,54 +17,29 @@ const livePageVariable = "YARE_LIVE_PAGE_SOCKET"
 const absentPage = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2"><meta name="color-scheme" content="light dark"><title>yare dev</title></head>` +
 	`<body><p>The operator is not running. This page looks again every two seconds.</p></body></html>`
 
-// livePage passes the requests of a browser on to the page of the operator, by a Unix socket. Its address stays the same for
-// the whole session. It takes requests from this machine only.
+// livePage passes the requests of a browser on to the page of the operator. Its address stays the same for the whole session.
+// It takes requests from this machine only.
 type livePage struct {
-	address string
-	// socket is the path of the socket.
-	socket  string
-	server  *http.Server
-	serving sync.WaitGroup
+	*forwarder
 	// isShown is true once the address was printed.
 	isShown bool
 }
 
 // newLivePage starts to serve. The socket lies in folder.
 func newLivePage(folder string) (*livePage, error) {
-	p := &livePage{socket: filepath.Join(folder, "page")}
-	if len(p.socket) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", p.socket, maxSocketPath)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	f, err := newForwarder(filepath.Join(folder, "page"))
 	if err != nil {
 		return nil, err
 	}
-	p.address = listener.Addr().String()
-	silent := log.New(io.Discard, "", 0)
-	p.server = &http.Server{
-		Handler: p.onlyForThisMachine(&httputil.ReverseProxy{
-			Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
-			Transport: &http.Transport{
-				DisableCompression: true, MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
-				DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-					return new(net.Dialer).DialContext(ctx, "unix", p.socket)
-				},
-			},
-			ErrorHandler: answerAbsence,
-			ErrorLog:     silent,
-		}),
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          silent,
-	}
-	p.serving.Go(func() { _ = p.server.Serve(listener) })
+	p := &livePage{forwarder: f}
+	f.start(p.onlyForThisMachine, &http.Transport{MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second, DialContext: f.dial}, answerAbsence, nil)
 	return p, nil
 }
 
 // close ends the page. p may be nil.
 func (p *livePage) close() {
 	if p != nil {
-		_ = p.server.Close()
-		p.serving.Wait()
+		p.forwarder.close()
 	}
 }
 

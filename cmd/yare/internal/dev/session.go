@@ -16,6 +16,7 @@ import (
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 	"github.com/yare-go/yare/internal/plane/policy"
 )
 
@@ -63,7 +64,7 @@ type session struct {
 // newSession returns a session that has begun nothing yet. Its files lie in a folder.
 func newSession(o Options, t target, folder string) *session {
 	s := &session{Options: o, files: newFiles(t), account: account{path: filepath.Join(folder, "kubeconfig")}}
-	s.builder = builder{target: t, files: s.files, args: o.Args, folder: folder, console: o.Console}
+	s.builder = builder{target: t, files: s.files, args: o.Args, folder: folder, console: o.Console, durations: durations.Default()}
 	var err error
 	if s.front, err = newFront(folder); err != nil {
 		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
