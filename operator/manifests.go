@@ -176,10 +176,10 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			return err
 		}
 	}
+	prune := install.SetObjectHashes(objects)
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
 	}
-	prune := install.SetObjectHashes(objects)
 	text, err := manifests.Stream(objects)
 	if err != nil {
 		return err

@@ -357,6 +357,10 @@ func TestUninstall(t *testing.T) {
 	if status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "2 in namespace "+one) || !strings.Contains(stderr, "1 in namespace "+two) {
 		t.Errorf("with objects: status %d, %s", status, stderr)
 	}
+	status, _, stderr = i.call("uninstall", "--namespace", "mistyped")
+	if want := "mistyped/" + i.name + " does not exist"; status != 1 || !strings.Contains(stderr, want) || strings.Contains(stderr, "--delete-objects") {
+		t.Errorf("a namespace without the program: status %d, %s", status, stderr)
+	}
 	status, stdout, stderr := i.call("uninstall", "--delete-objects", "--dry-run")
 	if status != 0 || !strings.Contains(stdout, "would delete deployments.apps "+i.in+"/"+i.name) || !keepsNamespace(stdout, i.in) ||
 		!strings.Contains(stdout, "would delete customresourcedefinitions.apiextensions.k8s.io "+i.robots.String()) {

@@ -301,6 +301,34 @@ func TestManifestsOfAnAuthor(t *testing.T) {
 	}
 }
 
+// Regression: the command in the stream that deletes what is not printed any more selected the running Deployment and the
+// permissions, if kustomize had installed them: they had no hash, and "notin" selects objects without the label.
+func TestPruneLeavesOutWhatKustomizeInstalls(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if status, _, stderr := call([]string{"manifests", "--image", "i:1", "--kustomize", dir}, Watcher[gadget](idle)); status != 0 {
+		t.Fatal(stderr)
+	}
+	_, stream, _ := call([]string{"manifests", "--image", "i:1"}, Watcher[gadget](idle))
+	_, prune, _ := strings.Cut(stream, "\n# kubectl delete ")
+	prune, _, _ = strings.Cut(prune, "\n")
+	if want := "app.kubernetes.io/managed-by=yare,"; !strings.Contains(prune, want) {
+		t.Errorf("the command does not leave out what Helm installs: %s", prune)
+	}
+	hashes := 0
+	for line := range strings.Lines(read(t, filepath.Join(dir, "manifests.yaml"))) {
+		if hash, isHash := strings.CutPrefix(strings.TrimSpace(line), "manifests.yare.dev/object: "); isHash {
+			hashes++
+			if !strings.Contains(prune, strings.Trim(hash, `"`)) {
+				t.Errorf("the command deletes the object with the hash %s: %s", hash, prune)
+			}
+		}
+	}
+	if hashes < 4 { // a Deployment, its ServiceAccount, a role and a binding
+		t.Errorf("%d objects of kustomize have a hash", hashes)
+	}
+}
+
 // Generated files are written anew, and files of the user never are.
 func TestFilesOfManifests(t *testing.T) {
 	t.Parallel()

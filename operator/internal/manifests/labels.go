@@ -102,7 +102,8 @@ func addLabels(object, labels Object) {
 
 // SetObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns the
 // command line that deletes all other objects of the installation. The command leaves out the objects by what they are
-// called, and not by whether they were applied: it never deletes an object whose apply was refused. A
+// called, and not by whether they were applied: it never deletes an object whose apply was refused. It leaves out what Helm
+// has installed, which has another LabelManagedBy. A
 // CustomResourceDefinition, the roles of its users and a Namespace are no objects of the installation.
 func (i Installation) SetObjectHashes(objects []Object) (prune string) {
 	var hashes []string
@@ -118,7 +119,8 @@ func (i Installation) SetObjectHashes(objects []Object) (prune string) {
 		hashes = append(hashes, hash)
 		kinds = appendKind(kinds, version, Kind(object))
 	}
-	return fmt.Sprintf("kubectl delete --all-namespaces -l '%s,%s notin (%s)' %s", i.Selector(), LabelObject, strings.Join(hashes, ","), strings.Join(kinds, ","))
+	return fmt.Sprintf("kubectl delete --all-namespaces -l '%s,%s=%s,%s notin (%s)' %s",
+		i.Selector(), LabelManagedBy, ManagedBy, LabelObject, strings.Join(hashes, ","), strings.Join(kinds, ","))
 }
 
 // objectHash returns a hash of what an object is called, in any version of its group.

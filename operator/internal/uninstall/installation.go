@@ -63,6 +63,10 @@ func removeLease(ctx context.Context, c *cluster, f *findings) error {
 	if err != nil || !exists {
 		return err
 	}
+	if c.isDryRun && f.deployment.Metadata.UID != "" {
+		fmt.Fprintf(c.out, "would delete %s, unless another process renews it after the end of the Pods\n", l)
+		return nil
+	}
 	if l.Spec.HolderIdentity != "" && time.Since(l.Spec.RenewTime.Time) < recentRenewal {
 		fmt.Fprintf(c.out, "kept %s: %s has renewed it within %s, so another process leads by it\n", l, l.Spec.HolderIdentity, recentRenewal)
 		return nil

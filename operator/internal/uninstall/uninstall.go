@@ -177,11 +177,11 @@ func (f *findings) checkObjects() error {
 	switch {
 	case len(f.objects) == 0:
 		return nil
+	case f.deployment.Metadata.UID == "" && len(f.watched) == 0:
+		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: check --namespace and --name-prefix, or name the namespaces with --watch-namespace. These objects exist:%s",
+			f.deployment, live.Counts(f.objects))
 	case !f.DeleteObjects:
 		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", live.Counts(f.objects))
-	case f.deployment.Metadata.UID == "" && len(f.watched) == 0:
-		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
-			f.deployment, live.Counts(f.objects))
 	case f.deployment.Status.ReadyReplicas == 0 && slices.ContainsFunc(f.objects, f.mustCleanUp):
 		return fmt.Errorf("no replica of %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
 			f.deployment, live.Counts(f.objects))
