@@ -22,10 +22,11 @@ import (
 // soon as the version is served. It is the way back from row D of docs/guide/versions.md to row C.
 func Check(ctx context.Context, client *kube.Client, name string, target configuration.Target, versions []crd.Version, firstStep string) error {
 	d := newDefinition(name, client)
-	if err := d.read(ctx); err != nil {
+	state, err := d.Read(ctx, client)
+	if err != nil {
 		return fmt.Errorf("check the conversion of the %s: %w", d, err)
 	}
-	live := d.live.Load()
+	live := state.Object
 	if !live.exists() {
 		return nil // the program comes with its first version
 	}

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
 // Resource returns the resource of CustomResourceDefinitions.
@@ -37,7 +37,7 @@ func namespaces() wire.Resource {
 
 // definition is a CustomResourceDefinition in the cluster.
 type definition struct {
-	name   string
+	followed.Client[object]
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
@@ -48,10 +48,11 @@ type definition struct {
 }
 
 func newDefinition(name string, client *kube.Client) *definition {
-	return &definition{name: name, client: client}
+	return &definition{Client: followed.Client[object]{Resource: Resource(), Name: name}, client: client}
 }
 
-// setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine.
+// setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
+// recorded twice has no schemas any more, and is nothing new.
 func (d *definition) setLive(o *object) {
 	before := d.live.Load()
 	schemas := make(map[string]*crd.Schema)
@@ -63,13 +64,10 @@ func (d *definition) setLive(o *object) {
 	}
 	isNew := before == nil || before.Metadata.UID != o.Metadata.UID || before.Metadata.Generation != o.Metadata.Generation
 	if d.useSchemas != nil && o.exists() && isNew {
-		d.useSchemas(d.name, schemas)
+		d.useSchemas(d.Name, schemas)
 	}
 	d.live.Store(o)
 }
-
-// String returns the kind and the name.
-func (d *definition) String() string { return "CustomResourceDefinition " + d.name }
 
 // needsConversion reports whether objects of the live CustomResourceDefinition may have to be converted for users. A
 // CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the releases of
@@ -84,77 +82,18 @@ func (d *definition) needsConversion(live *object) bool {
 	return live.needsConversion()
 }
 
-// watch calls observe with each state of the CustomResourceDefinition, or with an error of the watch, which then goes on.
-// It ends when ctx ends.
-func (d *definition) watch(ctx context.Context, observe func(*object, error)) {
-	for state, err := range follow.Object(ctx, d.client, d.stream()) {
-		o := &object{}
-		if err == nil && state.Object != nil {
-			err = kube.Unmarshal(state.Object, o)
-		}
-		if !o.exists() {
-			o.Metadata.ResourceVersion = state.ResourceVersion
-		}
-		observe(o, err)
-	}
-}
-
-// read reads the CustomResourceDefinition as the server has it. The request is a list, because a watch needs this permission
-// anyway.
-func (d *definition) read(ctx context.Context) error {
-	r := d.stream().Request(wire.VerbList)
-	r.Live = true
-	response, err := d.client.Do(ctx, r)
-	if err != nil {
-		return err
-	}
-	var list struct {
-		Items []*object `json:"items"`
-	}
-	if err := kube.Unmarshal(response.Body, &list); err != nil || len(list.Items) > 1 {
-		return fmt.Errorf("the answer to a list of the %s is not that of a Kubernetes API", d)
-	}
-	d.setLive(append(list.Items, new(object))[0])
-	return nil
-}
-
-// stream returns the stream that has the CustomResourceDefinition alone.
-func (d *definition) stream() wire.Stream {
-	return wire.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + d.name}
-}
-
-// apply applies the conversion of the live CustomResourceDefinition. With nil it gives up all fields that it owns. It fails
-// if the CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
-func (d *definition) apply(ctx context.Context, wanted *conversion) error {
-	live := d.live.Load()
+// apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the
+// CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
+func (d *definition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		object
 	}
-	r := Resource()
-	sent.APIVersion, sent.Kind = r.GroupVersion().String(), r.Kind
-	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.name, live.Metadata.UID, live.Metadata.ResourceVersion
+	sent.APIVersion, sent.Kind = d.Resource.GroupVersion().String(), d.Resource.Kind
+	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, live.Metadata.UID, live.Metadata.ResourceVersion
 	sent.Spec.Conversion = wanted
-	body, err := kube.Marshal(&sent)
-	if err != nil {
-		return err
-	}
-	request := &wire.Request{
-		Verb: wire.VerbPatch, Resource: r, Name: d.name, ContentType: wire.ContentApply, Body: body,
-		Query:         map[string][]string{"fieldManager": {d.client.FieldManager()}, "force": {"true"}},
-		Preconditions: wire.Preconditions{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion},
-	}
-	response, err := d.client.Do(ctx, request)
-	if err != nil {
-		return err
-	}
-	o := new(object)
-	if err := kube.Unmarshal(response.Body, o); err != nil {
-		return fmt.Errorf("the %s is not that of a Kubernetes API: %w", d, err)
-	}
-	d.setLive(o)
-	return nil
+	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion})
 }
 
 // hasNamespace reports whether a Namespace exists.
@@ -174,12 +113,14 @@ func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error
 // served again. client has the field manager of the conversion.
 func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversion bool, err error) {
 	d := newDefinition(name, client)
-	if err := d.read(ctx); err != nil {
+	state, err := d.Read(ctx, client)
+	if err != nil {
 		return false, fmt.Errorf("read the %s: %w", d, err)
 	}
-	live := d.live.Load()
+	live := state.Object
 	if !live.exists() || d.needsConversion(live) || !live.isManagedBy(client.FieldManager()) {
 		return false, nil
 	}
-	return true, d.apply(ctx, nil)
+	_, err = d.apply(ctx, live, nil)
+	return true, err
 }

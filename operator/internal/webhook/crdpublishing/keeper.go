@@ -3,40 +3,25 @@ package crdpublishing
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
-)
-
-const (
-	minRetry = time.Second
-	// maxRetry is below the 10 s within which the conversion must be right again.
-	maxRetry = 5 * time.Second
-	// maxWrites is how often the conversion is written within writeWindow. Another program may undo each write at once.
-	maxWrites   = 10
-	writeWindow = 5 * time.Second
+	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
 // keeper keeps the conversion of one CustomResourceDefinition. It is used by one goroutine.
 type keeper struct {
 	config Config
 	*definition
-	// needsRead is true if the CustomResourceDefinition may have changed unseen.
-	needsRead bool
-	// watchError is the error of the watch since the last attempt, if the watch has shown nothing yet.
-	watchError error
-	// writesSince is the begin of the present writeWindow, and writes is the number of writes in it.
-	writesSince time.Time
-	writes      int
-	// failures is the number of attempts in a row that have failed, and problem is why the last one has failed.
-	failures int
-	problem  string
+	object followed.Object[object]
+	retry  followed.Retry
+	// hasWritten is true once the conversion was written.
+	hasWritten bool
 }
 
-func newKeeper(c Config, d *definition) *keeper { return &keeper{config: c, definition: d} }
+func newKeeper(c Config, d *definition) *keeper {
+	return &keeper{config: c, definition: d, object: followed.Object[object]{Client: d.Client}}
+}
 
 // run keeps the conversion until ctx ends.
 func (k *keeper) run(ctx context.Context) {
@@ -45,25 +30,14 @@ func (k *keeper) run(ctx context.Context) {
 	defer watching.Wait()
 	defer cancel()
 	records := make(chan func()) // each records what the watch has shown
-	watching.Go(func() {
-		k.watch(ctx, func(o *object, err error) {
-			select {
-			case records <- func() { k.recordWatch(o, err) }:
-			case <-ctx.Done():
-			}
-		})
-	})
+	watching.Go(func() { k.object.Follow(ctx, k.client, records) })
 	for {
 		changed := k.config.Changed()
-		err := k.watchError
-		if err == nil {
-			err = k.correct(ctx)
+		err := k.object.Attempt(func() error { return k.correct(ctx) })
+		if ctx.Err() == nil && k.object.RecordProblem(err) {
+			k.logProblem(err)
 		}
-		k.watchError = nil
-		var due <-chan time.Time
-		if ctx.Err() == nil {
-			due = k.recordAttempt(err)
-		}
+		due := k.retry.Next(err == nil)
 		select {
 		case record := <-records:
 			record()
@@ -78,15 +52,16 @@ func (k *keeper) run(ctx context.Context) {
 // correct writes the conversion until it is right.
 func (k *keeper) correct(ctx context.Context) error {
 	for {
-		if k.needsRead {
-			if err := k.read(ctx); err != nil {
-				return err
-			}
-			k.needsRead = false
+		if err := k.object.RefreshIfNeeded(ctx, k.client); err != nil {
+			return err
 		}
-		live := k.live.Load()
-		if live == nil || !live.exists() {
+		live := k.object.Live
+		if live == nil {
 			return nil // the watch reads first
+		}
+		k.setLive(live)
+		if !live.exists() {
+			return nil
 		}
 		if live.isOfAnother(k.config.Target) && !live.isHandedTo(k.config.Target) {
 			s := live.service()
@@ -106,72 +81,40 @@ func (k *keeper) correct(ctx context.Context) error {
 		if len(bundle) == 0 {
 			return nil // Changed says when there is a bundle
 		}
-		wanted := newConversion(k.config, k.name, bundle)
+		wanted := newConversion(k.config, k.Name, bundle)
 		if live.Spec.Conversion.equal(wanted) {
 			return nil
 		}
-		if err := k.write(ctx, wanted, "published the conversion of a kind"); err != nil {
+		if err := k.write(ctx, wanted); err != nil {
 			return err
 		}
 	}
 }
 
-// write applies a conversion, and logs a message. If the CustomResourceDefinition has changed, it is read again next.
-func (k *keeper) write(ctx context.Context, wanted *conversion, message string) error {
-	if k.recordWrite(time.Now()) > maxWrites {
+// write applies a conversion. If the CustomResourceDefinition has changed, it is read again next.
+func (k *keeper) write(ctx context.Context, wanted *conversion) error {
+	if !k.object.RecordWrite(time.Now()) {
 		return fmt.Errorf("spec.conversion of the %s is changed again and again by somebody else: see its managedFields", k)
 	}
-	switch err := k.apply(ctx, wanted); {
+	switch state, err := k.apply(ctx, k.object.Live, wanted); {
 	case err == nil:
-		k.config.Log.Info(message, "definition", k.name)
-	case kube.IsConflict(err) || kube.IsUIDConflict(err) || kube.IsNotFound(err):
-		k.needsRead = true
+		k.object.Record(state)
+		k.hasWritten = true
+		k.config.Log.Info("published the conversion of a kind", "definition", k.Name)
+	case followed.IsOutdated(err):
+		k.object.NeedsRead = true
 	default:
 		return err
 	}
 	return nil
 }
 
-// recordWatch records what the watch has shown.
-func (k *keeper) recordWatch(o *object, err error) {
-	live := k.live.Load()
-	switch {
-	case err != nil:
-		k.needsRead = live != nil
-		k.watchError = err
-	case live != nil && ident.IsNewer(live.Metadata.ResourceVersion, o.Metadata.ResourceVersion):
-		k.needsRead = true // the watch lags behind, or the server was restored from a backup
-	default:
-		k.setLive(o)
-		k.needsRead = false
-	}
-}
-
-// recordWrite records a write. It returns the number of writes in the present writeWindow.
-func (k *keeper) recordWrite(now time.Time) int {
-	if now.Sub(k.writesSince) >= writeWindow {
-		k.writesSince, k.writes = now, 0
-	}
-	k.writes++
-	return k.writes
-}
-
-// recordAttempt records how an attempt has ended, and returns a channel that fires when the next attempt is due, or nil. It
-// logs a problem once in a row, and the end of a problem.
-func (k *keeper) recordAttempt(err error) <-chan time.Time {
-	log := k.config.Log.With("definition", k.name)
+// logProblem logs why the conversion cannot be published, or that it can be published again.
+func (k *keeper) logProblem(err error) {
+	log := k.config.Log.With("definition", k.Name)
 	if err == nil {
-		if k.problem != "" {
-			log.Info("the conversion of a kind can be published again")
-		}
-		k.failures, k.problem = 0, ""
-		return nil
+		log.Info("the conversion of a kind can be published again")
+		return
 	}
-	if text := err.Error(); text != k.problem {
-		log.Error("cannot publish the conversion of a kind; will try again", "error", err)
-		k.problem = text
-	}
-	wait := min(minRetry<<min(k.failures, 10), maxRetry)
-	k.failures++
-	return time.After(wait/2 + rand.N(wait/2)) // replicas do not act at the same moment
+	log.Error("cannot publish the conversion of a kind; will try again", "error", err)
 }

@@ -113,7 +113,7 @@ type Status struct {
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
 		live := d.live.Load()
-		s := Status{Name: d.name}
+		s := Status{Name: d.Name}
 		if live != nil {
 			s.IsPublished = live.exists() && !d.needsConversion(live) || p.isPublished(live)
 			s.StorageVersion, s.PreferredVersion, s.StoredVersions = live.storageVersion(), live.preferredVersion(), live.Status.StoredVersions
@@ -127,13 +127,13 @@ func (p *Publisher) Status() (all []Status) {
 // CustomResourceDefinition. It is for tests, where no other program writes the field. Call it instead of Run.
 func (p *Publisher) Publish(ctx context.Context, name string) (isChanged bool, err error) {
 	for _, d := range p.definitions {
-		if d.name != name {
+		if d.Name != name {
 			continue
 		}
 		k := newKeeper(p.config, d)
-		k.needsRead = true
+		k.object.NeedsRead = true
 		err = k.correct(ctx)
-		return k.writes > 0, err
+		return k.hasWritten, err
 	}
 	return false, fmt.Errorf("the program does not convert the objects of %s", name)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
 // Config describes a [Publisher]. All fields but Labels, Namespace, Webhooks, Probe, Elected and Reachable are required.
@@ -61,7 +62,7 @@ type Publisher struct {
 
 // configurationKind is one of the two configurations of a program.
 type configurationKind struct {
-	objectClient
+	followed.Client[object]
 	// entries are the entries that the leader publishes, without a bundle. Without entries the program does not need
 	// the configuration.
 	entries []*configuration.Entry
@@ -89,7 +90,7 @@ func New(c Config) (*Publisher, error) {
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
-		p.kinds[i] = &configurationKind{objectClient: newObjectClient(resource, c.Name), entries: entries}
+		p.kinds[i] = &configurationKind{Client: followed.Client[object]{Resource: resource, Name: c.Name}, entries: entries}
 	}
 	return p, nil
 }
@@ -149,7 +150,7 @@ func (p *Publisher) Status() []Status {
 		if len(k.entries) == 0 {
 			continue
 		}
-		s := Status{Kind: k.stream.Resource.Kind}
+		s := Status{Kind: k.Resource.Kind}
 		if live := k.live.Load(); live != nil {
 			s.Exists = live.exists()
 			own, published := 0, 0
@@ -175,11 +176,11 @@ func (p *Publisher) OtherHosts(ctx context.Context) (hosts []string, err error) 
 		if len(k.entries) == 0 {
 			continue
 		}
-		o, err := k.read(ctx, p.config.Replica)
+		o, err := k.Read(ctx, p.config.Replica)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range o.live.Webhooks {
+		for _, e := range o.Object.Webhooks {
 			if host := hostOf(e.fields.ClientConfig.URL); host != "" && host != hostOf(p.config.Target.URL) && !slices.Contains(hosts, host) {
 				hosts = append(hosts, host)
 			}
@@ -203,18 +204,18 @@ func (p *Publisher) Remove(ctx context.Context) error {
 
 func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
 	for range maxDeletions {
-		o, err := k.read(ctx, p.config.Replica)
+		o, err := k.Read(ctx, p.config.Replica)
 		if err != nil {
 			return err
 		}
 		isOwn := false
-		for _, e := range o.live.Webhooks {
+		for _, e := range o.Object.Webhooks {
 			isOwn = isOwn || e.isFor(p.config.Target)
 		}
 		if !isOwn {
 			return nil
 		}
-		if err := k.delete(ctx, p.config.Replica, o.live); !isOutdated(err) {
+		if err := remove(ctx, k.Client, p.config.Replica, o.Object); !followed.IsOutdated(err) {
 			return err
 		}
 	}
