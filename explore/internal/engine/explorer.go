@@ -74,7 +74,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside,
 	}}
-	e.rules = newRuleJudge(ctx, c, e.options, e.results, e.observe)
+	e.rules = newRuleJudge(c, e.options, e.results, e.observe)
 	return e, nil
 }
 

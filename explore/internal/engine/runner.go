@@ -51,7 +51,7 @@ func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits,
 	if err != nil {
 		return nil, err
 	}
-	return out, n.rules.judge(s, out)
+	return out, n.rules.judge(ctx, s, out)
 }
 
 // observe makes one run, and judges it by the comparison alone.
