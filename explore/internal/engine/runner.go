@@ -37,6 +37,8 @@ type runner struct {
 	// election is the election of the program in the references. It is nil before the references are made, and if the
 	// program elects no leader.
 	election *election
+	// hasWebhooks is true if the program has published webhook configurations in a reference.
+	hasWebhooks bool
 	// rules judges all runs. It is nil for runs that nobody judges.
 	rules *ruleJudge
 }

@@ -384,7 +384,7 @@ func usersTwins() []twin {
 			steps: alone(), finds: similar, verdict: finding.Wrong,
 		}, {
 			name: "deletes by the beginning of a name", wrong: unwatchedCleaning(deletePagesByPrefix), right: unwatchedCleaning(deleteLongPage),
-			steps: alone(), finds: similar, verdict: finding.NeedsRestart,
+			steps: alone(), finds: similar, verdict: finding.BreaksRule,
 		},
 		{
 			name: "gives up when a quota is full", wrong: parts(giveUpOnRefusal), right: parts(applyMainPage),
