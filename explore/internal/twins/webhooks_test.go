@@ -2,19 +2,27 @@ package twins
 
 import (
 	"context"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
-	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -57,25 +65,59 @@ func countingCalls() []operator.Part {
 	return []operator.Part{controller.New(reconcile, controller.Owns[corev1.ConfigMap]()), operator.Validate(check)}
 }
 
-// defaultingSites returns a function that makes the parts of a program with a defaulter.
-func defaultingSites(setDefaults func(ctx context.Context, s *Site)) func() []operator.Part {
-	return func() []operator.Part { return append(parts(applyMainPage)(), operator.Default(setDefaults)) }
+// defaultingSites returns a function that makes the parts of a program with a defaulter of its own, because yare refuses a
+// defaulter that changes its own result. complete returns the text of a Site.
+func defaultingSites(complete func(text string) string) func() []operator.Part {
+	serve := func(ctx context.Context, c *kube.Client) error {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var review admissionv1.AdmissionReview
+			var s Site
+			if err := json.NewDecoder(r.Body).Decode(&review); err != nil || json.Unmarshal(review.Request.Object.Raw, &s) != nil {
+				http.Error(w, "the body is no review of a Site", http.StatusBadRequest)
+				return
+			}
+			patch, err := json.Marshal([]map[string]string{{"op": "replace", "path": "/spec/text", "value": complete(s.Spec.Text)}})
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			review.Response = &admissionv1.AdmissionResponse{
+				UID: review.Request.UID, Allowed: true, Patch: patch, PatchType: new(admissionv1.PatchTypeJSONPatch),
+			}
+			_ = json.NewEncoder(w).Encode(review)
+		}))
+		defer server.Close()
+		namespace := c.Namespaces()[0]
+		bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+		_, err := kube.Everywhere[admissionregistrationv1.MutatingWebhookConfiguration](c).Apply(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "sites." + namespace},
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name: "texts.twins.example.com", SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+				ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: new(server.URL), CABundle: bundle},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+				Rules: []admissionregistrationv1.RuleWithOperations{{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"twins.example.com"}, APIVersions: []string{"v1"}, Resources: []string{"sites"}},
+				}},
+			}},
+		})
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+	return func() []operator.Part {
+		return append(parts(applyMainPage)(), operator.Watcher[Site](serve,
+			controller.Writes[admissionregistrationv1.MutatingWebhookConfiguration](wire.VerbCreate, wire.VerbPatch)))
+	}
 }
 
-// addNote adds a note, unless the Site has the note.
-func addNote(_ context.Context, s *Site) { addNoteNamed(s, "note-0") }
+// endWithMark returns a text with an exclamation mark at the end.
+func endWithMark(text string) string { return strings.TrimSuffix(text, "!") + "!" }
 
-// addNextNote adds one more note each time.
-func addNextNote(_ context.Context, s *Site) {
-	addNoteNamed(s, fmt.Sprintf("note-%d", len(s.Spec.Notes)))
-}
-
-// addNoteNamed adds a note of a name, unless the Site has the note.
-func addNoteNamed(s *Site, name string) {
-	notes := map[string]string{name: "added"}
-	maps.Copy(notes, s.Spec.Notes)
-	s.Spec.Notes = notes
-}
+// addMark adds an exclamation mark to a text, whatever its end is.
+func addMark(text string) string { return text + "!" }
 
 // webhookTwins returns the twins of this file.
 func webhookTwins() []twin {
@@ -83,7 +125,7 @@ func webhookTwins() []twin {
 	twice := []faults.Kind{faults.WebhookTwice}
 	return []twin{
 		{name: "counts the calls of its validator", wrong: countingCalls, right: validatingSites, steps: steps, finds: twice, verdict: finding.Wrong},
-		{name: "adds one more default at each call", wrong: defaultingSites(addNextNote), right: defaultingSites(addNote), steps: steps, finds: twice, verdict: finding.Wrong},
+		{name: "replaces a text at each call", wrong: defaultingSites(addMark), right: defaultingSites(endWithMark), steps: steps, finds: twice, verdict: finding.Wrong},
 	}
 }
 
