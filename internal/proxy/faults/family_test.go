@@ -78,7 +78,7 @@ func TestParseKinds(t *testing.T) {
 		"watch":            {faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed},
 		"crash":            {faults.Crash},
 		"transition":       {faults.Transition},
-		"user":             {faults.ObjectChange, faults.SimilarNames, faults.DeletionOrder},
+		"user":             {faults.ObjectChange, faults.SimilarNames},
 		"cluster":          {faults.JobExpired, faults.PodEvicted, faults.QuotaFull},
 		"tools":            {faults.GitOps, faults.KubectlApply},
 		"foreign-edit":     {faults.ForeignEdit},

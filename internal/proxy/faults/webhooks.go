@@ -50,19 +50,24 @@ const (
 type webhooks struct{ baseFamily }
 
 func (webhooks) Describe() Description {
-	return Description{
-		Group: "webhooks", Kinds: []Kind{WebhookDown, WebhookFailing, WebhookUntrusted, WebhookSlow, WebhookTwice}, IsDefault: true,
-		Opportunity: "the program publishes no webhook configuration, or the user applies nothing in the first step",
-	}
+	return Description{Group: "webhooks", Kinds: []Kind{WebhookDown, WebhookFailing, WebhookUntrusted, WebhookSlow, WebhookTwice}, IsDefault: true}
 }
 
 // Plan plans one run for each kind.
 func (w webhooks) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	d := w.Describe()
+	kinds := in.planned(d.Kinds...)
+	switch {
+	case len(kinds) == 0:
+		return Plan{}, nil
+	case !in.HasWebhooks:
+		return newNotApplicable("the program publishes no webhook configuration", Kind(d.Group)), nil
+	case in.Sample == nil:
+		return newNotApplicable("the user applies nothing in the first step", Kind(d.Group)), nil
+	}
 	var all []Fault
-	for _, k := range in.planned(w.Describe().Kinds...) {
-		if in.HasWebhooks && in.Sample != nil {
-			all = append(all, Fault{Kind: k})
-		}
+	for _, k := range kinds {
+		all = append(all, Fault{Kind: k})
 	}
 	return newPlan(all), nil
 }
