@@ -45,7 +45,9 @@ type failures struct {
 	texts []string
 }
 
-func (f *failures) Errorf(format string, args ...any) { f.texts = append(f.texts, fmt.Sprintf(format, args...)) }
+func (f *failures) Errorf(format string, args ...any) {
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
+}
 
 // A right operator has no finding, and a wrong one has one.
 func TestExplored(t *testing.T) {
