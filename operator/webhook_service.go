@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
@@ -128,11 +129,12 @@ func (w *servedWebhooks) openLoopback(ctx context.Context) (err error) {
 	}
 	address := w.listener.Addr().String()
 	w.name, w.target.URL = manifests.ClusterName(w.program, w.namespace), "https://"+address
-	if w.mode == testMode { // several programs of a test can have one name
+	hasRestarts := access.HasRestarts(ctx)
+	if w.mode == testMode && !hasRestarts { // several programs of a test can have one name
 		_, port, _ := net.SplitHostPort(address)
 		w.name += "." + port
 	}
-	w.isRemoved = true
+	w.isRemoved = !hasRestarts
 	serving, bundle, err := certificates.InMemory(certificates.LoopbackNames())
 	w.bundle = bundle
 	w.certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serving, nil }

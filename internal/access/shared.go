@@ -57,3 +57,17 @@ func SharedFrom(ctx context.Context) *Shared {
 	s, _ := ctx.Value(sharedKey{}).(*Shared)
 	return s
 }
+
+type restartsKey struct{}
+
+// WithRestarts returns a context for a program that is started again under its name after a crash, as in an exploration. The
+// next process takes over the webhook configurations that the crash has left.
+func WithRestarts(ctx context.Context) context.Context {
+	return context.WithValue(ctx, restartsKey{}, true)
+}
+
+// HasRestarts reports whether ctx comes from [WithRestarts].
+func HasRestarts(ctx context.Context) bool {
+	hasRestarts, _ := ctx.Value(restartsKey{}).(bool)
+	return hasRestarts
+}

@@ -103,6 +103,13 @@ func (c *Confinement) recordCreated(x *Exchange, response *http.Response) error 
 	return nil
 }
 
+// Created returns the paths of the objects in no namespace that the program has created, in the order of their creation.
+func (c *Confinement) Created() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.created)
+}
+
 // RemoveCreated removes the objects in no namespace that the program has created, the last one first. All processes
 // of the program must have ended.
 func (c *Confinement) RemoveCreated(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// deletionOrderPlanner plans the runs of [faults.DeletionOrder]: the user deletes the samples one after the other.
+// deletionOrderPlanner plans the runs of [faults.Deletion] in which the user deletes the samples one after the other.
 type deletionOrderPlanner struct {
 	settings Settings
 	cluster  *cluster
@@ -41,5 +41,5 @@ func (p *deletionOrderPlanner) inOrder(samples []json.RawMessage, order []faults
 		steps = append(steps, finding.Step{Name: "delete " + object.String(), Delete: []faults.Object{object}})
 	}
 	schedule := finding.Schedule{Seed: p.settings.Seed, Steps: steps, Comparison: finding.CompareEnd}
-	return job{schedule: schedule, kind: faults.DeletionOrder, field: "the samples, beginning with " + order[0].String()}
+	return job{schedule: schedule, kind: faults.Deletion, field: "the samples, beginning with " + order[0].String()}
 }

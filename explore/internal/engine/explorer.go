@@ -74,7 +74,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside,
 	}}
-	e.rules = newRuleJudge(ctx, c, e.options, e.results, e.observe)
+	e.rules = newRuleJudge(c, e.options, e.results, e.observe)
 	return e, nil
 }
 
@@ -138,11 +138,18 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		if i == referenceCount-1 {
 			limits.delay = slowDelay
 		}
-		running.Go(func() {
+		makeRun := func() {
 			runs[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, limits, expectNothing)
-		})
+		}
+		running.Go(makeRun)
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
+		}
+		if i == 0 && runs[0] != nil && hasWebhooks(runs[0].requests) {
+			// The user may have been faster than the program. All other runs wait for the webhooks.
+			e.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
+			e.hasWebhooks = true
+			makeRun()
 		}
 		if i == 0 && kube.IsInvalid(errs[0]) { // the server refuses what the user applies
 			return errs[0]

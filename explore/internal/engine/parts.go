@@ -49,7 +49,7 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
 	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
-	ctx := logctx.WithProgramLogger(clock.With(access.WithShared(context.Background(), p.shared), running.clock), log)
+	ctx := logctx.WithProgramLogger(clock.With(access.WithRestarts(access.WithShared(context.Background(), p.shared)), running.clock), log)
 	ctx, cancel := context.WithCancel(access.WithCheck(ctx, s.namespace))
 	running.cancel = cancel
 	go func() {

@@ -173,7 +173,8 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	input := &faults.PlanInput{
 		Kinds: slices.Concat(kinds, p.settings.OptIn), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
 		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
-		Sample: firstSample(p.settings.Steps), HasOutside: p.settings.Outside != nil && p.settings.Outside.Address != "",
+		Sample: firstSample(p.settings.Steps), HasWebhooks: hasWebhooks(p.references.runs[0].requests),
+		HasOutside: p.settings.Outside != nil && p.settings.Outside.Address != "",
 	}
 	for i := range p.settings.Steps {
 		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), OutsideParts: p.references.outsideParts(i), CanRestartLater: later[i], HasDeletion: len(p.settings.Steps[i].Delete) > 0})

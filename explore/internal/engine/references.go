@@ -180,6 +180,13 @@ func (r *references) streams(step int) (resources []string) {
 	return resources
 }
 
+// hasWebhooks reports whether a program has published webhook configurations.
+func hasWebhooks(requests []proxy.RequestRecord) bool {
+	return slices.ContainsFunc(requests, func(request proxy.RequestRecord) bool {
+		return request.Point.IsWrite() && faults.IsWebhookConfiguration(request.Point.Resource) && request.Code/100 == 2
+	})
+}
+
 // outsideParts returns how many parts of data passed to the external system and back in a step of each of the first two
 // references.
 func (r *references) outsideParts(step int) int {

@@ -16,37 +16,59 @@ type ruleJudge struct {
 	cluster *cluster
 	options history.Options
 	results *results
-	// ownObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call
-	// makes a run.
-	ownObjects func() map[faults.Object]bool
+	// observe makes a run that nobody judges.
+	observe runFunc
+
+	// mu is held while the run is made that shows ownObjects.
+	mu sync.Mutex
+	// hasOwnObjects is true once that run was made.
+	hasOwnObjects bool
+	// ownObjects are the objects that the program makes without any sample. They are nil if the run could not show them.
+	ownObjects map[faults.Object]bool
 }
 
 // newRuleJudge returns the judge of the runs of a runner. observe makes a run that nobody judges.
-func newRuleJudge(ctx context.Context, c *cluster, o history.Options, r *results, observe runFunc) *ruleJudge {
-	return &ruleJudge{cluster: c, options: o, results: r, ownObjects: sync.OnceValue(func() map[faults.Object]bool {
-		limits := waitLimits{window: referenceWindow, rest: referenceRest}
-		out, err := observe(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectNothing)
-		if err != nil || len(out.states) == 0 {
-			return nil
-		}
-		r.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
-		own := make(map[faults.Object]bool)
-		for _, v := range out.states[0].Objects() {
-			own[out.states[0].ObjectOf(v)] = true
-		}
-		return own
-	})}
+func newRuleJudge(c *cluster, o history.Options, r *results, observe runFunc) *ruleJudge {
+	return &ruleJudge{cluster: c, options: o, results: r, observe: observe}
+}
+
+// findOwnObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call makes a
+// run.
+func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.hasOwnObjects {
+		return j.ownObjects
+	}
+	limits := waitLimits{window: referenceWindow, rest: referenceRest}
+	out, err := j.observe(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectNothing)
+	if ctx.Err() != nil {
+		return nil // a later call makes the run
+	}
+	j.hasOwnObjects = true
+	if err != nil || len(out.states) == 0 {
+		return nil
+	}
+	j.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
+	j.ownObjects = make(map[faults.Object]bool)
+	for _, v := range out.states[0].Objects() {
+		j.ownObjects[out.states[0].ObjectOf(v)] = true
+	}
+	return j.ownObjects
 }
 
 // judge records in a result where the run breaks rules, and adds the findings.
-func (j *ruleJudge) judge(s finding.Schedule, out *runResult) error {
+func (j *ruleJudge) judge(ctx context.Context, s finding.Schedule, out *runResult) error {
 	steps, err := ruleSteps(j.cluster, s.Steps)
 	if err != nil {
 		return err
 	}
 	r := &rules.Run{
 		View: history.NewView(out.history, j.options), Steps: steps, Faults: s.Faults, States: out.states, Requests: out.requests,
-		Deliveries: out.deliveries, Observations: out.observations, OwnObjects: j.ownObjects,
+		Deliveries: out.deliveries, Observations: out.observations,
+	}
+	if rules.NeedsOwnObjects(r) {
+		r.OwnObjects = j.findOwnObjects(ctx)
 	}
 	out.violations = rules.Judge(r, j.options.Accepted)
 	j.results.addViolations(s, out, rules.Recreated(r))

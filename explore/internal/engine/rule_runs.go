@@ -31,6 +31,16 @@ func (r *ruleRuns) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, e
 		if err != nil {
 			return nil, err
 		}
+		if each.kind == faults.Deletion {
+			inOrders, err := (&deletionOrderPlanner{r.planner.settings, r.planner.cluster}).plan()
+			if err != nil {
+				return nil, err
+			}
+			jobs = append(jobs, inOrders...)
+			if why != "" && len(inOrders) > 0 {
+				continue
+			}
+		}
 		if why != "" {
 			r.planner.results.update(func(c *finding.Coverage) { c.NotApplicable[each.kind] = why })
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -44,6 +45,8 @@ type run struct {
 	acted time.Time
 	// activity is what the run does now.
 	activity *activity
+	// releases are called when the step has ended, the last one first.
+	releases []func() error
 
 	result runResult
 }
@@ -79,7 +82,42 @@ func (r *run) begin(ctx context.Context, limits waitLimits) error {
 	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
 		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address}, r.releaseLease, &r.outages)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
-	return r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults))
+	if err := r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults)); err != nil || !r.runner.hasWebhooks {
+		return err
+	}
+	return r.waitForWebhooks(ctx)
+}
+
+const (
+	// maxWebhooksWait is how long a program may take to publish its webhooks.
+	maxWebhooksWait = 20 * time.Second
+	// webhooksQuiet is how long a program sends nothing after the publication of its webhooks.
+	webhooksQuiet = 500 * time.Millisecond
+)
+
+// waitForWebhooks waits until the program has published its webhooks and is at rest. It gives up after some time, because the
+// rest of the run shows what is wrong.
+func (r *run) waitForWebhooks(ctx context.Context) error {
+	for until := time.Now().Add(maxWebhooksWait); time.Now().Before(until); {
+		quiet, isBusy := r.quietTime()
+		if faults.HasWebhooks(r.proxy.Created()) && !isBusy && quiet >= webhooksQuiet {
+			return nil
+		}
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release calls the functions of [faults.Run.AtEnd].
+func (r *run) release() error {
+	var errs []error
+	for _, release := range slices.Backward(r.releases) {
+		errs = append(errs, release())
+	}
+	r.releases = nil
+	return errors.Join(errs...)
 }
 
 // releaseLease releases the Lease of a name, as a leader that ends in order does.
@@ -130,7 +168,8 @@ func (r *run) isNamespaceReusable() bool {
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
-func (r *run) runStep(ctx context.Context, i int, step finding.Step, limits waitLimits, compare compareState) error {
+func (r *run) runStep(ctx context.Context, i int, step finding.Step, limits waitLimits, compare compareState) (err error) {
+	defer func() { err = errors.Join(err, r.release()) }()
 	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
@@ -462,7 +501,7 @@ func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 			return err
 		}
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
-		if err := applyAsUser(ctx, api, object); err != nil {
+		if err := r.retryUnanswered(ctx, func() error { return applyAsUser(ctx, api, object) }); err != nil {
 			return err
 		}
 		if step.IsPaced {
@@ -477,12 +516,43 @@ func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 		if err != nil {
 			return err
 		}
-		err = kube.Dynamic(r.runner.cluster.client, resource, r.namespace).Delete(ctx, o.Name)
-		if err := kube.IgnoreNotFound(err); err != nil {
+		api := kube.Dynamic(r.runner.cluster.client, resource, r.namespace)
+		err = r.retryUnanswered(ctx, func() error { return kube.IgnoreNotFound(api.Delete(ctx, o.Name)) })
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const (
+	// maxUserRetry is how long the user tries a request again that a webhook has not answered.
+	maxUserRetry = 20 * time.Second
+	// userRetryInterval is the time between two tries of the user.
+	userRetryInterval = 200 * time.Millisecond
+)
+
+// retryUnanswered makes a request of the user, and again while a webhook does not answer. A program that waits for its restart
+// is started before, because the program itself may have to answer.
+func (r *run) retryUnanswered(ctx context.Context, request func() error) error {
+	for until := time.Now().Add(maxUserRetry); ; {
+		err := request()
+		if !isUnanswered(err) || time.Now().After(until) {
+			return err
+		}
+		r.trace.record(finding.Event{Lane: finding.Server, To: finding.User, Text: "refuses the request, because a webhook does not answer"})
+		if err := r.replicas.restart(); err != nil {
+			return err
+		}
+		if err := clock.SleepReal(ctx, userRetryInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// isUnanswered reports whether the API server has refused a request because a webhook has not answered as it should.
+func isUnanswered(err error) bool {
+	return kube.HasReason(err, metav1.StatusReasonInternalError) && strings.Contains(err.Error(), "failed calling webhook")
 }
 
 // waitUntilServing waits until the API server answers a read that needs etcd.
@@ -614,6 +684,8 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 			}
 			return all, nil
 		},
+		Created:      r.proxy.Created,
+		AtEnd:        func(release func() error) { r.releases = append(r.releases, release) },
 		TakeStep:     func(ctx context.Context, step int) error { return r.takeStep(ctx, r.schedule.Steps[step]) },
 		CrashProgram: r.replicas.crash, RestartProgram: r.replicas.restart, AdvanceClock: r.replicas.advanceClock,
 		HandOver:    func(a *faults.Armed, isKilled bool) error { return r.replicas.handOver(a, isKilled, over) },

@@ -37,6 +37,8 @@ type runner struct {
 	// election is the election of the program in the references. It is nil before the references are made, and if the
 	// program elects no leader.
 	election *election
+	// hasWebhooks is true if the program has published webhook configurations in a reference.
+	hasWebhooks bool
 	// rules judges all runs. It is nil for runs that nobody judges.
 	rules *ruleJudge
 }
@@ -51,7 +53,7 @@ func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits,
 	if err != nil {
 		return nil, err
 	}
-	return out, n.rules.judge(s, out)
+	return out, n.rules.judge(ctx, s, out)
 }
 
 // observe makes one run, and judges it by the comparison alone.

@@ -28,7 +28,6 @@ func (p *userActsPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs [
 		plan func() ([]job, error)
 	}{
 		{faults.ObjectChange, (&objectChangePlanner{*p}).plan},
-		{faults.DeletionOrder, (&deletionOrderPlanner{p.settings, p.cluster}).plan},
 		{faults.SimilarNames, func() ([]job, error) {
 			return (&similarNamesPlanner{p.settings, p.cluster, p.results}).plan(ctx)
 		}},

@@ -111,7 +111,7 @@ func (c *destructionCheck) deletions() []Destruction {
 func (c *destructionCheck) creations() []Destruction {
 	return c.tooOften(c.run.creations, "created again", func(each event) int {
 		// An object may be created after each object that was deleted because of its owner, in the references too.
-		_, cascaded := c.run.countCreations(each.object)
+		cascaded := c.run.countCascadesBefore(each)
 		allowed := 1 + cascaded
 		for _, r := range c.references {
 			creationsThere, cascadedThere := r.countCreations(each.object)

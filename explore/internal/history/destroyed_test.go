@@ -138,6 +138,16 @@ func TestDestroyed(t *testing.T) {
 			},
 			want: []string{"jobs.batch/j was created again"},
 		},
+		// The deletion of the owner after the second creation was taken for the cause of that creation.
+		"a finished Job vanishes, runs again, and dies with its owner": {
+			middle: func(r *run) {
+				i := len(r.Versions)
+				r.writeAs("user", "apps.example.com", "o", `{}`, "spec")
+				r.write("jobs.batch", "j", `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "spec").delete("jobs.batch", "j")
+				r.write("jobs.batch", "j", ownedBy(r, i), "spec").delete("apps.example.com", "o").delete("jobs.batch", "j")
+			},
+			want: []string{"jobs.batch/j was created again", "apps.example.com/o was deleted in step 2"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,23 +24,19 @@ func (gone) Describe() Description {
 // Violations judges runs without faults whose last step deletes the last object of the user. Faults are left to the
 // comparison with the references.
 func (gone) Violations(r *Run) (all []Violation) {
-	last := len(r.Steps) - 1
-	if !CanJudgeDeletion(r.Faults) || !r.isOrdinary() || len(r.States) <= last || !DeletesAll(r.Steps, last) {
+	left := leftAfterDeletion(r)
+	if len(left) == 0 || r.OwnObjects == nil {
 		return nil
 	}
+	last := len(r.Steps) - 1
 	applied := appliedObjects(r.Steps)
 	severity := Failure
 	if !deletesReferrersFirst(r.Steps) {
 		severity = Note
 	}
-	left := LeftObjects(r.View, r.States[last], r.Steps)
-	if len(left) == 0 || r.OwnObjects == nil {
-		return nil
-	}
-	own := r.OwnObjects()
 	for _, v := range left {
 		object := r.Object(v)
-		if own[object] || isOwnedByOneOf(v, r.States[last].Objects()) { // it goes with its owner
+		if r.OwnObjects[object] || isOwnedByOneOf(v, r.States[last].Objects()) { // it goes with its owner
 			continue
 		}
 		violation := Violation{
@@ -93,6 +89,19 @@ func DeletesAll(steps []Step, step int) bool {
 		}
 	}
 	return len(present) == 0
+}
+
+// NeedsOwnObjects reports whether the judgement of a run depends on [Run.OwnObjects].
+func NeedsOwnObjects(r *Run) bool { return len(leftAfterDeletion(r)) > 0 }
+
+// leftAfterDeletion returns the objects that are left after the user has deleted all samples. A run in which the user does not
+// do that, or whose faults keep objects, has none.
+func leftAfterDeletion(r *Run) []history.Version {
+	last := len(r.Steps) - 1
+	if !CanJudgeDeletion(r.Faults) || !r.isOrdinary() || len(r.States) <= last || !DeletesAll(r.Steps, last) {
+		return nil
+	}
+	return LeftObjects(r.View, r.States[last], r.Steps)
 }
 
 // LeftObjects returns the objects of a state that have to go with the samples: the samples, and what the operator has

@@ -69,9 +69,9 @@ type Run struct {
 	Requests     []proxy.RequestRecord
 	Deliveries   []proxy.Delivery
 	Observations []proxy.Observation
-	// OwnObjects returns the objects that the program makes without any sample. It is nil if nobody knows. A call may
-	// take as long as a run.
-	OwnObjects func() map[faults.Object]bool
+	// OwnObjects are the objects that the program makes without any sample. They are nil if nobody knows. Nothing looks at
+	// them unless [NeedsOwnObjects].
+	OwnObjects map[faults.Object]bool
 }
 
 // Step is a step of the user. The names in it are not normalized.

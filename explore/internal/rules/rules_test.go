@@ -187,7 +187,7 @@ func TestKeyOfViolations(t *testing.T) {
 func leftPage(manager string) *scene {
 	s := newScene()
 	s.Steps = []rules.Step{{Applied: []rules.Sample{site}}, {Deleted: []faults.Object{site.Object}}}
-	s.OwnObjects = func() map[faults.Object]bool { return nil }
+	s.OwnObjects = map[faults.Object]bool{}
 	v := s.store("user", sites, "site", owner(1, `{}`))
 	s.store(manager, "configmaps", "page", page("a"))
 	s.rest()
@@ -214,10 +214,17 @@ func TestGone(t *testing.T) {
 	t.Run("what the program makes without a sample is its own", func(t *testing.T) {
 		t.Parallel()
 		s := leftPage("program")
-		s.OwnObjects = func() map[faults.Object]bool {
-			return map[faults.Object]bool{{Resource: "configmaps", Name: "page"}: true}
-		}
+		s.OwnObjects = map[faults.Object]bool{{Resource: "configmaps", Name: "page"}: true}
 		s.require(t)
+	})
+	t.Run("nobody knows what the program makes without a sample", func(t *testing.T) {
+		t.Parallel()
+		s := leftPage("program")
+		s.OwnObjects = nil
+		s.require(t)
+		if !rules.NeedsOwnObjects(&s.Run) {
+			t.Error("the judgement does not need the program's own objects")
+		}
 	})
 	t.Run("volumes, Leases and Events stay", func(t *testing.T) {
 		t.Parallel()
@@ -241,7 +248,7 @@ func TestGone(t *testing.T) {
 		t.Parallel()
 		s := newScene()
 		s.Steps = []rules.Step{{Applied: []rules.Sample{site}}, {Deleted: []faults.Object{site.Object}}}
-		s.OwnObjects = func() map[faults.Object]bool { return nil }
+		s.OwnObjects = map[faults.Object]bool{}
 		s.store("program", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","finalizers":["example.com/pages"],"deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
 		s.write("create", "configmaps", "page", page("a")) // it waits for its owner
 		s.rest()

@@ -163,7 +163,8 @@ func requireFound(t *testing.T, twin twin, o engine.Settings) detection {
 		t.Logf("seed %d: it does not come to rest, after %s: %v", o.Seed, d.took.Round(time.Second), err)
 		return d
 	case len(record.Findings) == 0:
-		t.Fatalf("%d runs in %s found nothing: %v", record.Coverage.Runs, time.Since(began).Round(time.Second), err)
+		c := record.Coverage
+		t.Fatalf("%d runs in %s found nothing: %v. Never happened: %v. Not applicable: %v. Not reached: %v", c.Runs, time.Since(began).Round(time.Second), err, c.NeverHappened, c.NotApplicable, c.NotReached)
 	}
 	found := record.Findings[0]
 	d.found = found

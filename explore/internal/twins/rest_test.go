@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -41,14 +42,14 @@ func newLabelledPage(s *Site) *corev1.ConfigMap {
 	return page
 }
 
-// replacePage replaces the page where it differs, and so removes the default each time.
+// replacePage replaces the page where its data or its owner differs, and so removes the default each time.
 func replacePage(ctx context.Context, s *Site, c *kube.Client) error {
 	page := newLabelledPage(s)
 	live, err := pagesOf(s, c).Get(ctx, page.Name)
 	switch {
 	case kube.IsNotFound(err):
 		_, err = pagesOf(s, c).Create(ctx, page)
-	case err == nil && !maps.Equal(live.Data, page.Data):
+	case err == nil && (!maps.Equal(live.Data, page.Data) || !metav1.IsControlledBy(live, s)):
 		page.ResourceVersion = live.ResourceVersion
 		_, err = pagesOf(s, c).Replace(ctx, page)
 	}

@@ -52,7 +52,7 @@ func TestExploreRight(t *testing.T) {
 	yaretest.Define[Site](t, cluster)
 	var total sum
 	t.Cleanup(func() { t.Logf("seed %d: %s", seed, &total) })
-	for _, twin := range slices.Concat(twins(), usersTwins(), []twin{leadership()}) {
+	for _, twin := range slices.Concat(twins(), usersTwins(), webhookTwins(), []twin{leadership()}) {
 		t.Run(twin.name, func(t *testing.T) {
 			t.Parallel()
 			options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Budget: budget, Only: only}

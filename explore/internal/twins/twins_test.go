@@ -30,8 +30,6 @@ type twin struct {
 	finds []faults.Kind
 	// verdict is the worst that an exploration finds in the wrong operator.
 	verdict finding.Verdict
-	// isMissed is true if no exploration finds the mistake yet. The right twin must have no finding all the same.
-	isMissed bool
 	// published names the issues that the operator was reduced from, if there are any.
 	published []string
 }

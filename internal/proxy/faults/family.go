@@ -36,7 +36,7 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, outside{}, transition{}, stranger{}, userSteps{}, userActs{}, tools{}, clusterActs{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, request{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, outside{}, transition{}, stranger{}, userSteps{}, userActs{}, tools{}, clusterActs{}, webhooks{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 

@@ -78,7 +78,7 @@ func TestParseKinds(t *testing.T) {
 		"watch":            {faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed},
 		"crash":            {faults.Crash},
 		"transition":       {faults.Transition},
-		"user":             {faults.ObjectChange, faults.SimilarNames, faults.DeletionOrder},
+		"user":             {faults.ObjectChange, faults.SimilarNames},
 		"cluster":          {faults.JobExpired, faults.PodEvicted, faults.QuotaFull},
 		"tools":            {faults.GitOps, faults.KubectlApply},
 		"foreign-edit":     {faults.ForeignEdit},
@@ -241,7 +241,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
 	_, reasons := planAll(t, references())
-	inapplicable := []faults.Kind{"leader", faults.JobExpired, faults.PodEvicted, faults.QuotaFull, "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata}
+	inapplicable := []faults.Kind{"leader", faults.JobExpired, faults.PodEvicted, faults.QuotaFull, "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata, "webhooks"}
 	for _, k := range inapplicable {
 		if reasons[k] == "" || len(reasons) != len(inapplicable) {
 			t.Errorf("not applicable: %v", reasons)
@@ -255,6 +255,21 @@ func TestPlan(t *testing.T) {
 	}
 	if count[faults.LeaderCut] != 1 || count[faults.EtcdPaused] != 3 || count[faults.Restored] != 2 || len(count) != 3 {
 		t.Errorf("the plan has %v", count)
+	}
+}
+
+// Each kind of fault of webhooks has a run, if the program publishes webhooks.
+func TestPlanOfWebhooks(t *testing.T) {
+	t.Parallel()
+	in := &faults.PlanInput{Kinds: faults.DefaultKinds(), Steps: []faults.Step{{}, {}}, Sample: []byte(`{}`), HasWebhooks: true}
+	count := make(map[faults.Kind]int)
+	for _, run := range planned(t, in) {
+		count[run[0].Kind]++
+	}
+	for _, k := range []faults.Kind{faults.WebhookDown, faults.WebhookFailing, faults.WebhookUntrusted, faults.WebhookSlow, faults.WebhookTwice} {
+		if count[k] != 1 {
+			t.Errorf("the kind %s has %d runs", k, count[k])
+		}
 	}
 }
 

@@ -32,6 +32,8 @@ type PlanInput struct {
 	Samples []Object
 	// HasOutside is true if the address of an external system is known.
 	HasOutside bool
+	// HasWebhooks is true if the program publishes configurations of webhooks.
+	HasWebhooks bool
 	// IsElecting is true if the program elects a leader.
 	IsElecting bool
 	// CanStopComponents is true if components of the control plane may be stopped.

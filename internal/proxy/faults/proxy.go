@@ -94,6 +94,9 @@ func (p *Proxy) BeginStep(ctx context.Context, step int) error {
 	return nil
 }
 
+// Created returns the paths of the objects in no namespace that the program has created: see [proxy.Confinement.Created].
+func (p *Proxy) Created() []string { return p.confinement.Created() }
+
 // RemoveCreated removes the objects in no namespace that the program has created: see [proxy.Confinement.RemoveCreated].
 func (p *Proxy) RemoveCreated(ctx context.Context) error { return p.confinement.RemoveCreated(ctx) }
 

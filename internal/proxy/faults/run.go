@@ -30,6 +30,10 @@ type Run struct {
 
 	// Object returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
 	Object func(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
+	// Created returns the paths of the objects in no namespace that the program has created.
+	Created func() []string
+	// AtEnd lets a function be called when the step has ended, also after an error. The last function is called first.
+	AtEnd func(release func() error)
 	// Objects returns all objects of the run's namespace.
 	Objects func(ctx context.Context) ([]FoundObject, error)
 	// IsLastStep reports whether a step is the last one of the user.

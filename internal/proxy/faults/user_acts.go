@@ -7,13 +7,11 @@ const (
 	ObjectChange Kind = "object-change"
 	// SimilarNames adds clones of the samples whose names are long and have a common beginning.
 	SimilarNames Kind = "similar-names"
-	// DeletionOrder deletes the samples one after the other, in the order of their file and in the reverse order.
-	DeletionOrder Kind = "deletion-order"
 )
 
 // userActs is the family of the acts of users. It plans no faults: explorations plan other steps of the user.
 type userActs struct{ baseFamily }
 
 func (userActs) Describe() Description {
-	return Description{Group: "user", Kinds: []Kind{ObjectChange, SimilarNames, DeletionOrder}, IsDefault: true}
+	return Description{Group: "user", Kinds: []Kind{ObjectChange, SimilarNames}, IsDefault: true}
 }

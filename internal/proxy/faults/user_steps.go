@@ -9,7 +9,8 @@ import (
 
 // The kinds of runs without faults that other steps of the user make.
 const (
-	// Deletion deletes what the user has applied, objects that refer to others first.
+	// Deletion deletes what the user has applied, objects that refer to others first. In other runs the objects are deleted
+	// one after the other, in the order of their file and in the reverse order.
 	Deletion Kind = "deletion"
 	// Clones applies the objects of the user twice, the second time under other names, and deletes the first ones alone.
 	Clones Kind = "clones"

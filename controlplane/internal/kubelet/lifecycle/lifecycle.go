@@ -63,6 +63,7 @@ func Next(pod *corev1.Pod, s Settings, h *History, node Node, now time.Time) Dec
 	if h.phase == unknown {
 		h.recall(pod, now)
 	}
+	h.endAsRecorded(pod, now)
 	if pod.DeletionTimestamp != nil && h.deleted.IsZero() {
 		h.deleted = now
 	}
@@ -96,7 +97,7 @@ func (h *History) recall(pod *corev1.Pod, now time.Time) {
 		}
 	}
 	switch {
-	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+	case isEnded(pod):
 		h.phase = ended
 	case pod.Status.Phase == corev1.PodRunning && h.isWaiting(pod):
 		h.phase = backingOff
@@ -105,6 +106,27 @@ func (h *History) recall(pod *corev1.Pod, now time.Time) {
 	default:
 		h.phase = held // advance lets it go unless the annotation holds it
 	}
+}
+
+// killedCode is the exit code of containers that were killed.
+const killedCode = 137
+
+// endAsRecorded ends the containers of a Pod whose status somebody else has ended, as an eviction does. A Pod whose phase is
+// Succeeded or Failed never runs again: see https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase.
+func (h *History) endAsRecorded(pod *corev1.Pod, now time.Time) {
+	if h.phase == ended || !isEnded(pod) {
+		return
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		h.exitCode = killedCode
+	}
+	h.last = terminated(h.since, now, h.exitCode)
+	h.enter(ended, now)
+}
+
+// isEnded reports whether the phase of a Pod says that its containers exited for good.
+func isEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // isWaiting reports whether a container of the Pod waits for its restart.

@@ -284,3 +284,16 @@ func TestMemoryLoss(t *testing.T) {
 		})
 	}
 }
+
+// A Pod that somebody else has ended, as an eviction does, ran on.
+func TestPodEndedByOthersStaysEnded(t *testing.T) {
+	t.Parallel()
+	for _, phase := range []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded} {
+		l := newLife(t, corev1.RestartPolicyAlways, nil).after(time.Second).want(corev1.PodRunning, true)
+		l.pod.Status.Phase, l.pod.Status.Reason = phase, "Evicted"
+		l.after(time.Hour).want(phase, false)
+		if l.pod.Status.Reason != "Evicted" || l.pod.Status.ContainerStatuses[0].State.Terminated == nil {
+			t.Errorf("the status is %+v", l.pod.Status)
+		}
+	}
+}

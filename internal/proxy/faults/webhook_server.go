@@ -1,0 +1,249 @@
+package faults
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+)
+
+// webhookServer answers the calls of copies of the webhooks of a program. Calls about dry runs, and calls after the
+// disturbance, are answered without an objection. Its methods are safe for concurrent use.
+type webhookServer struct {
+	kind     Kind
+	listener net.Listener
+	server   *http.Server
+	serving  sync.WaitGroup
+	// trusted is the certificate of the server, and bundle the same certificate in PEM. untrusted is another one.
+	trusted, untrusted tls.Certificate
+	bundle             []byte
+
+	mu sync.Mutex
+	// targets are the webhooks of the program. The path of a call is the index of its target.
+	targets []webhookTarget
+	// calls counts the calls.
+	calls int
+	// isDisturbing is true once the disturbance may begin. until is its end, and is zero before the first call.
+	isDisturbing bool
+	until        time.Time
+}
+
+// webhookTarget is a webhook of the program: its URL, and a client that trusts its certificates.
+type webhookTarget struct {
+	url    string
+	client *http.Client
+}
+
+// newWebhookServer starts a server for a kind of fault on the loopback address. The caller calls close.
+func newWebhookServer(k Kind) (*webhookServer, error) {
+	s := &webhookServer{kind: k}
+	var err error
+	if s.trusted, s.bundle, err = newLoopbackCertificate(); err != nil {
+		return nil, err
+	}
+	if s.untrusted, _, err = newLoopbackCertificate(); err != nil {
+		return nil, err
+	}
+	if s.listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	s.server = &http.Server{
+		Handler: http.HandlerFunc(s.answer), ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
+		// The disturbance of one connection must not depend on the calls before.
+		TLSNextProto: make(map[string]func(*http.Server, *tls.Conn, http.Handler)),
+		ErrorLog:     log.New(io.Discard, "", 0), // the API server refuses the untrusted certificate
+	}
+	s.server.SetKeepAlivesEnabled(false)
+	s.serving.Go(func() { _ = s.server.ServeTLS(s.listener, "", "") })
+	return s, nil
+}
+
+// close cuts all calls off, and returns when nothing of the server runs any more.
+func (s *webhookServer) close() error {
+	err := s.server.Close()
+	s.serving.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, target := range s.targets {
+		target.client.CloseIdleConnections()
+	}
+	return err
+}
+
+// add adds a webhook of the program, and returns the URL of its copy.
+func (s *webhookServer) add(url string, bundle []byte) string {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.targets = append(s.targets, webhookTarget{url, &http.Client{Transport: transport}})
+	return "https://" + s.listener.Addr().String() + "/" + strconv.Itoa(len(s.targets)-1)
+}
+
+// hasCalls reports whether the API server has called the server.
+func (s *webhookServer) hasCalls() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls > 0
+}
+
+// disturb lets the disturbance begin with the next call.
+func (s *webhookServer) disturb() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isDisturbing = true
+}
+
+// beginDisturbance begins the disturbance, unless it has begun, and reports whether it lasts. It lasts until the end of
+// the step if it calls webhooks twice.
+func (s *webhookServer) beginDisturbance() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isDisturbing {
+		return false
+	}
+	if s.until.IsZero() {
+		s.until = time.Now().Add(webhookDisturbance)
+	}
+	return s.kind == WebhookTwice || time.Now().Before(s.until)
+}
+
+// hasDisturbed reports whether the disturbance has begun.
+func (s *webhookServer) hasDisturbed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.until.IsZero()
+}
+
+// certificate returns the certificate of a connection.
+func (s *webhookServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if s.kind == WebhookUntrusted && s.beginDisturbance() {
+		return &s.untrusted, nil
+	}
+	return &s.trusted, nil
+}
+
+// review is an AdmissionReview, as far as the server reads and writes it. See
+// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response.
+type review struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Request    *reviewRequest  `json:"request,omitempty"`
+	Response   *reviewResponse `json:"response,omitempty"`
+}
+
+type reviewRequest struct {
+	UID    string `json:"uid"`
+	DryRun bool   `json:"dryRun"`
+}
+
+type reviewResponse struct {
+	UID     string `json:"uid"`
+	Allowed bool   `json:"allowed"`
+}
+
+// maxReview is the most bytes of a call.
+const maxReview = 16 << 20
+
+// answer answers a call.
+func (s *webhookServer) answer(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
+	var call review
+	if err = cmp.Or(err, json.Unmarshal(body, &call)); err != nil || call.Request == nil {
+		http.Error(w, "the body is no AdmissionReview", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.calls++
+	s.mu.Unlock()
+	if !call.Request.DryRun && s.beginDisturbance() {
+		switch s.kind {
+		case WebhookDown:
+			panic(http.ErrAbortHandler) // it ends the connection
+		case WebhookFailing:
+			http.Error(w, "the webhook fails", http.StatusInternalServerError)
+			return
+		case WebhookSlow:
+			if clock.SleepReal(r.Context(), webhookDelay) != nil {
+				return
+			}
+		case WebhookTwice:
+			if err := s.forward(w, r, body); err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+			}
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review{
+		APIVersion: call.APIVersion, Kind: call.Kind, Response: &reviewResponse{UID: call.Request.UID, Allowed: true},
+	})
+}
+
+// forward calls the webhook of the program, and answers what the webhook answers.
+func (s *webhookServer) forward(w http.ResponseWriter, r *http.Request, body []byte) error {
+	s.mu.Lock()
+	targets := s.targets
+	s.mu.Unlock()
+	index, err := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
+	if err != nil || index >= len(targets) {
+		return errors.New("there is no webhook at " + r.URL.Path)
+	}
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, targets[index].url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := targets[index].client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
+	w.WriteHeader(response.StatusCode)
+	_, err = io.Copy(w, response.Body)
+	return err
+}
+
+// newLoopbackCertificate returns a certificate for the loopback address that signs itself, also in PEM.
+func newLoopbackCertificate() (tls.Certificate, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	content, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, nil, err
+	}
+	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}, pemOf(content), nil
+}
+
+// pemOf returns a certificate in PEM.
+func pemOf(certificate []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+}

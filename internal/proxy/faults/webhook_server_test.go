@@ -1,0 +1,78 @@
+package faults
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// Each kind disturbs the first calls in its way. Calls about dry runs are never disturbed.
+func TestWebhookServer(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[Kind]string{
+		WebhookDown: "EOF", WebhookFailing: "500", WebhookUntrusted: "certificate", WebhookSlow: "200 true", WebhookTwice: "200 false",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			program := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				calls.Add(1)
+				fmt.Fprint(w, `{"response":{"uid":"1","allowed":false}}`)
+			}))
+			t.Cleanup(program.Close)
+			s, err := newWebhookServer(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.close(); err != nil {
+					t.Error(err)
+				}
+			})
+			url := s.add(program.URL, pemOf(program.Certificate().Raw))
+			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbed() {
+				t.Errorf("a call before the disturbance: %s", got)
+			}
+			s.disturb()
+			if got := callWebhook(t, s, url, true); kind != WebhookUntrusted && got != "200 true" {
+				t.Errorf("a call about a dry run: %s", got)
+			}
+			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbed() {
+				t.Errorf("a disturbed call: %s, want %s", got, want)
+			}
+			if got := calls.Load(); got > 0 != (kind == WebhookTwice) {
+				t.Errorf("the webhook of the program got %d calls", got)
+			}
+		})
+	}
+}
+
+// callWebhook calls a server as an API server does, and returns the status with the answer, or the error.
+func callWebhook(t *testing.T, s *webhookServer, url string, isDryRun bool) string {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(s.bundle)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	body := fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","dryRun":%t}}`, isDryRun)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewBufferString(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(response.StatusCode, " ", strings.Contains(string(answer), `"allowed":true`))
+}

@@ -1,0 +1,219 @@
+package faults
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// The kinds of faults of the webhooks of a program. They happen in the first step, from the first call on.
+const (
+	// WebhookDown lets no call reach the webhooks for some seconds.
+	WebhookDown Kind = "webhook-down"
+	// WebhookFailing answers the calls with 500 for some seconds.
+	WebhookFailing Kind = "webhook-failing"
+	// WebhookUntrusted serves the webhooks with a certificate that the API server does not trust, for some seconds.
+	WebhookUntrusted Kind = "webhook-untrusted"
+	// WebhookSlow delays each call for some seconds.
+	WebhookSlow Kind = "webhook-slow"
+	// WebhookTwice calls the webhooks twice for each request, as an API server does that calls a mutating webhook again after
+	// another one has changed the object, or that repeats a request
+	// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy).
+	WebhookTwice Kind = "webhook-twice"
+)
+
+const (
+	// webhookDisturbance is how long webhooks do not answer as they should.
+	webhookDisturbance = 3 * time.Second
+	// webhookDelay is the delay of a call of a slow webhook.
+	webhookDelay = 2 * time.Second
+	// maxWebhookWait is how long the API server may take to call webhooks that are new.
+	maxWebhookWait = 20 * time.Second
+	// maxWebhookRemoval is how long the removal of the copies may take.
+	maxWebhookRemoval = 30 * time.Second
+)
+
+// webhooks is the family of faults of webhooks. A fault adds copies of the webhook configurations that the program has
+// published. A [webhookServer] answers the calls of the copies. The API server calls the copies besides the program itself, so
+// that a request fails if the copy fails, and the program has no need to notice.
+type webhooks struct{ baseFamily }
+
+func (webhooks) Describe() Description {
+	return Description{Group: "webhooks", Kinds: []Kind{WebhookDown, WebhookFailing, WebhookUntrusted, WebhookSlow, WebhookTwice}, IsDefault: true}
+}
+
+// Plan plans one run for each kind.
+func (w webhooks) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+	d := w.Describe()
+	kinds := in.planned(d.Kinds...)
+	switch {
+	case len(kinds) == 0:
+		return Plan{}, nil
+	case !in.HasWebhooks:
+		return newNotApplicable("the program publishes no webhook configuration", Kind(d.Group)), nil
+	case in.Sample == nil:
+		return newNotApplicable("the user applies nothing in the first step", Kind(d.Group)), nil
+	}
+	var all []Fault
+	for _, k := range kinds {
+		all = append(all, Fault{Kind: k})
+	}
+	return newPlan(all), nil
+}
+
+func (webhooks) Text(f Fault) string {
+	return fmt.Sprintf("%s in step %d", f.Kind, f.Step+1)
+}
+
+// BeforeStep makes the copies, and returns when the API server calls them.
+func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
+	server, err := newWebhookServer(f.Kind)
+	if err != nil {
+		return err
+	}
+	run.AtEnd(server.close)
+	copies := 0
+	for _, at := range run.Created() {
+		resource, isWebhooks := webhookResource(path.Dir(at))
+		if !isWebhooks {
+			continue
+		}
+		api := kube.Dynamic(run.Client().WithFieldManager(ForeignManager), resource, "")
+		published, err := api.Get(ctx, path.Base(at))
+		if kube.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		disturbed, err := w.copyFor(run, published, server)
+		if err != nil {
+			return err
+		}
+		if disturbed == nil {
+			continue
+		}
+		copies++
+		run.AtEnd(func() error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
+			defer cancel()
+			return kube.IgnoreNotFound(api.Delete(ctx, disturbed.GetName()))
+		})
+		if _, err := api.Create(ctx, disturbed); err != nil {
+			return err
+		}
+	}
+	if copies == 0 {
+		run.RecordNotApplicable(f, "the program publishes no webhook with a URL")
+		return nil
+	}
+	if err := w.waitForCall(ctx, run, server); err != nil {
+		return err
+	}
+	run.RecordFault(InServer, f.String())
+	server.disturb()
+	run.AtEnd(func() error {
+		if !server.hasDisturbed() {
+			run.RecordMissed(f)
+		}
+		return nil
+	})
+	return nil
+}
+
+// webhookResource returns the resource of a path of webhook configurations. It reports whether the path is one.
+func webhookResource(collection string) (wire.Resource, bool) {
+	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	for plural, kind := range map[string]string{
+		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+	} {
+		if collection == path.Join("/apis", group.String(), plural) {
+			return wire.Resource{GroupVersionKind: group.WithKind(kind), Plural: plural, ClusterScoped: true}, true
+		}
+	}
+	return wire.Resource{}, false
+}
+
+// IsWebhookConfiguration reports whether a resource with its group, as in [proxy.Point], is one of webhook configurations.
+func IsWebhookConfiguration(resource string) bool {
+	return slices.Contains([]string{"validatingwebhookconfigurations.admissionregistration.k8s.io", "mutatingwebhookconfigurations.admissionregistration.k8s.io"}, resource)
+}
+
+// HasWebhooks reports whether one of the paths is that of a webhook configuration.
+func HasWebhooks(paths []string) bool {
+	return slices.ContainsFunc(paths, func(at string) bool {
+		_, isWebhooks := webhookResource(path.Dir(at))
+		return isWebhooks
+	})
+}
+
+// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It returns nil if no
+// webhook of the configuration has a URL.
+func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *webhookServer) (*unstructured.Unstructured, error) {
+	list, _, err := unstructured.NestedSlice(published.Object, "webhooks")
+	if err != nil {
+		return nil, err
+	}
+	var copied []any
+	for _, item := range list {
+		webhook, _ := item.(map[string]any)
+		url, _, _ := unstructured.NestedString(webhook, "clientConfig", "url")
+		if url == "" {
+			continue
+		}
+		bundle, _, _ := unstructured.NestedString(webhook, "clientConfig", "caBundle")
+		certificates, err := base64.StdEncoding.DecodeString(bundle)
+		if err != nil {
+			return nil, fmt.Errorf("the caBundle of a webhook of %s is no base64: %w", published.GetName(), err)
+		}
+		webhook["clientConfig"] = map[string]any{"url": server.add(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
+		err = unstructured.SetNestedField(webhook, run.Namespace, "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
+		if err != nil {
+			return nil, err
+		}
+		copied = append(copied, webhook)
+	}
+	if len(copied) == 0 {
+		return nil, nil //nolint:nilnil // the comment says so
+	}
+	disturbed := &unstructured.Unstructured{Object: map[string]any{"webhooks": copied}}
+	disturbed.SetGroupVersionKind(published.GroupVersionKind())
+	disturbed.SetName("exploration." + run.Namespace + "." + published.GetName())
+	return disturbed, nil
+}
+
+// waitForCall makes dry runs of the sample until the API server calls the server about one of them.
+func (webhooks) waitForCall(ctx context.Context, run *Run, server *webhookServer) error {
+	sample := &unstructured.Unstructured{}
+	if err := sample.UnmarshalJSON(run.Sample); err != nil {
+		return err
+	}
+	sample.SetNamespace(run.Namespace)
+	api, err := run.APIOf(sample.GroupVersionKind(), run.Namespace)
+	if err != nil {
+		return err
+	}
+	for until := time.Now().Add(maxWebhookWait); ; {
+		_, err := api.Apply(ctx, sample, kube.DryRun())
+		switch {
+		case server.hasCalls():
+			return nil
+		case time.Now().After(until):
+			return errors.Join(fmt.Errorf("the API server does not call the webhooks within %s", maxWebhookWait), err)
+		}
+		if err := clock.SleepReal(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
