@@ -17,6 +17,7 @@
 //
 // If the answer is lost, the result of the apply is unknown. Then the first change of the
 // Deployment that the apply can explain is a possible echo: version 12. Version 13 is no echo.
+// If a second apply is answered at version 12, the first one explains nothing any more.
 package echo
 
 import (
@@ -189,11 +190,11 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		return h.next.Do(ctx, r)
 	}
 	id := writeID{h.key, NewTarget(r.Resource, kube.Key{Cluster: r.Cluster, Namespace: r.Namespace, Name: r.ObjectName()})}
-	before := h.streams.NewestShown(id.target)
+	before, began := h.streams.NewestShown(id.target), time.Now()
 	h.tracker.beginWrite(id)
 	var o writeResult
 	defer func() {
-		for _, t := range h.tracker.endWrite(id, r, o) {
+		for _, t := range h.tracker.endWrite(id, r, o, began) {
 			h.add(t)
 		}
 	}()
@@ -254,13 +255,16 @@ func (t *Tracker) beginWrite(id writeID) {
 	held.writes++
 }
 
-// endWrite records the result of a write. It returns the triggers that were held because of the
+// endWrite records the result of a write that began at a time. It returns the triggers that were held because of the
 // write, unless other writes still hold them.
-func (t *Tracker) endWrite(id writeID, r *wire.Request, o writeResult) []queue.Trigger {
+func (t *Tracker) endWrite(id writeID, r *wire.Request, o writeResult, began time.Time) []queue.Trigger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o.isUncertain {
+	switch {
+	case o.isUncertain:
 		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r, o))
+	case o.isCarriedOut:
+		t.forgetUncertainLocked(id, began)
 	}
 	t.recordVersionLocked(o.version, origin{id.key, o.echo, o.replaced})
 	held := t.inFlight[id]
@@ -294,6 +298,17 @@ func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 		writes = writes[1:]
 	}
 	t.uncertain[k] = append(writes, w)
+}
+
+// forgetUncertainLocked drops the writes of unknown result to id's target that ended before a time. A later write to the target was
+// carried out, so a later change of the object is most likely the work of somebody else.
+func (t *Tracker) forgetUncertainLocked(id writeID, before time.Time) {
+	writes := slices.DeleteFunc(t.uncertain[id.key], func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(before) })
+	if len(writes) == 0 {
+		delete(t.uncertain, id.key)
+		return
+	}
+	t.uncertain[id.key] = writes
 }
 
 // classifyLocked returns whether a change of id's target to a version is an echo for id's key. If a

@@ -22,8 +22,8 @@ type writeResult struct {
 	echo queue.Echo
 	// replaced is the resource version that the write replaced. It is set only for an echo that is queue.OwnStatus.
 	replaced string
-	// isUncertain is true if it is not known what the write did.
-	isUncertain bool
+	// isUncertain is true if it is not known what the write did. isCarriedOut is true if the server has carried it out.
+	isUncertain, isCarriedOut bool
 	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if they are not
 	// known.
 	deleted map[types.UID]bool
@@ -64,19 +64,19 @@ func newWriteResult(r *wire.Request, response *wire.Response, err error, before 
 	replaced := r.Preconditions.ResourceVersion
 	switch {
 	case answer.Kind == "Status" && answer.Details.UID != "":
-		return writeResult{version: Version{UID: answer.Details.UID}, echo: queue.CertainEcho}
+		return writeResult{isCarriedOut: true, version: Version{UID: answer.Details.UID}, echo: queue.CertainEcho}
 	case r.Verb == wire.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
-		return writeResult{version: Version{UID: uid}, echo: queue.CertainEcho}
+		return writeResult{isCarriedOut: true, version: Version{UID: uid}, echo: queue.CertainEcho}
 	case uid == "" || version == "":
 		return writeResult{isUncertain: true} // the answer of a subresource, or no object
 	case uid == before.UID && !ident.IsNewer(version, before.ResourceVersion), version == replaced:
-		return writeResult{} // nothing has changed
+		return writeResult{isCarriedOut: true} // nothing has changed
 	case isOwnStatus && replaced != "" && isStatusStored(r, response.Body):
-		return writeResult{version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
+		return writeResult{isCarriedOut: true, version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
 	case r.Verb == wire.VerbCreate, r.Verb == wire.VerbDelete, replaced != "":
-		return writeResult{version: Version{uid, version}, echo: queue.CertainEcho}
+		return writeResult{isCarriedOut: true, version: Version{uid, version}, echo: queue.CertainEcho}
 	default:
-		return writeResult{version: Version{uid, version}, echo: queue.PossibleEcho}
+		return writeResult{isCarriedOut: true, version: Version{uid, version}, echo: queue.PossibleEcho}
 	}
 }
 
