@@ -26,6 +26,8 @@ type deselectedObjects struct {
 	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
 	cluster string
+	// repaired signals that a doubt is settled: a restored server may have objects with a finalizer that was removed.
+	repaired settledSignal
 }
 
 // read returns the object of key and deselected if the object has a finalizer of the controller and no longer
@@ -64,8 +66,23 @@ func (d *deselectedObjects) selectionOfUndecodable(ctx context.Context, c *kube.
 	return absent
 }
 
-// emitAtStart emits a trigger for each object that stopped matching the selectors while the program was down.
-func (d *deselectedObjects) emitAtStart(ctx context.Context, emit func(Trigger)) error {
+// run emits a trigger for each object that has a finalizer of the controller and does not match the selectors: at the start, because
+// the object may have stopped matching while the program was down, and after each restoration of the server.
+func (d *deselectedObjects) run(ctx context.Context, emit func(Trigger)) error {
+	for {
+		if err := d.emitAll(ctx, emit); err != nil {
+			return err
+		}
+		select {
+		case <-d.repaired:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// emitAll emits a trigger for each object that has a finalizer of the controller and does not match the selectors.
+func (d *deselectedObjects) emitAll(ctx context.Context, emit func(Trigger)) error {
 	for m, err := range kube.Metadata(d.narrowedClient, d.self.kind.Resource, "").Each(ctx) {
 		if d.self.ifServed && kube.IsNoResource(err) {
 			return nil

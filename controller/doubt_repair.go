@@ -46,6 +46,8 @@ type doubtRepair struct {
 	hasRecord func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
+	// repaired receives a signal after each repair.
+	repaired settledSignal
 }
 
 // run repairs the controller after each doubt, until ctx ends.
@@ -70,5 +72,6 @@ func (r *doubtRepair) run(ctx context.Context) {
 			}
 			return t
 		})
+		r.repaired.record()
 	}
 }

@@ -182,14 +182,14 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		repair: &doubtRepair{
 			signal: e.doubtSettled, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll,
+			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll, repaired: newSettledSignal(),
 		},
 	}
 	reader := &objectReader{own: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
 	if len(cfg.self.selectors) > 0 {
 		reader.deselected = &deselectedObjects{
 			own: e.subscriptions, objects: cfg.objects, finalizers: f, self: &cfg.self,
-			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.own[0].stream.Cluster,
+			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.own[0].stream.Cluster, repaired: late.repair.repaired,
 		}
 		if !f.isEmpty() {
 			late.deselected = reader.deselected
@@ -258,7 +258,7 @@ func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, runn
 	running.Go(func() { late.longCalls.run(ctx) })
 	running.Go(func() { late.repair.run(ctx) })
 	if late.deselected != nil {
-		running.Go(func() { runEmitter(ctx, e.log, late.deselected.emitAtStart, e.enqueuer.emit) })
+		running.Go(func() { runEmitter(ctx, e.log, late.deselected.run, e.enqueuer.emit) })
 	}
 	for _, s := range e.configuration.emitters {
 		run := s.run

@@ -301,7 +301,7 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 		self: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, liveClient: c, narrowedClient: c,
 	}
 	var emitted []string
-	if err := d.emitAtStart(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
+	if err := d.emitAll(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
 		t.Errorf("emitted: %v, %v", emitted, err)
 	}
 	for name, want := range map[string]selection{"a": deselected, "b": absent, "none": absent} {
@@ -375,6 +375,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 			signal: newSettledSignal(), forget: []func(){func() { forgotten++ }}, hasRecord: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
+			repaired:   newSettledSignal(),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -382,7 +383,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		isDoubted.Store(true)
 		r.signal.record()
 		synctest.Wait()
-		if len(got) != 0 || forgotten != 1 || released != 0 {
+		if len(got) != 0 || forgotten != 1 || released != 0 || len(r.repaired) != 0 {
 			t.Errorf("while a store is in doubt: %d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
 		}
 		isDoubted.Store(false)
@@ -393,7 +394,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 				t.Errorf("%v: %v", trigger.Key, trigger.Priority)
 			}
 		}
-		if len(got) != 2 || forgotten != 2 || released != 1 {
+		if len(got) != 2 || forgotten != 2 || released != 1 || len(r.repaired) != 1 {
 			t.Errorf("%d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
 		}
 	})

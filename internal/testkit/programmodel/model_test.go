@@ -71,6 +71,18 @@ func TestProgramByLabelAndSelector(t *testing.T) {
 	}
 }
 
+// TestProgramInAllModes runs the model with owners by label, selectors, finalizers of former releases and debounced triggers. In the
+// seed 970004252 a restored server has an object that does not match the selectors, with a finalizer that the program had removed
+// before. No stream shows the object, and nobody removed the finalizer.
+func TestProgramInAllModes(t *testing.T) {
+	t.Setenv("YARE_MODEL_MODE", "label,select,retire,debounce")
+	for seed := uint64(970_004_200); seed < 970_004_400; seed++ {
+		if w := run(t, seed); len(w.problems) > 0 {
+			t.Errorf("seed %d: %s", seed, strings.Join(w.problems, "\n\t"))
+		}
+	}
+}
+
 // run runs the model with a seed.
 func run(t *testing.T, seed uint64) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
