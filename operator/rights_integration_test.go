@@ -22,7 +22,7 @@ import (
 // rights are back.
 func TestProgramThatLosesItsRights(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Shared(t)
+	cluster := yaretest.New(t) // another test removes the definition of the kind from the shared one
 	cluster.Define(t, typeOf[operator.Gadget](t))
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	account := cluster.ServiceAccount(t, namespace)
