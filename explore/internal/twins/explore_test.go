@@ -21,7 +21,7 @@ import (
 
 // The environment variables of the explorations.
 const (
-	// modeVariable is what is explored. By default it is one twin, because each takes a minute or more.
+	// modeVariable is what is explored. By default each test explores one or two pairs, because a pair takes a minute or more.
 	modeVariable = "YARE_TWINS"
 	// seedVariable is the seed of the explorations. Default: 1.
 	seedVariable = "YARE_TWINS_SEED"
@@ -33,7 +33,7 @@ const (
 
 // The values of modeVariable.
 const (
-	// modeAll is for [TestExplore]: all twins, by the kinds of faults that show their mistakes.
+	// modeAll is for all pairs, by the kinds of faults that show their mistakes.
 	modeAll = "1"
 	// modeRight is for [TestExploreRight].
 	modeRight = "right"
@@ -86,31 +86,48 @@ func kindsOf(t *testing.T) (kinds []faults.Kind) {
 
 // An exploration finds the mistake of each wrong operator, and nothing in its right twin.
 func TestExplore(t *testing.T) {
+	var found detections
+	if os.Getenv(modeVariable) == modeAll {
+		t.Cleanup(func() { t.Log("\n" + found.table()) })
+	}
+	explorePairs(t, twins(), "keeps progress in memory only", found.add, requireNothing)
+}
+
+// explorePairs explores both twins of each pair in parallel, by the kinds of faults that show the mistake. Only modeAll explores
+// more than the pair with the name usual. An exploration of a wrong twin must find the mistake, and recordFound receives how.
+// checkRight explores a right twin.
+func explorePairs(t *testing.T, all []twin, usual string, recordFound func(detection), checkRight func(*testing.T, twin, engine.Settings)) {
+	t.Helper()
 	if testing.Short() || os.Getenv(modeVariable) == modeRight {
 		t.Skip("an exploration makes many runs")
 	}
 	seed := seedOf(t)
 	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
-	var found detections
-	if os.Getenv(modeVariable) == modeAll {
-		t.Cleanup(func() { t.Log("\n" + found.table()) })
-	}
-	for _, twin := range twins() {
-		if os.Getenv(modeVariable) != modeAll && twin.name != "keeps progress in memory only" {
+	for _, twin := range all {
+		if os.Getenv(modeVariable) != modeAll && twin.name != usual {
 			continue
 		}
 		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Only: twin.kinds()}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
-			found.add(requireFound(t, twin, options))
+			recordFound(requireFound(t, twin, options))
 		})
 		t.Run(twin.name+"/right", func(t *testing.T) {
 			t.Parallel()
-			requireNotFound(t, engine.Parts("twin", twin.right), options)
+			checkRight(t, twin, options)
 		})
 	}
 }
+
+// requireNothing fails t if an exploration finds something in a right twin.
+func requireNothing(t *testing.T, twin twin, o engine.Settings) {
+	t.Helper()
+	requireNotFound(t, engine.Parts("twin", twin.right), o)
+}
+
+// forgetDetection is for tests that publish no table of what was found.
+func forgetDetection(detection) {}
 
 // kinds returns the kinds of faults that show the mistake.
 func (t twin) kinds() []faults.Kind {

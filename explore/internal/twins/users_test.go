@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,13 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
-	"github.com/yare-go/yare/yaretest"
 )
 
 // The operators of this file are wrong when users change or delete whole objects, or give objects similar names.
@@ -407,24 +404,5 @@ func usersTwins() []twin {
 
 // An exploration finds what users do to an operator that is not made for that, and nothing in its right twin.
 func TestExploreUsers(t *testing.T) {
-	if testing.Short() || os.Getenv(modeVariable) == modeRight {
-		t.Skip("an exploration makes many runs")
-	}
-	seed := seedOf(t)
-	cluster := yaretest.Shared(t)
-	yaretest.Define[Site](t, cluster)
-	for _, twin := range usersTwins() {
-		if os.Getenv(modeVariable) != modeAll && twin.name != "does not watch its settings" {
-			continue
-		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Only: twin.kinds()}
-		t.Run(twin.name+"/wrong", func(t *testing.T) {
-			t.Parallel()
-			requireFound(t, twin, options)
-		})
-		t.Run(twin.name+"/right", func(t *testing.T) {
-			t.Parallel()
-			requireNotFound(t, engine.Parts("twin", twin.right), options)
-		})
-	}
+	explorePairs(t, usersTwins(), "does not watch its settings", forgetDetection, requireNothing)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +23,6 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
-	"github.com/yare-go/yare/yaretest"
 )
 
 // The operators of this file have webhooks. An API server may call a webhook twice for one request.
@@ -131,34 +129,17 @@ func webhookTwins() []twin {
 
 // An exploration finds what is wrong with webhooks, and nothing in right ones, whatever happens to their calls.
 func TestExploreWebhooks(t *testing.T) {
-	if testing.Short() || os.Getenv(modeVariable) == modeRight {
-		t.Skip("an exploration makes many runs")
-	}
-	seed := seedOf(t)
-	cluster := yaretest.Shared(t)
-	yaretest.Define[Site](t, cluster)
-	for _, twin := range webhookTwins() {
-		if os.Getenv(modeVariable) != modeAll && twin.name != "counts the calls of its validator" {
-			continue
+	explorePairs(t, webhookTwins(), "counts the calls of its validator", forgetDetection, func(t *testing.T, twin twin, o engine.Settings) {
+		kinds, err := faults.ParseKinds("webhooks")
+		if err != nil {
+			t.Fatal(err)
 		}
-		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.fieldValues(), Seed: seed, Only: twin.kinds()}
-		t.Run(twin.name+"/wrong", func(t *testing.T) {
-			t.Parallel()
-			requireFound(t, twin, options)
-		})
-		t.Run(twin.name+"/right", func(t *testing.T) {
-			t.Parallel()
-			kinds, err := faults.ParseKinds("webhooks")
-			if err != nil {
-				t.Fatal(err)
+		o.Only = append(kinds, faults.Crash)
+		record := requireNotFound(t, engine.Parts("twin", twin.right), o)
+		for _, k := range o.Only {
+			if record.Coverage.Kinds[k].Done == 0 {
+				t.Errorf("%s has not happened: %+v", k, record.Coverage.NotApplicable)
 			}
-			options.Only = append(kinds, faults.Crash)
-			record := requireNotFound(t, engine.Parts("twin", twin.right), options)
-			for _, k := range options.Only {
-				if record.Coverage.Kinds[k].Done == 0 {
-					t.Errorf("%s has not happened: %+v", k, record.Coverage.NotApplicable)
-				}
-			}
-		})
-	}
+		}
+	})
 }
