@@ -273,7 +273,8 @@ func refusal(r *wire.Request, response *http.Response) error {
 	e.Code = response.StatusCode
 	// The server may have carried out the write before it failed.
 	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.IsWrite()
-	e.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
+	waitHeader := response.Header.Get("Retry-After")
+	e.RetryAfter = retryAfter(waitHeader)
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if content, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); content == wire.ContentJSON {
 		if Unmarshal(body, &e.Answer) == nil && e.Answer.Kind == "Status" {
@@ -282,6 +283,9 @@ func refusal(r *wire.Request, response *http.Response) error {
 			}
 			if details := e.Answer.Details; details != nil && e.RetryAfter == 0 {
 				e.RetryAfter = time.Duration(details.RetryAfterSeconds) * time.Second
+			}
+			if waitHeader != "" && isNotAccepted(&e.Answer) {
+				e.Unknown = false
 			}
 			return e
 		}
@@ -299,6 +303,13 @@ func refusal(r *wire.Request, response *http.Response) error {
 	}
 	e.Answer = metav1.Status{Status: metav1.StatusFailure, Code: int32(response.StatusCode), Message: text}
 	return e
+}
+
+// isNotAccepted reports whether status, from an answer with Retry-After, says that the API server did not begin with
+// the request. An API server sends it while the server ends, and for a moment while the definition of the resource
+// changes (the filter WithWaitGroup of k8s.io/apiserver). The message of both is "apiserver is shutting down".
+func isNotAccepted(status *metav1.Status) bool {
+	return status.Code == http.StatusServiceUnavailable && status.Reason == metav1.StatusReasonServiceUnavailable
 }
 
 // retryAfter returns the wait in the header of that name: a number of seconds or, from

@@ -216,6 +216,41 @@ func TestFateOfWrites(t *testing.T) {
 			t.Errorf("after %d requests the error is %v", len(requests), err)
 		}
 	})
+	// An API server answers so while it ends, and while the definition of the kind changes.
+	t.Run("not begun by the server", func(t *testing.T) {
+		t.Parallel()
+		requests := make(chan bool, 9)
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			requests <- true
+			w.Header().Set("Content-Type", wire.ContentJSON)
+			if len(requests) == 1 {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, `{"kind":"Status","status":"Failure","message":"apiserver is shutting down","reason":"ServiceUnavailable","code":503}`)
+				return
+			}
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"}}`)
+		})
+		_, err := Everywhere[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
+		if err != nil || len(requests) != 2 {
+			t.Errorf("after %d requests the error is %v", len(requests), err)
+		}
+	})
+	t.Run("503 of a proxy", func(t *testing.T) {
+		t.Parallel()
+		requests := make(chan bool, 9)
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			requests <- true
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "upstream connect error or disconnect/reset before headers")
+		})
+		_, err := Everywhere[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
+		if !IsUnknown(err) || len(requests) != 1 {
+			t.Errorf("after %d requests the error is %v", len(requests), err)
+		}
+	})
 	t.Run("broken in the answer", func(t *testing.T) {
 		t.Parallel()
 		requests := make(chan bool, 9)
