@@ -161,11 +161,25 @@ func (o *programOverlay) dropObserved(k overlay.Key) {
 // sweep drops the entries that no read can need, from time to time.
 func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isEffectNeeded) }
 
-// isWrittenSinceList reports whether the program has written an object since the latest list of a store began. If that
-// list has shown that the server does not serve the kind, the server has served the kind again since then.
-func (o *programOverlay) isWrittenSinceList(s *Store, k overlay.Key) bool {
+// isWrittenSinceAbsence reports whether the program has written an object since a stream has proven that the server does
+// not serve the resource. Then the server has served the resource again.
+func (o *programOverlay) isWrittenSinceAbsence(r wire.Stream, k overlay.Key) bool {
 	e, has := o.Get(k)
-	return has && !s.hasListBegunAfter(e)
+	return has && !o.isGoneWithResource(r, e)
+}
+
+// isGoneWithResource reports whether a stream of the resource of r has proven that the object of e is gone, because the
+// server did not serve the resource after e.
+func (o *programOverlay) isGoneWithResource(r wire.Stream, e overlay.Entry) bool {
+	for _, s := range o.streams.snapshot() {
+		if s.id.Cluster != r.Cluster || !isSameResource(s.id.Resource, r.Resource) {
+			continue
+		}
+		if proof := s.store.absence.Load(); proof != nil && proof.isAfter(e) {
+			return true
+		}
+	}
+	return false
 }
 
 // lookup finds an object in the overlay and in a store that covers it.
@@ -173,8 +187,8 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)
-	if has && s.IsUnserved() && s.hasListBegunAfter(e) {
-		return lookupResult{isCertain: true}
+	if has && o.isGoneWithResource(s.stream, e) {
+		e = e.AsTombstone()
 	}
 	if !has {
 		stored := s.objects.Get(k.ObjectKey())

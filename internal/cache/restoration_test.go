@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -376,24 +374,8 @@ func TestAnswerThatTheStoreShouldShowIsAContradiction(t *testing.T) {
 func TestRemovedKindIsNoRestoration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := fakeserver.New()
-		var absent atomic.Bool
-		h := wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-			switch {
-			case r.Resource.Plural == "": // discovery
-				if r.Resource.Version == "" {
-					return &wire.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIGroupList","groups":[]}`)}, nil
-				}
-				if absent.Load() {
-					return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
-				}
-				body, err := kube.Marshal(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: webApps.Resource.Plural, Kind: "WebApp", Namespaced: true}}})
-				return &wire.Response{Code: http.StatusOK, Body: body}, err
-			case absent.Load() && r.Resource.Plural == webApps.Resource.Plural:
-				return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
-			}
-			return server.Do(ctx, r)
-		})
+		server, kind := newRemovableKind()
+		h := wire.Handler(kind)
 		var errs []string
 		c := New(h, OnError(func(_ wire.Stream, err error) { errs = append(errs, err.Error()) }))
 		t.Cleanup(c.Close)
@@ -419,7 +401,7 @@ func TestRemovedKindIsNoRestoration(t *testing.T) {
 		server.Stream(fakeserver.StreamID{Plural: "others"}).Bookmark()
 		synctest.Wait()
 		server.ForgetRequests()
-		absent.Store(true)
+		kind.isAbsent.Store(true)
 		stream.Cut()
 		time.Sleep(2 * time.Minute)
 		for _, e := range server.Requests() {

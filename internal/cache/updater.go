@@ -175,6 +175,11 @@ func (u *updater) endList(version string, isUnserved bool) {
 		result = u.restoration.RecordList(version)
 	}
 	u.store.isUnserved.Store(isUnserved)
+	if isUnserved {
+		u.store.absence.Store(&absence{began: u.listBegan, version: version})
+	} else {
+		u.store.absence.Store(nil)
+	}
 	u.recordStreamError(result.Err)
 	if result.IsDoubtSettled {
 		// Other streams of the same objects may be behind this list.

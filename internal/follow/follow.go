@@ -139,6 +139,9 @@ func (f *follower) hasToPage() bool { return f.endlessLists != 1 }
 // stream. Discovery decides: without a successful discovery nothing is concluded. If the server does not serve the
 // resource, handleNotFound publishes that there are no objects, and returns nil once the server serves the resource.
 // Otherwise it returns the error that the follower has to handle.
+//
+// A list shows the state at its beginning, or a later one. So discovery is asked again after the list has begun: the server
+// may have served the resource since the first answer.
 func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	q := f.sequence
 	check := servedCheck{handler: f.watcher.handler, stream: q.stream}
@@ -151,7 +154,17 @@ func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	}
 	f.watcher.relister.beginList()
 	f.watcher.prober.reset()
-	if err := q.publishUnserved(); err != nil {
+	q.version = "" // the next list is due, whatever discovery answers
+	if err := q.beginList(); err != nil {
+		return err
+	}
+	switch isServed, checkErr := check.isServed(ctx); {
+	case checkErr != nil:
+		return checkErr
+	case isServed:
+		return err
+	}
+	if err := q.endUnservedList(); err != nil {
 		return err
 	}
 	if !f.isPaged {

@@ -64,6 +64,13 @@ func (q *sequence) endList(version string) error {
 	return q.publishListed(version, false)
 }
 
+// endUnservedList records that the server does not serve the resource. The list is complete without objects, at the version
+// that the stream has reached. The version is empty if the stream has not reached any. The next list is due after it.
+func (q *sequence) endUnservedList() error {
+	q.version = ""
+	return q.publishListed(q.reached, true)
+}
+
 // publishListed publishes the deletions of the objects that the current list does not contain. It then
 // publishes that the list is complete at version, or that the server does not serve the resource.
 func (q *sequence) publishListed(version string, isUnserved bool) error {
@@ -76,16 +83,6 @@ func (q *sequence) publishListed(version string, isUnserved bool) error {
 	q.tracker.advance(version)
 	q.backoff.recordList()
 	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsUnserved: isUnserved})
-}
-
-// publishUnserved publishes a list without objects, at the version that the stream has reached. The
-// version is empty if the stream has not reached any. The next list is due after it.
-func (q *sequence) publishUnserved() error {
-	q.version = ""
-	if err := q.beginList(); err != nil {
-		return err
-	}
-	return q.publishListed(q.reached, true)
 }
 
 // putItem publishes the changes that follow from the existence of an object in a list.

@@ -58,7 +58,7 @@ func TestSequence(t *testing.T) {
 	id, err := q.readIdentity(item("c", 11))
 	step(fmt.Sprintf("%dc@11", deleted), "11", q.remove(id, item("c", 11), err))
 	step("error", "11", q.putItem([]byte(`{"metadata":{"name":7}}`)))
-	step(fmt.Sprintf("%d@ %da@3 %d@11", began, deleted, listed), "", q.publishUnserved())
+	step(fmt.Sprintf("%d@ %da@3 %d@11", began, deleted, listed), "", q.beginList(), q.endUnservedList())
 }
 
 // What an error leads to: a fresh list, a report, and a wait.

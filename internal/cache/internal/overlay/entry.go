@@ -47,6 +47,8 @@ type Entry struct {
 	Resource       wire.Resource
 	Representation wire.Representation
 
+	// began is the tick at which the request of a value began. It does not count for other entries.
+	began Tick
 	// tick is when the entry was recorded, in the order of all that was recorded and begun.
 	tick Tick
 	// recorded is the time at which the entry was recorded.
@@ -251,6 +253,20 @@ func (e Entry) Values() []Entry {
 
 // IsRecordedBefore reports whether the entry was recorded before a tick.
 func (e Entry) IsRecordedBefore(t Tick) bool { return e.tick < t }
+
+// IsRequestedBefore reports whether the entry is a value, and its request began before a tick.
+func (e Entry) IsRequestedBefore(t Tick) bool { return e.Kind == Value && e.began < t }
+
+// AsTombstone returns the entry for a name whose objects are known to be gone since e was recorded.
+func (e Entry) AsTombstone() Entry {
+	if e.Kind == Tombstone {
+		return e
+	}
+	return Entry{
+		Kind: Tombstone, Holders: e.Holders, Former: e.Values(),
+		tick: e.tick, recorded: e.recorded, isMarkedOld: e.isMarkedOld,
+	}
+}
 
 // overlapping returns the state known after two answers, either of which may be the later one.
 func overlapping(a, b Entry) Entry {

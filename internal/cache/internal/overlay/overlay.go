@@ -77,6 +77,7 @@ func (o *Overlay) Record(k Key, began Tick, e Entry) (isRecorded bool) {
 	if !isRecorded {
 		e = Entry{Kind: UnknownState}
 	}
+	e.began = began
 	switch old, had := o.entries[k]; {
 	case had && began > old.tick:
 		e = e.merge(old)
@@ -109,6 +110,7 @@ func (o *Overlay) ReplaceWithRead(k Key, began Tick, e Entry) (isReplaced bool) 
 	if !had || began <= old.tick || began <= o.restored[k.Cluster] {
 		return false
 	}
+	e.began = began
 	o.setLocked(k, e.merge(old))
 	return true
 }
