@@ -158,10 +158,10 @@ func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	if err := q.beginList(); err != nil {
 		return err
 	}
-	switch isServed, checkErr := check.isServed(ctx); {
-	case checkErr != nil:
+	if isServed, checkErr = check.isServed(ctx); checkErr != nil {
 		return checkErr
-	case isServed:
+	}
+	if isServed {
 		return err
 	}
 	if err := q.endUnservedList(); err != nil {
