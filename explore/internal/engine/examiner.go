@@ -84,10 +84,8 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 // confirm repeats a run with longer waits, and adds a finding if the verdict is the same. A finding whose repetitions
 // cannot be made is added as unconfirmed.
 func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *runResult) error {
-	f := finding.Finding{
-		Verdict: first.verdict, Schedule: j.schedule, Differences: first.differences,
-		Seen: 1, Tries: 1, Trace: first.trace,
-	}
+	f := finding.Finding{Verdict: first.verdict, Schedule: j.schedule, Seen: 1, Tries: 1}
+	first.describe(&f)
 	for range confirmations {
 		out, err := e.repeat(ctx, j, compare, &f)
 		if err != nil {
@@ -130,7 +128,7 @@ func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *f
 	}
 	if out.verdict == f.Verdict {
 		f.Seen++
-		f.Differences, f.Trace = out.differences, out.trace
+		out.describe(f)
 	}
 	return out, nil
 }
@@ -201,7 +199,8 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 			}
 			steps = fewer[:out.verdictStep+1]
 			s.Steps = steps
-			f.Schedule, f.Differences, f.Trace = s, out.differences, out.trace
+			f.Schedule = s
+			out.describe(f)
 		}
 	}
 	return nil

@@ -155,6 +155,14 @@ type runResult struct {
 	errorLine string
 }
 
+// describe sets what f shows of the run: the differences, the step, and the trace.
+func (r *runResult) describe(f *finding.Finding) {
+	f.Differences, f.Trace, f.Step = r.differences, r.trace, 0
+	if r.verdict.IsAboutState() {
+		f.Step = r.verdictStep + 1
+	}
+}
+
 // notApplicable is a fault that cannot happen to a program, and why.
 type notApplicable struct {
 	fault  faults.Fault

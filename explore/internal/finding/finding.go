@@ -38,14 +38,14 @@ const (
 	Destroyed Verdict = "destroyed"
 	// Exited means that the program ended by itself.
 	Exited Verdict = "exited"
-	// Wrong means that the end state differs from the end state of the reference runs, for good.
+	// Wrong means that the state after a step differs from that of the reference runs, for good.
 	Wrong Verdict = "wrong"
-	// NeedsRestart means that the end state was wrong until the program was restarted.
+	// NeedsRestart means that the state after a step was wrong until the program was restarted.
 	NeedsRestart Verdict = "needs restart"
 	// ChangesAtRest means that a program at rest changed something, when time passed or when the program
 	// was restarted.
 	ChangesAtRest Verdict = "changes at rest"
-	// Late means that the end state became right after longer than the references allow.
+	// Late means that the state after a step became right after longer than the references allow.
 	Late Verdict = "late"
 	// Busy means that the program never came to rest.
 	Busy Verdict = "busy"
@@ -67,6 +67,11 @@ const (
 // IsCertain reports whether one run is enough for a verdict: time cannot undo what has happened.
 func (v Verdict) IsCertain() bool { return v == Destroyed || v == TwoLeaders }
 
+// IsAboutState reports whether a verdict is about the state after a step of the user.
+func (v Verdict) IsAboutState() bool {
+	return v == Wrong || v == NeedsRestart || v == Late || v == GaveUp
+}
+
 // IsWarning reports whether a verdict does not fail the exploration.
 func (v Verdict) IsWarning() bool { return v == Late || v == Busy || v == MayBreakRule }
 
@@ -83,6 +88,9 @@ type Finding struct {
 	Schedule Schedule `json:"schedule"`
 	// Differences describe what is wrong.
 	Differences Differences `json:"differences,omitempty"`
+	// Step is the number of the step after which the state differs, counted from 1. It is 0 if the finding is not about the
+	// state after a step.
+	Step int `json:"step,omitempty"`
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`

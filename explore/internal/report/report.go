@@ -7,12 +7,12 @@
 //	webapp: 1 finding
 //
 //	1. wrong, seen in 3 of 3 runs
-//	   The end state differs from the end state of the reference runs, and stays so.
+//	   The state after a step differs from that of the reference runs, and stays so.
 //	   steps
 //	     1. apply the samples (WebApp web)
 //	   faults
 //	     crash after the last write of step 1, restart at once
-//	   differences
+//	   differences after step 1
 //	     deployments.apps/web spec.replicas
 //	       want 2
 //	       got  1
@@ -152,9 +152,9 @@ func meaning(f finding.Finding) string {
 	return map[finding.Verdict]string{
 		finding.Destroyed:     "An object was deleted, was created twice, or lost a value. No reference run did that.",
 		finding.Exited:        "The program ended by itself.",
-		finding.Wrong:         "The end state differs from the end state of the reference runs, and stays so.",
-		finding.NeedsRestart:  "The end state was wrong until the program was restarted.",
-		finding.Late:          "The end state became right, but later than the reference runs allow.",
+		finding.Wrong:         "The state after a step differs from that of the reference runs, and stays so.",
+		finding.NeedsRestart:  "The state after a step was wrong until the program was restarted.",
+		finding.Late:          "The state after a step became right, but later than the reference runs allow.",
 		finding.Busy:          "The program never came to rest.",
 		finding.CheckFailed:   "A check of the test failed.",
 		finding.GaveUp:        "A write was denied for a time, and the program has not made it again.",
