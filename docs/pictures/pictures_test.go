@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,6 +53,46 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDiagramsAreReadableOnPhones checks that the smallest text of each diagram is ten pixels tall on a page of 375 pixels, which
+// has 343 pixels for a picture.
+func TestDiagramsAreReadableOnPhones(t *testing.T) {
+	t.Parallel()
+	const room, smallest = 343, 10
+	sources, err := filepath.Glob("*.d2")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("there are no sources of diagrams: %v", err)
+	}
+	for _, source := range sources {
+		name := strings.TrimSuffix(source, ".d2") + ".svg"
+		picture, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		width := regexp.MustCompile(`viewBox="0 0 (\d+) \d+"`).FindSubmatch(picture)
+		sizes := regexp.MustCompile(`font-size:(\d+)px`).FindAllSubmatch(picture, -1)
+		if width == nil || len(sizes) == 0 {
+			t.Fatalf("%s has no width, or no size of a text", name)
+		}
+		scale := min(1, room/number(t, width[1]))
+		for _, size := range sizes {
+			if tall := number(t, size[1]) * scale; tall < smallest {
+				t.Errorf("%s is %s wide: text of %s pixels has %.1f on a phone, want %d", name, width[1], size[1], tall, smallest)
+				break
+			}
+		}
+	}
+}
+
+// number returns the number that digits are.
+func number(t *testing.T, digits []byte) float64 {
+	t.Helper()
+	n, err := strconv.ParseFloat(string(digits), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestFilm checks that the film of the session takes about twenty seconds, shows what README says about it, and stands still on

@@ -29,11 +29,12 @@ type Axis struct {
 	Log bool
 }
 
-// The size of a diagram.
+// The size of a diagram. Lines are narrower than bars, so that their text is readable on a page of 375 pixels.
 const (
-	width  = 18 * vg.Centimeter
-	height = 10 * vg.Centimeter
-	margin = 3 * vg.Millimeter
+	lineWidth = 12 * vg.Centimeter
+	barWidth  = 18 * vg.Centimeter
+	height    = 10 * vg.Centimeter
+	margin    = 3 * vg.Millimeter
 )
 
 // Lines draws one line for each series.
@@ -58,7 +59,7 @@ func Lines(w io.Writer, title string, x, y Axis, series []Series) error {
 		p.Add(line, dots)
 		p.Legend.Add(s.Name, line, dots)
 	}
-	return write(w, p)
+	return write(w, p, lineWidth)
 }
 
 // Bars draws a group of bars for each name in groups. The k-th value of a series belongs to the
@@ -67,13 +68,13 @@ func Bars(w io.Writer, title string, y Axis, groups []string, series []Series) e
 	p := newPlot(title, y)
 	p.NominalX(groups...)
 	for i, s := range series {
-		barWidth := 0.6 * width / vg.Length(len(groups)*len(series)+1)
-		bars, err := plotter.NewBarChart(plotter.Values(s.Y), barWidth)
+		oneWidth := 0.6 * barWidth / vg.Length(len(groups)*len(series)+1)
+		bars, err := plotter.NewBarChart(plotter.Values(s.Y), oneWidth)
 		if err != nil {
 			return err
 		}
 		bars.Color, bars.LineStyle.Width = seriesColor(i), 0
-		bars.Offset = barWidth * vg.Length(float64(i)-float64(len(series)-1)/2)
+		bars.Offset = oneWidth * vg.Length(float64(i)-float64(len(series)-1)/2)
 		labels := plotter.XYLabels{XYs: make(plotter.XYs, len(s.Y)), Labels: make([]string, len(s.Y))}
 		for k, v := range s.Y {
 			labels.XYs[k], labels.Labels[k] = plotter.XY{X: float64(k), Y: v}, Number(v)
@@ -91,7 +92,7 @@ func Bars(w io.Writer, title string, y Axis, groups []string, series []Series) e
 	}
 	p.X.Min, p.X.Max = -0.5, float64(len(groups))-0.5
 	p.Y.Min, p.Y.Max = 0, 1.1*p.Y.Max
-	return write(w, p)
+	return write(w, p, barWidth)
 }
 
 // newPlot returns an empty diagram.
@@ -107,8 +108,8 @@ func newPlot(title string, y Axis) *plot.Plot {
 	return p
 }
 
-// write writes a diagram as SVG.
-func write(w io.Writer, p *plot.Plot) error {
+// write writes a diagram of a width as SVG.
+func write(w io.Writer, p *plot.Plot, width vg.Length) error {
 	canvas := vgsvg.New(width, height)
 	canvas.SetColor(color.White)
 	canvas.Fill(draw.New(canvas).Path())
