@@ -157,9 +157,9 @@ type runResult struct {
 
 // describe sets what f shows of the run: the differences, the step, and the trace.
 func (r *runResult) describe(f *finding.Finding) {
-	f.Differences, f.Trace, f.Step = r.differences, r.trace, 0
+	f.Differences, f.Trace, f.StepNumber = r.differences, r.trace, 0
 	if r.verdict.IsAboutState() {
-		f.Step = r.verdictStep + 1
+		f.StepNumber = r.verdictStep + 1
 	}
 }
 

@@ -88,9 +88,9 @@ type Finding struct {
 	Schedule Schedule `json:"schedule"`
 	// Differences describe what is wrong.
 	Differences Differences `json:"differences,omitempty"`
-	// Step is the number of the step after which the state differs, counted from 1. It is 0 if the finding is not about the
-	// state after a step.
-	Step int `json:"step,omitempty"`
+	// StepNumber is the number of the step after which the state differs, as reports show it: counted from 1. It is 0 if the
+	// finding is not about the state after a step. The steps of faults and events are indexes, counted from 0.
+	StepNumber int `json:"stepNumber,omitempty"`
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`
@@ -210,8 +210,9 @@ const (
 // Event is one event of a trace.
 type Event struct {
 	// At is the time since the start of the run.
-	At   time.Duration `json:"at"`
-	Step int           `json:"step"`
+	At time.Duration `json:"at"`
+	// Step is the index of the step of the user, counted from 0. It is negative before the first step.
+	Step int `json:"step"`
 	// Lane is where the event happens. To is the lane that an arrow leads to; it is empty for an event
 	// without an arrow.
 	Lane Lane   `json:"lane"`

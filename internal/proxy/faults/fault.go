@@ -18,7 +18,7 @@ type Fault struct {
 	At *proxy.Point `json:"at,omitempty"`
 	// Restart is when a program that has crashed starts again. Default: at once.
 	Restart Restart `json:"restart,omitempty"`
-	// Step is the step of a fault that has no point.
+	// Step is the index of the step of a fault that has no point, counted from 0.
 	Step int `json:"step,omitempty"`
 	// Stream is the resource of a watch fault, such as deployments.apps.
 	Stream string `json:"stream,omitempty"`
