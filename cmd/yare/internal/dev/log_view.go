@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 // A logView shows the log of an operator to people. The operator writes JSON, because its standard
 // error stream is no terminal. A reconcile that changed something becomes one short line.
 // Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
-// JSON is passed on unchanged. One goroutine at a time uses it.
+// JSON is passed on unchanged. The first line of a program is left out. One goroutine at a time uses it.
 type logView struct {
 	out io.Writer
 	// isVerbose is true if reconciles are shown in full.
@@ -85,6 +86,9 @@ func (v *logView) show(line []byte) {
 		fmt.Fprintf(v.out, "%s\n", line)
 		return
 	}
+	if l.isStart() && !v.isVerbose {
+		return // yare dev has said what runs, and during development there are no versions
+	}
 	if work, changes, ok := l.reconcile(); ok && !v.isVerbose {
 		switch {
 		case len(changes) > 0:
@@ -117,6 +121,11 @@ func (v *logView) showText(at time.Time, text string) {
 		v.unchangedCount = 0
 	}
 	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
+}
+
+// isStart reports whether the line is the first one of a program, which has the versions of the program and of yare.
+func (l logLine) isStart() bool {
+	return l.message == "starting" && slices.ContainsFunc(l.attributes, func(a slog.Attr) bool { return a.Key == "yare" })
 }
 
 // reconcile returns the content of a line about a reconcile without an error: its object and its cause
