@@ -119,7 +119,8 @@ func TestOwnConfig(t *testing.T) {
 		t.Errorf("status %d, requests %q, %s", status, server.agents, stderr)
 	}
 	p.Config = func(*kube.Config) error { return errors.New("there is no vault") }
-	if status, _, stderr := callProgram(kubeconfig, p); status != 1 || stderr != "gadgets: there is no vault\n" {
+	status, _, stderr := callProgram(kubeconfig, p)
+	if first, rest, _ := strings.Cut(stderr, "\n"); status != 1 || !strings.Contains(first, `"starting"`) || rest != "gadgets: there is no vault\n" {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }

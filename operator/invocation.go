@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -185,6 +186,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	defer setDefaultLogger(handler)()
 	log := withoutScopes(slog.New(handler))
+	log.Info("starting", "program", i.Name, "version", programVersion(), "yare", yareVersion(), "go", runtime.Version())
 	defer limitMemory(log)()
 	defer releaseMemory()()
 	if i.BeforeRun != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +67,28 @@ func TestSignals(t *testing.T) {
 			}
 			if status := stubborn.Wait(t); status != 1 {
 				t.Errorf("after two signals the status is %d", status)
+			}
+		})
+	}
+}
+
+// The first line of the log has the versions that --version prints, so the log of a Pod names what runs in it. The line also
+// comes when the program fails before it runs.
+func TestFirstLineOfTheLogHasTheVersions(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"finished": nil, "without a cluster": {"--context", "elsewhere"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, operator.Nowhere(t), "finished", args...)
+			p.Wait(t)
+			var first struct{ Level, Msg, Program, Version, Yare, Go string }
+			if lines := p.Log(); len(lines) == 0 || json.Unmarshal([]byte(lines[0]), &first) != nil {
+				t.Fatalf("the first line of the log is no JSON: %v", lines)
+			}
+			want := first
+			want.Level, want.Msg, want.Program, want.Go = "INFO", "starting", "operator.test", runtime.Version()
+			if first != want || first.Version == "" || first.Yare == "" {
+				t.Errorf("the first line of the log is %+v", first)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func ExampleProxy_CutBeforeWrite() {
 					proxy.CutAfterWrite(n)
 				}
 				yaretest.RunParts(t, proxy, parts()...)
-				<-proxy.WasCut()
+				proxy.WaitForCut(t)
 				proxy.Mend()
 				yaretest.WaitFor(t, kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace), "made", func(m *corev1.ConfigMap) error {
 					if len(m.Data) == 0 {

@@ -373,7 +373,7 @@ func TestTargets(t *testing.T) {
 	if _, err := reminders.Create(t.Context(), reminder(namespace, "hello")); err != nil {
 		t.Fatal(err)
 	}
-	<-proxy.WasCut()
+	proxy.WaitForCut(t)
 	proxy.Mend()
 	yaretest.WaitFor(t, reminders, "r", hasReminded(1))
 	program.Advance(time.Hour)

@@ -19,7 +19,7 @@ import (
 //	proxy := cluster.Proxy(t)
 //	proxy.CutAfterWrite(2)
 //	p := yaretest.Run(t, proxy.Kubeconfig(), program)
-//	<-proxy.WasCut()
+//	proxy.WaitForCut(t)
 //	p.Kill()
 //	proxy.Mend()
 //
@@ -75,8 +75,19 @@ func (p *Proxy) CutAfterWrite(n int) { p.cutter.cutAt(n, afterWrite) }
 // CutNow breaks all connections, and refuses new ones until Mend.
 func (p *Proxy) CutNow() { p.cutter.cutNow() }
 
-// WasCut returns a channel that is closed when the proxy has been cut.
-func (p *Proxy) WasCut() <-chan struct{} { return p.cutter.wasCut() }
+// WaitForCut waits until the proxy has been cut. It fails t when the timeout is over, as with [Eventually], for example because
+// the program fails before the write at which the proxy is to be cut.
+func (p *Proxy) WaitForCut(t testing.TB) {
+	t.Helper()
+	Eventually(t, func() error {
+		select {
+		case <-p.cutter.wasCut():
+			return nil
+		default:
+			return fmt.Errorf("the proxy was not cut: it has seen %d writes", len(p.Writes()))
+		}
+	})
+}
 
 // Mend ends a cut, and cancels a cut that has not happened yet.
 func (p *Proxy) Mend() { p.cutter.mend() }

@@ -117,11 +117,7 @@ func TestProxyCuts(t *testing.T) {
 		if _, err := maps.Create(t.Context(), configMap(namespace, lost)); !kube.IsUnknown(err) {
 			t.Errorf("%s: the second write: %v", moment, err)
 		}
-		select {
-		case <-proxy.WasCut():
-		case <-time.After(time.Minute):
-			t.Fatalf("%s: it does not say that it is cut", moment)
-		}
+		proxy.WaitForCut(t)
 		<-watching
 		if _, err := maps.Get(t.Context(), kept); !kube.IsUnreachable(err) {
 			t.Errorf("%s: a read got through: %v", moment, err)
@@ -195,4 +191,13 @@ func TestWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	yaretest.WaitUntilGone(t, pods, "web")
+}
+
+// A program that fails before its first write never cuts the proxy. The test then fails, and does not wait for the timeout of go
+// test, which is ten minutes.
+func TestProxyThatIsNeverCut(t *testing.T) {
+	t.Parallel()
+	proxy := yaretest.Shared(t).Proxy(t)
+	proxy.CutAfterWrite(1)
+	record(t, "never", func(t testing.TB) { proxy.WaitForCut(yaretest.Within(t, 50*time.Millisecond)) }).requireFailure(t, "the proxy was not cut: it has seen 0 writes")
 }

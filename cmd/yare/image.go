@@ -1,16 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
-	"syscall"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/durations"
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -55,15 +62,11 @@ ctr images import, docker load, podman load and skopeo.`,
 			if err != nil {
 				return err
 			}
-			argv := []string{
-				binary, "--output=" + output, "--push=" + push, "--tag=" + tag, "--ca=" + ca, "--platform=" + platforms,
+			flags := []string{
+				"--output=" + output, "--push=" + push, "--tag=" + tag, "--ca=" + ca, "--platform=" + platforms,
 				"--insecure=" + strconv.FormatBool(insecure), "--ca-certificates=" + strconv.FormatBool(certificates), "--", args[0],
 			}
-			// The builder replaces this process: it gets the signals, and its status is ours.
-			if err := syscall.Exec(binary, argv, os.Environ()); err != nil {
-				return fmt.Errorf("run %s: %w", binary, err)
-			}
-			return nil
+			return runImageBuilder(cmd.Context(), out, args[0], platforms, exec.Command(binary, flags...))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the image to this `FILE`, a tar archive")
@@ -75,3 +78,42 @@ ctr images import, docker load, podman load and skopeo.`,
 	cmd.Flags().BoolVar(&certificates, "ca-certificates", false, "add the root certificates that Mozilla trusts, for requests to servers outside of the cluster")
 	return cmd
 }
+
+// runImageBuilder runs the builder of images for an operator in dir, and shows meanwhile how long that took the last time. The
+// output of the builder comes at its end, behind what is shown. Its exit status is that of the error.
+func runImageBuilder(ctx context.Context, out *console.Console, dir, platforms string, builder *exec.Cmd) error {
+	known, step, began := durations.Default(), "image "+platforms+" "+dir, time.Now()
+	if path, err := filepath.Abs(dir); err == nil {
+		step = "image " + platforms + " " + path
+	}
+	var image, notes bytes.Buffer
+	builder.Stdout, builder.Stderr = &image, &notes
+	stop := known.Show(out, step, "making the image of "+dir)
+	err := process.Run(ctx, builder)
+	stop()
+	if err == nil {
+		known.Record(step, time.Since(began))
+		_, err = os.Stderr.Write(notes.Bytes())
+	} else if ctx.Err() != nil {
+		err = errors.New("interrupted: the image is not complete")
+	} else if builder.ProcessState == nil {
+		err = fmt.Errorf("run %s: %w", builder.Path, err)
+	} else {
+		err = builderError{text: strings.TrimPrefix(strings.TrimSpace(notes.String()), "yare: "), status: builder.ProcessState.ExitCode()}
+	}
+	_, writeErr := os.Stdout.Write(image.Bytes())
+	return errors.Join(err, writeErr)
+}
+
+// builderError is what the builder of images has written about its failure, with its exit status.
+type builderError struct {
+	text   string
+	status int
+}
+
+func (e builderError) Error() string {
+	return cmp.Or(e.text, fmt.Sprintf("the builder of images ended with the status %d", e.status))
+}
+
+// ExitStatus returns the exit status of the builder. It is 1 if a signal has ended the builder.
+func (e builderError) ExitStatus() int { return max(e.status, 1) }

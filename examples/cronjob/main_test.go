@@ -208,7 +208,7 @@ func TestPermissions(t *testing.T) {
 		for n := range 2 { // the start of a Job, and its record
 			proxy.CutAfterWrite(n + 1)
 			s.advance()
-			<-proxy.WasCut()
+			proxy.WaitForCut(t)
 			proxy.Mend()
 			s.advance()
 			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
@@ -364,7 +364,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	proxy := cluster.Proxy(t)
 	proxy.CutAfterWrite(1)
 	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--webhooks=", "--watch-namespace", namespace)
-	<-proxy.WasCut()
+	proxy.WaitForCut(t)
 	first.Kill()
 	proxy.Mend()
 	made, err := jobs.List(t.Context())

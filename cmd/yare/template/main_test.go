@@ -28,7 +28,7 @@ func TestWidget(t *testing.T) {
 	if _, err := objects.Create(t.Context(), object(namespace, "Hello!")); err != nil {
 		t.Fatal(err)
 	}
-	<-proxy.WasCut()
+	proxy.WaitForCut(t)
 	proxy.Mend()
 	yaretest.WaitForCondition(t, objects, "hello", "Ready")
 

@@ -270,6 +270,9 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 			metadata = response.Body
 		}
 	}
+	if kube.IsForbidden(err) {
+		err = fmt.Errorf("%w: a controller declares its children by controller.Owns", err)
+	}
 	if err != nil {
 		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
 	}

@@ -54,7 +54,7 @@ func usePermissions(t *testing.T, o Operator, run *yaretest.PermissionRun) {
 		before, _ := w.failures(t)
 		w.proxy.CutAfterWrite(n%kindsOfWrites + 1)
 		w.apply(t, name, first)
-		<-w.proxy.WasCut()
+		w.proxy.WaitForCut(t)
 		yaretest.Eventually(t, func() error {
 			if now, _ := w.failures(t); now == before {
 				return errors.New("no reconcile has failed")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 // A logView shows the log of an operator to people. The operator writes JSON, because its standard
 // error stream is no terminal. A reconcile that changed something becomes one short line.
 // Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
-// JSON is passed on unchanged. One goroutine at a time uses it.
+// JSON is passed on unchanged. A failed reconcile becomes a line with the error in front. The first line of a program is left out. One goroutine at a time uses it.
 type logView struct {
 	out io.Writer
 	// isVerbose is true if reconciles are shown in full.
@@ -85,6 +86,9 @@ func (v *logView) show(line []byte) {
 		fmt.Fprintf(v.out, "%s\n", line)
 		return
 	}
+	if l.isStart() && !v.isVerbose {
+		return // yare dev has said what runs, and during development there are no versions
+	}
 	if work, changes, ok := l.reconcile(); ok && !v.isVerbose {
 		switch {
 		case len(changes) > 0:
@@ -97,6 +101,9 @@ func (v *logView) show(line []byte) {
 			}
 		}
 		return
+	}
+	if !v.isVerbose {
+		l = l.shortFailure()
 	}
 	r := slog.NewRecord(l.time, l.level, l.message, 0)
 	r.AddAttrs(l.attributes...)
@@ -117,6 +124,11 @@ func (v *logView) showText(at time.Time, text string) {
 		v.unchangedCount = 0
 	}
 	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
+}
+
+// isStart reports whether the line is the first one of a program, which has the versions of the program and of yare.
+func (l logLine) isStart() bool {
+	return l.message == "starting" && slices.ContainsFunc(l.attributes, func(a slog.Attr) bool { return a.Key == "yare" })
 }
 
 // reconcile returns the content of a line about a reconcile without an error: its object and its cause
@@ -151,6 +163,43 @@ func (l logLine) reconcile() (work string, changes []string, ok bool) {
 		name = namespace + "/" + name
 	}
 	return fmt.Sprintf("%s %s %s (%s): ", controller, l.message, name, cause), changes, true
+}
+
+// shortFailure returns a line about a reconcile that failed with the error in its message, directly behind the object, because
+// the error is what the reader looks for. Numbers about the reconcile are left out. Other lines stay as they are. Example:
+//
+//	greeter reconcile failed default/hello (retry): the disk is full retry=490ms
+func (l logLine) shortFailure() logLine {
+	var namespace, name, controller, cause, failure string
+	short := l
+	short.attributes = nil
+	for _, a := range l.attributes {
+		switch text := a.Value.String(); a.Key {
+		case "controller":
+			controller = text
+		case "namespace":
+			namespace = text
+		case "name":
+			name = text
+		case "cause":
+			cause = text
+		case "error":
+			failure = text
+		case "reconcileID", "reads", "took":
+		default:
+			if writes, ok := a.Value.Any().([]any); !ok || len(writes) > 0 {
+				short.attributes = append(short.attributes, a)
+			}
+		}
+	}
+	if controller == "" || failure == "" || l.message != "reconcile failed" && l.message != "cleanup failed" {
+		return l
+	}
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	short.message = fmt.Sprintf("%s %s %s (%s): %s", controller, l.message, name, cause, failure)
+	return short
 }
 
 // parseLine returns the line that JSON encodes, as package slog writes it. It reports whether the text is

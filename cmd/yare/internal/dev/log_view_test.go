@@ -86,10 +86,13 @@ func TestOtherLines(t *testing.T) {
 	var b bytes.Buffer
 	view := newLogView(&b, false)
 	const unchanged = `{"time":"2026-11-22T12:00:0%dZ","level":"DEBUG","msg":"reconciled","controller":"gadget","namespace":"","name":"one","cause":"requeue","wrote":["patch x \"y\" (skipped)"],"took":0.1}` + "\n"
-	input := `{"time":"2026-11-22T12:00:00Z","level":"ERROR","msg":"it panicked","n":7,"at":"main.go:42","stack":"goroutine 7 [running]:\nmain.main()"}` + "\n" +
+	input := `{"time":"2026-11-22T12:00:00Z","level":"INFO","msg":"starting","program":"gadgets","version":"(devel)","yare":"(devel)","go":"go1.26.0"}` + "\n" +
+		`{"time":"2026-11-22T12:00:00Z","level":"INFO","msg":"starting","pump":3}` + "\n" +
+		`{"time":"2026-11-22T12:00:00Z","level":"ERROR","msg":"it panicked","n":7,"at":"main.go:42","stack":"goroutine 7 [running]:\nmain.main()"}` + "\n" +
 		fmt.Sprintf(unchanged, 1) + fmt.Sprintf(unchanged, 2) +
 		strings.Replace(fmt.Sprintf(unchanged, 3), " (skipped)", "", 1) +
 		`{"time":"2026-11-22T12:00:04Z","level":"DEBUG","msg":"reconcile failed","wrote":[],"error":"no"}` + "\n" +
+		`{"time":"2026-11-22T12:00:04Z","level":"ERROR","msg":"reconcile failed","controller":"gadget","namespace":"default","name":"one","reconcileID":"8b","cause":"retry","wrote":[],"reads":0,"took":0.1,"error":"the disk is full","retry":"490ms"}` + "\n" +
 		"panic: at the disco\n{not JSON}\n" + `{"level":"INFO"}` + "\n" + fmt.Sprintf(unchanged, 5) + "the end"
 	// Lines come in pieces.
 	for _, piece := range strings.SplitAfter(input, ":") {
@@ -99,9 +102,11 @@ func TestOtherLines(t *testing.T) {
 	}
 	view.flush()
 	want := []string{
+		"12:00:00 INF starting pump=3",
 		"12:00:00 ERR it panicked n=7 at=main.go:42", "  goroutine 7 [running]:", "  main.main()",
 		`12:00:03 INF gadget reconciled one (requeue): patch x "y" (2 more reconciles changed nothing)`,
 		"12:00:04 DBG reconcile failed wrote=[] error=no",
+		"12:00:04 ERR gadget reconcile failed default/one (retry): the disk is full retry=490ms",
 		"panic: at the disco", "{not JSON}", `{"level":"INFO"}`, "the end",
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")

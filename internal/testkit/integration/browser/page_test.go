@@ -20,14 +20,10 @@ const patience = 20 * time.Second
 
 func TestChangesShow(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Shared(t)
-	api, namespace := notes(t, cluster)
-	page := startProgram(t, cluster, namespace)
+	cluster, api, namespace, page := startWithNotes(t)
 	b := newTab(t)
 	b.open(t, page)
-	if _, err := api.Create(t.Context(), newNote("hello", "first")); err != nil {
-		t.Fatal(err)
-	}
+	create(t, api, "hello", "first")
 	took := b.wait(t, patience, "the row of the new Note", rowWith("hello", "added", `.data.text`, `"first"`))
 	setText(t, api, "hello", "second")
 	took = max(took, b.wait(t, patience, "the row of the change", rowWith("hello", "modified", `"first"`, `"second"`, ".spec.text")))
@@ -82,11 +78,8 @@ func TestFilters(t *testing.T) {
 	b := newTab(t)
 	b.open(t, page+"?namespace="+first)
 	for _, api := range []kube.API[Note]{two, one} {
-		for _, name := range []string{"alpha", "beta"} {
-			if _, err := api.Create(t.Context(), newNote(name, "hello")); err != nil {
-				t.Fatal(err)
-			}
-		}
+		create(t, api, "alpha", "hello")
+		create(t, api, "beta", "hello")
 	}
 	b.wait(t, patience, "the rows", rowWith("alpha", "added")+" && "+rowWith("beta", "added"))
 	const objects = `[...new Set([...document.querySelectorAll("#reconciles .row td:nth-child(2)")].map((each) => each.innerText.trim()))].sort().join()`
@@ -116,16 +109,12 @@ func TestFilters(t *testing.T) {
 // What others write is text, also where the browser would take it for markup.
 func TestHostileTextIsText(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Shared(t)
-	api, namespace := notes(t, cluster)
-	page := startProgram(t, cluster, namespace)
+	_, api, namespace, page := startWithNotes(t)
 	b := newTab(t)
 	b.open(t, page+"?namespace="+namespace)
 	const attack = `</td><script>document.title="attacked"</script><img src="x" onerror="document.title='attacked'">`
 	for name, text := range map[string]string{"data": attack, "failing": "fail " + attack + "\r\n\nevent: rows\ndata: <b id=forged>\n\n"} {
-		if _, err := api.Create(t.Context(), newNote(name, text)); err != nil {
-			t.Fatal(err)
-		}
+		create(t, api, name, text)
 	}
 	b.wait(t, patience, "the text of the attack", rowWith("failing", "onerror=", "event: rows")+" && "+rowWith("data", ".data.text", "onerror="))
 	b.wait(t, patience, "the failing object", `document.querySelector("#state")?.innerText.includes("onerror=")`)
@@ -146,18 +135,14 @@ func TestHostileTextIsText(t *testing.T) {
 // and a click has its effect.
 func TestManyObjects(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Shared(t)
-	api, namespace := notes(t, cluster)
-	page := startProgram(t, cluster, namespace)
+	_, api, _, page := startWithNotes(t)
 	b := newTab(t)
 	b.open(t, page)
 	b.run(t, chromedp.Evaluate(`window.longest = 0; window.added = 0; window.last = performance.now();
 		setInterval(() => { const now = performance.now(); window.longest = Math.max(window.longest, now - window.last); window.last = now; }, 20);
 		new MutationObserver((changes) => { for (const each of changes) window.added += [...each.addedNodes].filter((node) => node.nodeType === 1).length; }).observe(document.querySelector("#reconciles"), { childList: true }); 0`, nil))
 	for i := range 30 {
-		if _, err := api.Create(t.Context(), newNote(fmt.Sprintf("note-%02d", i), busyText)); err != nil {
-			t.Fatal(err)
-		}
+		create(t, api, fmt.Sprintf("note-%02d", i), busyText)
 	}
 	const rows = 1000
 	took := b.wait(t, 2*time.Minute, "the rows", fmt.Sprintf("window.added > %d", rows))
@@ -181,13 +166,9 @@ func TestManyObjects(t *testing.T) {
 // Without a script the page is a table of what there was when it was loaded.
 func TestWithoutScript(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Shared(t)
-	api, namespace := notes(t, cluster)
-	page := startProgram(t, cluster, namespace)
+	_, api, namespace, page := startWithNotes(t)
 	b := newTab(t, chromedp.Flag("blink-settings", "scriptEnabled=false"))
-	if _, err := api.Create(t.Context(), newNote("hello", "world")); err != nil {
-		t.Fatal(err)
-	}
+	create(t, api, "hello", "world")
 	yaretest.Eventually(t, func() error {
 		var rows string
 		err := chromedp.Run(b.ctx, chromedp.Navigate(page+"?show=changed&namespace="+namespace), chromedp.TextContent("#reconciles", &rows))

@@ -104,9 +104,22 @@ func notes(t *testing.T, cluster *yaretest.Cluster) (api kube.API[Note], namespa
 	return kube.Namespaced[Note](cluster.Client(t), namespace), namespace
 }
 
-// newNote returns a Note.
-func newNote(name, text string) *Note {
-	return &Note{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: NoteSpec{Text: text}}
+// startWithNotes starts the program for a new namespace. It returns the cluster, the API for Notes in the namespace, the
+// namespace, and the URL of the page.
+func startWithNotes(t *testing.T) (cluster *yaretest.Cluster, api kube.API[Note], namespace, page string) {
+	t.Helper()
+	cluster = yaretest.Shared(t)
+	api, namespace = notes(t, cluster)
+	return cluster, api, namespace, startProgram(t, cluster, namespace)
+}
+
+// create creates a Note.
+func create(t *testing.T, api kube.API[Note], name, text string) {
+	t.Helper()
+	note := &Note{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: NoteSpec{Text: text}}
+	if _, err := api.Create(t.Context(), note); err != nil {
+		t.Fatal(fmt.Errorf("create %s: %w", name, err))
+	}
 }
 
 // setText changes the text of a Note.
