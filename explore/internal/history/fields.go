@@ -33,7 +33,7 @@ type fields map[string]field
 func fieldsOf(v Version, w *words, c claims) fields {
 	u := v.Content()
 	f := &flattener{
-		words: w, fields: make(fields), isSecret: v.Resource == "secrets",
+		words: w, fields: make(fields), isSecret: v.Resource == "secrets", isCustom: isCustom(u.GetAPIVersion()),
 		generation: u.GetGeneration(), created: u.GetCreationTimestamp().Time,
 	}
 	for name, value := range v.Object {
@@ -57,7 +57,9 @@ type flattener struct {
 	words  *words
 	fields fields
 	// isSecret is true if the values of data must not be shown.
-	isSecret   bool
+	isSecret bool
+	// isCustom is true if the object is of a custom kind.
+	isCustom   bool
 	generation int64
 	created    time.Time
 }
@@ -144,7 +146,7 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 			return `"current"`, true
 		}
 		return `"behind"`, true
-	case key == "observedGeneration":
+	case key == "observedGeneration", f.isCustom && isEmptyStatus(path, value):
 		return "", false
 	case key == "resourceVersion", strings.HasSuffix(key, "ResourceVersion"):
 		return maskedVersion, true
@@ -165,6 +167,14 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 	default:
 		return jsonText(f.words.replace(text)), true
 	}
+}
+
+// isEmptyStatus reports whether a value is an object without members in a status. Such an object says no more than none. A
+// program in Go writes status.problem as {}, for example, when the struct has been filled and emptied, and not at all when the
+// struct has always been empty: omitempty does not leave structs out, and a merge patch has only what has changed.
+func isEmptyStatus(path string, value any) bool {
+	members, isObject := value.(map[string]any)
+	return isObject && len(members) == 0 && (path == "status" || strings.HasPrefix(path, "status."))
 }
 
 // isAddressKey reports whether the cluster sets the IP addresses of fields of this name.

@@ -159,6 +159,19 @@ func TestCompare(t *testing.T) {
 			},
 			accept: "apps.example.com status",
 		},
+		"an empty object in a status": {change: func(r *run) {
+			r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":3},"status":{"ready":true,"problem":{}}}`, "spec.size")
+		}},
+		"a member of an object in a status": {
+			change: func(r *run) {
+				r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":3},"status":{"ready":true,"problem":{"code":"Failed"}}}`, "spec.size")
+			},
+			want: []string{`apps.example.com/web: status.problem.code should not be set, and is "Failed"`},
+		},
+		"an empty object outside of a status": {
+			change: func(r *run) { r.write("configmaps", "c", `{"data":{"a":"1"},"immutable":{}}`, "data.a", "immutable") },
+			want:   []string{`configmaps/c: immutable should not be set, and is {}`},
+		},
 		"a finished Job": {change: func(r *run) {
 			r.write("jobs.batch", "j", `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "spec")
 		}},
