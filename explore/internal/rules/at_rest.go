@@ -46,12 +46,7 @@ func changesWithoutCause(r *Run) (all []Violation) {
 			changes[request] = s
 		}
 	}
-	ownVersions := make(map[string]bool)
-	for _, request := range r.Requests {
-		if request.Version != "" {
-			ownVersions[request.Point.Resource+" "+request.Version] = true
-		}
-	}
+	ownVersions := r.ownVersions()
 	type writeKey struct {
 		session string
 		uid     types.UID
@@ -110,10 +105,10 @@ func changedPaths(w *history.View, s successor) []string {
 }
 
 // hasCause reports whether a process has had a cause for a write between two times.
-func hasCause(r *Run, session string, from, until time.Time, ownVersions map[string]bool, state history.Version) bool {
+func hasCause(r *Run, session string, from, until time.Time, ownVersions map[versionKey]bool, state history.Version) bool {
 	isBetween := func(t time.Time) bool { return t.After(from) && t.Before(until) }
 	for _, d := range r.Deliveries {
-		isEcho := d.ResourceVersion != "" && ownVersions[d.Resource+" "+d.ResourceVersion]
+		isEcho := d.ResourceVersion != "" && ownVersions[versionKey{d.Resource, d.ResourceVersion}]
 		if d.Session == session && isBetween(d.At) && !isEcho {
 			return true
 		}

@@ -65,6 +65,23 @@ func TestDeletionByTheUserIsNoWriteOfTheProgram(t *testing.T) {
 	s.require(t)
 }
 
+// The user deletes a Site. The program updates the Site without a change, and the server answers with the version of the
+// deletion. So the event of the deletion counted as the echo of the program's own write, and what the program did then had no
+// cause. An exploration of the Oathkeeper Maester found this.
+func TestVersionInTheAnswerToNoChangeIsACause(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	site := s.store("user", sites, "site", owner(1, `{}`))
+	s.deliver(site)
+	s.write("update", "configmaps", "page", page("a"))
+	s.write("update", "configmaps", "page", page("b"))
+	deleting := s.after(10*time.Second).store("", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+	s.deliver(deleting)
+	s.request("update", deleting, s.at, 200)
+	s.write("update", "configmaps", "page", page("c"))
+	s.require(t)
+}
+
 // Leases, Events and managedFields do not count.
 func TestLeasesEventsAndManagedFieldsDoNotCount(t *testing.T) {
 	t.Parallel()
