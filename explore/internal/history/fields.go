@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // field is a value of an object that has no parts of its own.
@@ -69,6 +71,9 @@ func (f *flattener) add(path, key string, value any, c claims) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
+			if name == faults.ChangedAnnotation { // the exploration has added it; many programs copy annotations to their children
+				continue
+			}
 			f.add(path+element(f.words.replace(name)), name, inner, c.member(name))
 		}
 		if len(value) > 0 {

@@ -159,6 +159,9 @@ func TestCompare(t *testing.T) {
 			},
 			accept: "apps.example.com status",
 		},
+		"an annotation of the exploration in a child": {change: func(r *run) {
+			r.write("configmaps", "c", `{"metadata":{"annotations":{"`+faults.ChangedAnnotation+`":"NOW"}},"data":{"a":"1"}}`, "metadata.annotations", "data.a")
+		}},
 		"an empty object in a status": {change: func(r *run) {
 			r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":3},"status":{"ready":true,"problem":{}}}`, "spec.size")
 		}},
