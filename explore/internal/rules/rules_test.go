@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -470,6 +471,22 @@ func TestWhatOthersPut(t *testing.T) {
 			s.require(t, c.want)
 		})
 	}
+	t.Run("the evidence names the program", func(t *testing.T) { // it named the stranger, whose entry in managedFields had changed
+		t.Parallel()
+		s := newScene()
+		s.Faults = []faults.Fault{{Kind: faults.StrangerMetadata}}
+		s.write("create", "configmaps", "page", page("a"))
+		s.store(faults.ForeignManager, "configmaps", "page", put(`"labels":{"stranger":"true"},`, `{"f:metadata":{"f:labels":{"f:stranger":{}}}}`))
+		s.request("update", s.store(faults.ForeignManager, "configmaps", "page", page("a")), s.at.Add(-10*time.Millisecond), 200)
+		s.require(t, "failure what others put removed configmaps/page metadata.labels.stranger")
+		accepted, err := history.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if evidence := rules.Judge(&s.Run, accepted)[0].Evidence; !strings.Contains(evidence, "after the program had sent update configmaps page") {
+			t.Errorf("the evidence is %q", evidence)
+		}
+	})
 	t.Run("the stranger removes its own", func(t *testing.T) {
 		t.Parallel()
 		s := newScene()
