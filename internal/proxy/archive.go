@@ -16,10 +16,10 @@ const (
 	maxArchived = 8 << 20
 )
 
-// archivedJSON returns the JSON value in a text that is a ZIP archive with one file, in base64. It reports false for any other
+// ArchivedJSON returns the JSON value in a text that is a ZIP archive with one file, in base64. It reports false for any other
 // text. Programs keep in an annotation so what they have applied last: the archive is another one in each run, because the file
 // has uids and the namespace.
-func archivedJSON(text string) (value any, isArchive bool) {
+func ArchivedJSON(text string) (value any, isArchive bool) {
 	if !strings.HasPrefix(text, zipPrefix) {
 		return nil, false
 	}

@@ -61,7 +61,7 @@ func (m mask) masked(value any) any {
 		}
 		return masked
 	case string:
-		if content, isArchive := archivedJSON(v); isArchive {
+		if content, isArchive := ArchivedJSON(v); isArchive {
 			return m.masked(content)
 		}
 		return m.maskedText(v)

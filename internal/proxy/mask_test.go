@@ -48,7 +48,7 @@ func TestArchivesAreMasked(t *testing.T) {
 func TestBrokenArchivesAreTexts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"UEsDB", "UEsDBA==", "UEsDB!", archiveOf(t, "no JSON")} {
-		if _, isArchive := archivedJSON(text); isArchive {
+		if _, isArchive := ArchivedJSON(text); isArchive {
 			t.Errorf("%q is an archive", text)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -163,6 +164,8 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 		return maskedCount, true
 	case !isText:
 		return jsonText(value), true
+	case isArchive(text):
+		return "", false
 	case f.isSecret && strings.HasPrefix(path, "data"):
 		return f.hashOfSecret(text), true
 	case isAddressKey(key) && isAddress(text):
@@ -172,6 +175,13 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 	default:
 		return jsonText(f.words.replace(text)), true
 	}
+}
+
+// isArchive reports whether a text is an archive in which a program keeps what it has applied. The archive differs between runs,
+// because it has uids and the namespace, and says no more than the object itself.
+func isArchive(text string) bool {
+	_, is := proxy.ArchivedJSON(text)
+	return is
 }
 
 // isEmptyStatus reports whether a value is an object without members in a status. Such an object says no more than none. A

@@ -114,6 +114,7 @@ func onlyBelow(differences []finding.Difference, path string) []finding.Differen
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
+	const archive = "UEsDBBQAAAAAAAAAIQDQZBbCCgAAAAoAAAAIAAAAb3JpZ2luYWx7InNwZWMiOjF9UEsBAhQDFAAAAAAAAAAhANBkFsIKAAAACgAAAAgAAAAAAAAAAAAAAIABAAAAAG9yaWdpbmFsUEsFBgAAAAABAAEANgAAADAAAAAAAA==" // of {"spec":1}
 	for name, test := range map[string]struct {
 		change func(r *run)
 		accept string
@@ -159,6 +160,10 @@ func TestCompare(t *testing.T) {
 			},
 			accept: "apps.example.com status",
 		},
+		// An operator of Redis keeps what it has applied in an archive. An exploration took the archive for a value that it chooses.
+		"an archive of what was applied": {change: func(r *run) {
+			r.write("configmaps", "c", `{"metadata":{"annotations":{"last-applied":"`+archive+`"}},"data":{"a":"1"}}`, "metadata.annotations", "data.a")
+		}},
 		"an annotation of the exploration in a child": {change: func(r *run) {
 			r.write("configmaps", "c", `{"metadata":{"annotations":{"`+faults.ChangedAnnotation+`":"NOW"}},"data":{"a":"1"}}`, "metadata.annotations", "data.a")
 		}},
