@@ -83,6 +83,22 @@ func TestVersionInTheAnswerToNoChangeIsACause(t *testing.T) {
 	s.require(t)
 }
 
+// The external system refuses a connection, and the program tries again later. An exploration of an operator of PostgreSQL
+// took what the program wrote then for a change without a cause.
+func TestFaultInTheExternalSystemIsACause(t *testing.T) {
+	t.Parallel()
+	scene := func(k faults.Kind) *scene {
+		s := newScene()
+		s.Faults = []faults.Fault{{Kind: k}}
+		s.store("user", sites, "site", owner(1, `{}`))
+		s.write("update", sites, "site", owner(1, `{"phase":"a"}`))
+		s.after(10*time.Second).write("update", sites, "site", owner(1, `{"phase":"b"}`))
+		return s
+	}
+	scene(faults.OutsideRefused).require(t)
+	scene(faults.Crash).require(t, "warning at rest changed sites.example.com/web status.phase")
+}
+
 // Leases, Events and managedFields do not count.
 func TestLeasesEventsAndManagedFieldsDoNotCount(t *testing.T) {
 	t.Parallel()
