@@ -61,6 +61,9 @@ func (m mask) masked(value any) any {
 		}
 		return masked
 	case string:
+		if content, isArchive := ArchivedJSON(v); isArchive {
+			return m.masked(content)
+		}
 		return m.maskedText(v)
 	}
 	return value

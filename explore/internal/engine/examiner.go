@@ -74,6 +74,9 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 	e.judgeHistory(j, out)
 	if out.verdict != "" && !e.results.isKnown(out.verdict, out.differences) {
 		if err := e.confirm(ctx, j, compare, out); err != nil {
+			if ctx.Err() != nil { // the time has ended; the run itself was made
+				e.results.addRun(j, out)
+			}
 			return false, err
 		}
 	}

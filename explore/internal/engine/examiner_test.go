@@ -64,22 +64,29 @@ func TestFindingsAreConfirmed(t *testing.T) {
 	}
 }
 
-// A finding whose repetitions cannot be made, because the time has ended, is not lost.
+// A finding whose repetitions cannot be made, because the time has ended, is not lost. Its fault has happened: an exploration had
+// a finding of a kind of fault, and reported that no fault of this kind ever happened.
 func TestFindingBeforeTheEndIsUnconfirmed(t *testing.T) {
 	t.Parallel()
 	ended := errors.New("the time has ended")
 	for verdict, isWarning := range map[finding.Verdict]bool{finding.Wrong: true, finding.Destroyed: false} {
 		runs := 0
+		ctx, cancel := context.WithCancelCause(t.Context())
 		makeRun := func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
 			if runs++; runs > 1 {
+				cancel(ended)
 				return nil, ended
 			}
 			return &runResult{verdict: verdict, differences: finding.Differences{{Object: "configmaps/a"}}}, nil
 		}
 		results := newResults("operator", Settings{})
 		e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
-		_, err := e.examine(t.Context(), job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}})
-		found := results.record().Findings
+		_, err := e.examine(ctx, job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}})
+		record := results.record()
+		if record.Coverage.Kinds[faults.Crash].Done != 1 {
+			t.Errorf("%s: the run is not counted: %v", verdict, record.Coverage.Kinds)
+		}
+		found := record.Findings
 		if !errors.Is(err, ended) || len(found) != 1 || !found[0].IsUnconfirmed || found[0].IsWarning() != isWarning {
 			t.Errorf("%s: the findings are %+v, %v", verdict, found, err)
 		}

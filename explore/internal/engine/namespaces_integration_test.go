@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -44,6 +45,9 @@ func TestNamespaceIsUsedAgain(t *testing.T) {
 	create(t, kube.Namespaced[corev1.ConfigMap](client, name), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.com/nobody-removes-it"}},
 	})
+	// A run in which a quota was full could not be made, and all later runs in its namespace were refused their objects.
+	quotas := kube.Namespaced[corev1.ResourceQuota](client, name)
+	create(t, quotas, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: faults.FullQuotaName}})
 	pods := kube.Namespaced[corev1.Pod](client, name)
 	yaretest.Eventually(t, func() error {
 		all, err := pods.List(t.Context())
@@ -65,6 +69,9 @@ func TestNamespaceIsUsedAgain(t *testing.T) {
 		if v.Name != "default" && v.Name != "kube-root-ca.crt" && v.Resource != "events" && v.Resource != "events.events.k8s.io" {
 			t.Errorf("the next run finds %s %s", v.Resource, v.Name)
 		}
+	}
+	if _, err := quotas.Get(t.Context(), faults.FullQuotaName); !kube.IsNotFound(err) {
+		t.Errorf("the next run finds the full quota of the run before: %v", err)
 	}
 	namespaces.End(again, recording)
 	if err := namespaces.Close(); err != nil {

@@ -16,6 +16,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // field is a value of an object that has no parts of its own.
@@ -33,7 +36,7 @@ type fields map[string]field
 func fieldsOf(v Version, w *words, c claims) fields {
 	u := v.Content()
 	f := &flattener{
-		words: w, fields: make(fields), isSecret: v.Resource == "secrets",
+		words: w, fields: make(fields), isSecret: v.Resource == "secrets", isCustom: isCustom(u.GetAPIVersion()),
 		generation: u.GetGeneration(), created: u.GetCreationTimestamp().Time,
 	}
 	for name, value := range v.Object {
@@ -57,7 +60,9 @@ type flattener struct {
 	words  *words
 	fields fields
 	// isSecret is true if the values of data must not be shown.
-	isSecret   bool
+	isSecret bool
+	// isCustom is true if the object is of a custom kind.
+	isCustom   bool
 	generation int64
 	created    time.Time
 }
@@ -67,6 +72,9 @@ func (f *flattener) add(path, key string, value any, c claims) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
+			if name == faults.ChangedAnnotation { // the exploration has added it; many programs copy annotations to their children
+				continue
+			}
 			f.add(path+element(f.words.replace(name)), name, inner, c.member(name))
 		}
 		if len(value) > 0 {
@@ -144,7 +152,7 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 			return `"current"`, true
 		}
 		return `"behind"`, true
-	case key == "observedGeneration":
+	case key == "observedGeneration", f.isCustom && isEmptyStatus(path, value):
 		return "", false
 	case key == "resourceVersion", strings.HasSuffix(key, "ResourceVersion"):
 		return maskedVersion, true
@@ -156,6 +164,8 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 		return maskedCount, true
 	case !isText:
 		return jsonText(value), true
+	case isArchive(text):
+		return "", false
 	case f.isSecret && strings.HasPrefix(path, "data"):
 		return f.hashOfSecret(text), true
 	case isAddressKey(key) && isAddress(text):
@@ -165,6 +175,21 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 	default:
 		return jsonText(f.words.replace(text)), true
 	}
+}
+
+// isArchive reports whether a text is an archive in which a program keeps what it has applied. The archive differs between runs,
+// because it has uids and the namespace, and says no more than the object itself.
+func isArchive(text string) bool {
+	_, is := proxy.ArchivedJSON(text)
+	return is
+}
+
+// isEmptyStatus reports whether a value is an object without members in a status. Such an object says no more than none. A
+// program in Go writes status.problem as {}, for example, when the struct has been filled and emptied, and not at all when the
+// struct has always been empty: omitempty does not leave structs out, and a merge patch has only what has changed.
+func isEmptyStatus(path string, value any) bool {
+	members, isObject := value.(map[string]any)
+	return isObject && len(members) == 0 && (path == "status" || strings.HasPrefix(path, "status."))
 }
 
 // isAddressKey reports whether the cluster sets the IP addresses of fields of this name.

@@ -114,6 +114,7 @@ func onlyBelow(differences []finding.Difference, path string) []finding.Differen
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
+	const archive = "UEsDBBQAAAAAAAAAIQDQZBbCCgAAAAoAAAAIAAAAb3JpZ2luYWx7InNwZWMiOjF9UEsBAhQDFAAAAAAAAAAhANBkFsIKAAAACgAAAAgAAAAAAAAAAAAAAIABAAAAAG9yaWdpbmFsUEsFBgAAAAABAAEANgAAADAAAAAAAA==" // of {"spec":1}
 	for name, test := range map[string]struct {
 		change func(r *run)
 		accept string
@@ -158,6 +159,26 @@ func TestCompare(t *testing.T) {
 				r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":4},"status":{"ready":false}}`, "spec.size")
 			},
 			accept: "apps.example.com status",
+		},
+		// An operator of Redis keeps what it has applied in an archive. An exploration took the archive for a value that it chooses.
+		"an archive of what was applied": {change: func(r *run) {
+			r.write("configmaps", "c", `{"metadata":{"annotations":{"last-applied":"`+archive+`"}},"data":{"a":"1"}}`, "metadata.annotations", "data.a")
+		}},
+		"an annotation of the exploration in a child": {change: func(r *run) {
+			r.write("configmaps", "c", `{"metadata":{"annotations":{"`+faults.ChangedAnnotation+`":"NOW"}},"data":{"a":"1"}}`, "metadata.annotations", "data.a")
+		}},
+		"an empty object in a status": {change: func(r *run) {
+			r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":3},"status":{"ready":true,"problem":{}}}`, "spec.size")
+		}},
+		"a member of an object in a status": {
+			change: func(r *run) {
+				r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":3},"status":{"ready":true,"problem":{"code":"Failed"}}}`, "spec.size")
+			},
+			want: []string{`apps.example.com/web: status.problem.code should not be set, and is "Failed"`},
+		},
+		"an empty object outside of a status": {
+			change: func(r *run) { r.write("configmaps", "c", `{"data":{"a":"1"},"immutable":{}}`, "data.a", "immutable") },
+			want:   []string{`configmaps/c: immutable should not be set, and is {}`},
 		},
 		"a finished Job": {change: func(r *run) {
 			r.write("jobs.batch", "j", `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "spec")

@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // atRest is the rule about changes without a cause, and about lists in another order.
@@ -39,19 +40,19 @@ func (atRest) Violations(r *Run) []Violation {
 // Example: a process writes status.checks=1 at 0 s, receives that version, and writes status.checks=2 at 10 s. The
 // second write has no cause. A write that follows an answer to a read with other versions has a cause. So has the first
 // write after a failed request, and a write at a time that an object names.
+//
+// A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody sees.
 func changesWithoutCause(r *Run) (all []Violation) {
+	if r.hasFaultOf(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
+		return nil
+	}
 	changes := make(map[*proxy.RequestRecord]successor)
 	for _, s := range r.successors() {
 		if request := r.writeOf(s); request != nil {
 			changes[request] = s
 		}
 	}
-	ownVersions := make(map[string]bool)
-	for _, request := range r.Requests {
-		if request.Version != "" {
-			ownVersions[request.Point.Resource+" "+request.Version] = true
-		}
-	}
+	ownVersions := r.ownVersions()
 	type writeKey struct {
 		session string
 		uid     types.UID
@@ -110,10 +111,10 @@ func changedPaths(w *history.View, s successor) []string {
 }
 
 // hasCause reports whether a process has had a cause for a write between two times.
-func hasCause(r *Run, session string, from, until time.Time, ownVersions map[string]bool, state history.Version) bool {
+func hasCause(r *Run, session string, from, until time.Time, ownVersions map[versionKey]bool, state history.Version) bool {
 	isBetween := func(t time.Time) bool { return t.After(from) && t.Before(until) }
 	for _, d := range r.Deliveries {
-		isEcho := d.ResourceVersion != "" && ownVersions[d.Resource+" "+d.ResourceVersion]
+		isEcho := d.ResourceVersion != "" && ownVersions[versionKey{d.Resource, d.ResourceVersion}]
 		if d.Session == session && isBetween(d.At) && !isEcho {
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -30,7 +31,8 @@ func (whatOthersPut) Violations(r *Run) (all []Violation) {
 	added := make(map[types.UID]map[string]string)
 	for _, s := range r.successors() {
 		uid := s.after.UID
-		if r.writeOf(s) == nil {
+		request := r.writeOf(s)
+		if request == nil {
 			if s.after.Manager == faults.ForeignManager {
 				added[uid] = r.FieldsOf(s.after, isStranger) // the stranger has removed all others itself
 			}
@@ -49,7 +51,7 @@ func (whatOthersPut) Violations(r *Run) (all []Violation) {
 			lost[partOf(path)] = append(lost[partOf(path)], path)
 		}
 		for _, part := range slices.Sorted(maps.Keys(lost)) {
-			all = append(all, newRemoval(r, s.after, part, lost[part]))
+			all = append(all, newRemoval(r, s.after, request, part, lost[part]))
 		}
 	}
 	return all
@@ -88,8 +90,9 @@ func isRemovedWithParent(values map[string]string, path string) bool {
 	return true
 }
 
-// newRemoval returns the violation of a version that lacks what a stranger has added.
-func newRemoval(r *Run, v history.Version, part string, paths []string) Violation {
+// newRemoval returns the violation of a version that lacks what a stranger has added. The managedFields of the version often name
+// the stranger as the last manager, because only the entry of the stranger has changed. So the evidence names the request.
+func newRemoval(r *Run, v history.Version, request *proxy.RequestRecord, part string, paths []string) Violation {
 	slices.Sort(paths)
 	object := r.Object(v)
 	severity := Failure
@@ -99,6 +102,6 @@ func newRemoval(r *Run, v history.Version, part string, paths []string) Violatio
 	return Violation{
 		Severity: severity, Object: object, Paths: paths, Direction: "removed", Step: v.Step, At: v.At,
 		Text:     fmt.Sprintf("What somebody else had added to %s of %s was removed", part, object),
-		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after a write of %q", r.timeText(v), v.Manager),
+		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after the program had sent %s", r.timeText(v), request.Point),
 	}
 }

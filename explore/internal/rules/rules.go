@@ -145,6 +145,31 @@ func (r *Run) writeOf(s successor) *proxy.RequestRecord {
 	return nil
 }
 
+// versionKey is a resource, and the resource version of one of its objects.
+type versionKey struct{ resource, version string }
+
+// ownVersions returns the versions that the program has made. The version in the answer to a write may be that of somebody
+// else: see [Run.writeOf].
+func (r *Run) ownVersions() map[versionKey]bool {
+	own, deletions := make(map[versionKey]bool), make(map[versionKey]bool)
+	for _, request := range r.Requests {
+		key := versionKey{request.Point.Resource, request.Version}
+		if request.Version != "" {
+			own[key] = true
+			deletions[key] = deletions[key] || request.Point.Verb == "delete"
+		}
+	}
+	former := make(map[types.UID]history.Version)
+	for _, v := range r.Versions {
+		key := versionKey{v.Resource, v.ResourceVersion}
+		if own[key] && !deletions[key] && !v.Deleted && r.writeOf(successor{former[v.UID], v}) == nil {
+			delete(own, key)
+		}
+		former[v.UID] = v
+	}
+	return own
+}
+
 // Severity is how bad a violation is.
 type Severity int
 

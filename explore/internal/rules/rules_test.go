@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,39 @@ func TestDeletionByTheUserIsNoWriteOfTheProgram(t *testing.T) {
 	noChange := s.after(10*time.Second).store("", sites, "site", owner(2, `{"phase":"c"}`))
 	s.request("update", noChange, s.at, 200)
 	s.require(t)
+}
+
+// The user deletes a Site. The program updates the Site without a change, and the server answers with the version of the
+// deletion. So the event of the deletion counted as the echo of the program's own write, and what the program did then had no
+// cause. An exploration of the Oathkeeper Maester found this.
+func TestVersionInTheAnswerToNoChangeIsACause(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	site := s.store("user", sites, "site", owner(1, `{}`))
+	s.deliver(site)
+	s.write("update", "configmaps", "page", page("a"))
+	s.write("update", "configmaps", "page", page("b"))
+	deleting := s.after(10*time.Second).store("", sites, "site", `{"apiVersion":"example.com/v1","metadata":{"name":"web","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+	s.deliver(deleting)
+	s.request("update", deleting, s.at, 200)
+	s.write("update", "configmaps", "page", page("c"))
+	s.require(t)
+}
+
+// The external system refuses a connection, and the program tries again later. An exploration of an operator of PostgreSQL
+// took what the program wrote then for a change without a cause.
+func TestFaultInTheExternalSystemIsACause(t *testing.T) {
+	t.Parallel()
+	scene := func(k faults.Kind) *scene {
+		s := newScene()
+		s.Faults = []faults.Fault{{Kind: k}}
+		s.store("user", sites, "site", owner(1, `{}`))
+		s.write("update", sites, "site", owner(1, `{"phase":"a"}`))
+		s.after(10*time.Second).write("update", sites, "site", owner(1, `{"phase":"b"}`))
+		return s
+	}
+	scene(faults.OutsideRefused).require(t)
+	scene(faults.Crash).require(t, "warning at rest changed sites.example.com/web status.phase")
 }
 
 // Leases, Events and managedFields do not count.
@@ -453,6 +487,22 @@ func TestWhatOthersPut(t *testing.T) {
 			s.require(t, c.want)
 		})
 	}
+	t.Run("the evidence names the program", func(t *testing.T) { // it named the stranger, whose entry in managedFields had changed
+		t.Parallel()
+		s := newScene()
+		s.Faults = []faults.Fault{{Kind: faults.StrangerMetadata}}
+		s.write("create", "configmaps", "page", page("a"))
+		s.store(faults.ForeignManager, "configmaps", "page", put(`"labels":{"stranger":"true"},`, `{"f:metadata":{"f:labels":{"f:stranger":{}}}}`))
+		s.request("update", s.store(faults.ForeignManager, "configmaps", "page", page("a")), s.at.Add(-10*time.Millisecond), 200)
+		s.require(t, "failure what others put removed configmaps/page metadata.labels.stranger")
+		accepted, err := history.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if evidence := rules.Judge(&s.Run, accepted)[0].Evidence; !strings.Contains(evidence, "after the program had sent update configmaps page") {
+			t.Errorf("the evidence is %q", evidence)
+		}
+	})
 	t.Run("the stranger removes its own", func(t *testing.T) {
 		t.Parallel()
 		s := newScene()

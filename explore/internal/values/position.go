@@ -28,7 +28,7 @@ func optionValues(contents []any, at position) []value {
 }
 
 // absent returns the value of a field that is removed.
-func absent() value { return value{name: "absent", absent: true} }
+func absent() value { return value{name: absentName, absent: true} }
 
 // nameOf returns the name of a value among several of one kind, such as enum:Always.
 func nameOf(kind string, content any) string {

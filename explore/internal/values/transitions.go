@@ -29,10 +29,12 @@ type Options struct {
 	Seed uint64
 }
 
-// sampleName is the name of the value that the sample has, and secondName of the value of the second sample.
+// sampleName is the name of the value that the sample has, secondName of the value of the second sample, and absentName of the
+// value of a field that is removed.
 const (
 	sampleName = "sample"
 	secondName = "second sample"
+	absentName = "absent"
 )
 
 // allFields stands for all fields in a transition to the second sample.
@@ -55,6 +57,9 @@ type Transition struct {
 
 // String returns the transition in a line, such as: spec.size: sample -> minimum.
 func (t Transition) String() string { return t.Field + ": " + t.From + " -> " + t.Value }
+
+// IsRemoval reports whether the field goes away.
+func (t Transition) IsRemoval() bool { return t.Value == absentName }
 
 // state is a sample in which a field, or a pair of fields, has another value.
 type state struct {

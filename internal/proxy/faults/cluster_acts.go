@@ -26,6 +26,7 @@ const (
 	// the phase Failed (https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/).
 	PodEvicted Kind = "pod-evicted"
 	// QuotaFull lets a ResourceQuota refuse what the program creates in a step with 403, until the step has come to rest.
+	// The user can still create the samples: their resources are not limited.
 	QuotaFull Kind = "quota-full"
 )
 
@@ -69,7 +70,8 @@ func (clusterActs) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	}
 	var created []string
 	for _, p := range in.writes() {
-		if isNew := in.Codes[p] == http.StatusCreated && p.Step == 0; isNew && !slices.Contains(created, p.Resource) {
+		isOfUser := slices.ContainsFunc(in.Samples, func(o Object) bool { return o.Resource == p.Resource })
+		if isNew := in.Codes[p] == http.StatusCreated && p.Step == 0; isNew && !isOfUser && !slices.Contains(created, p.Resource) {
 			created = append(created, p.Resource)
 		}
 	}
@@ -78,7 +80,7 @@ func (clusterActs) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	}
 	add(JobExpired, expired, "the program makes no Job with a ttlSecondsAfterFinished")
 	add(PodEvicted, evicted, "the program makes no Pod")
-	add(QuotaFull, full, "the program creates no object")
+	add(QuotaFull, full, "the program creates no object of a kind that the user does not create")
 	return plan, nil
 }
 

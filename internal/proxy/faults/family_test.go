@@ -378,3 +378,34 @@ func TestPlanOfOutside(t *testing.T) {
 		t.Errorf("the runs of the steps are %v", count)
 	}
 }
+
+// The samples had a Secret, and the program makes a Secret. The full quota refused the Secret of the user, so that the run could
+// not be made.
+func TestFullQuotaSparesTheUser(t *testing.T) {
+	t.Parallel()
+	pointOf := func(resource string) proxy.Point {
+		return proxy.Point{Verb: "create", Resource: resource, Name: "a", Occurrence: 1}
+	}
+	planned := func(resources ...string) faults.Plan {
+		in := &faults.PlanInput{
+			Kinds: []faults.Kind{faults.QuotaFull}, Steps: make([]faults.Step, 1), Codes: map[proxy.Point]int{},
+			Samples: []faults.Object{{Resource: "secrets", Name: "password"}}, Random: rand.New(rand.NewPCG(0, 0)),
+		}
+		for _, resource := range resources {
+			in.Points = append(in.Points, pointOf(resource))
+			in.Codes[pointOf(resource)] = http.StatusCreated
+		}
+		plan, err := faults.FamilyOf(faults.QuotaFull).Plan(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	if plan := planned("secrets"); len(plan.Runs) > 0 || plan.NotApplicable[faults.QuotaFull] == "" {
+		t.Errorf("a program that makes only Secrets has the plan %+v", plan)
+	}
+	plan := planned("secrets", "configmaps")
+	if len(plan.Runs) != 1 || !slices.Equal(plan.Runs[0][0].Resources, []string{"configmaps"}) {
+		t.Errorf("a program that makes Secrets and ConfigMaps has the plan %+v", plan)
+	}
+}
