@@ -200,7 +200,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
 		queue: e.queue, own: e.subscriptions, records: e.records, longCalls: late.longCalls,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, records: e.records},
-		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
+		finalizers: f, read: reader.read, clientFor: p.clientFor, areBehindTerm: e.subscriptions.areBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}
 	if cfg.cancelsDeleted {

@@ -46,7 +46,9 @@ type reconciler struct {
 	read func(ctx context.Context, key kube.Key) (kube.Object, selection, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
 	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
-	echoes    echoTracker
+	// areBehindTerm reports whether a stream may lack writes of a former leader: see [subscriptions].
+	areBehindTerm func() bool
+	echoes        echoTracker
 	// report reports a result: see [reporter].
 	report func(c *call, obj kube.Object, r Result, f *objectRecord)
 }
@@ -186,7 +188,11 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		}
 		return withoutCancel(ctx, err)
 	case rec.result.Cleanup:
-		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, client)
+		reader := client
+		if r.areBehindTerm() {
+			reader = client.Live() // the former leader may have made what the cleanup has to find
+		}
+		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, reader)
 		rec.result.Next = cleanup.after
 		if err != nil || !cleanup.isDone {
 			return err

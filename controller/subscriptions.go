@@ -149,6 +149,14 @@ func (s *subscriptions) isBehindTerm(k kube.Key) bool {
 	})
 }
 
+// areBehindTerm reports whether a stream of a watched kind may lack writes of a former leader.
+func (s *subscriptions) areBehindTerm() bool {
+	return slices.ContainsFunc(s.all, func(sub *subscription) bool {
+		opened := sub.cacheSubscription()
+		return opened != nil && opened.IsBehindTerm()
+	})
+}
+
 // isSynced reports whether the streams of the reconciled kind have shown all objects that existed at their start.
 func (s *subscriptions) isSynced() bool {
 	return !slices.ContainsFunc(s.own, func(sub *subscription) bool { return !sub.isSynced() })

@@ -77,3 +77,57 @@ func TestNewLeaderWhoseWatchLags(t *testing.T) {
 		}
 	})
 }
+
+// TestCleanupOfANewLeaderWhoseWatchLags has a child by label that the former leader made. The watch of the children lags at
+// the new leader.
+// Bug, found by TestProgram (seed 1100042070): the cleanup listed the children from the cache of the new leader, and did not
+// find the child. The finalizer was removed, and the child stayed for good.
+func TestCleanupOfANewLeaderWhoseWatchLags(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		var termVersion atomic.Int64
+		caches := cache.New(c, cache.TermVersion(func() string {
+			if v := termVersion.Load(); v > 0 {
+				return strconv.FormatInt(v, 10)
+			}
+			return ""
+		}))
+		defer caches.Close()
+		elected := make(chan struct{})
+		gardener := controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			return controller.Done(), nil
+		}, controller.OwnsByLabel[Plant](ownerLabel)).
+			Finalizer("test.example.com/plants", func(ctx context.Context, g *Garden, c *kube.Client) (controller.Cleanup, error) {
+				plants, err := kube.Namespaced[Plant](c, g.Namespace).List(ctx, kube.Label(ownerLabel, string(g.UID)))
+				calls.record(fmt.Sprintf("%d plants", len(plants)))
+				return controller.CleanupDone(), err
+			})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- gardener.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Elected: elected})
+		}()
+		eden := garden("eden")
+		eden.Finalizers = []string{"test.example.com/plants"}
+		eden = create(t, c, eden)
+		time.Sleep(time.Minute)
+		for _, stream := range s.Streams() {
+			stream.Freeze()
+		}
+		create(t, c, kube.OwnedByLabel(eden, ownerLabel, plant("rose")))
+		remove(t, c, eden)
+		s.Advance(10) // the release of the Lease, and others
+		termVersion.Store(int64(s.Version()))
+		close(elected)
+		time.Sleep(time.Second)
+		if diff := cmp.Diff([]string{"1 plants"}, calls.drain()); diff != "" {
+			t.Errorf("what the cleanup has found (-want +got):\n%s", diff)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
