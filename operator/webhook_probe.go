@@ -14,8 +14,6 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
-	"github.com/yare-go/yare/operator/internal/webhook/configuration"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
 
 const (
@@ -26,16 +24,13 @@ const (
 )
 
 // A webhookTest is what a program does about its webhooks in the process of a test alone. [Run] alone makes one, so the linker
-// leaves the code out of programs made with [Main].
+// leaves the code out of programs made with [Main]. The types of its parameters are linked into each program.
 type webhookTest interface {
-	// entry returns the entry of a configuration by which the API server calls a target about probes. kind is that of the
-	// configuration, and name is that of the probes.
-	entry(t configuration.Target, kind, name string) *configuration.Entry
 	// handler returns a handler that answers probes, and passes all other calls on to next.
 	handler(next http.Handler) http.Handler
-	// waitForCalls waits until the API server calls the webhooks of each configuration of p. The probes have a namespace and a
-	// name. The client makes them. handler was called before.
-	waitForCalls(ctx context.Context, client *kube.Client, p *publishing.Publisher, namespace, name string) error
+	// waitForCalls waits until the API server calls the webhooks of configurations of these kinds. The client makes probes with a
+	// namespace and a name. ready returns nil once the configurations are published. handler was called before.
+	waitForCalls(ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string) error
 	// waitForNoCalls waits until no probe reaches the handler any more, or ctx ends.
 	waitForNoCalls(ctx context.Context, client *kube.Client, namespace, name string)
 	// publishConversions calls [conversionService.publishInTest].
@@ -45,10 +40,6 @@ type webhookTest interface {
 // webhookProbe is a [webhookTest]. Its probes are dry runs of new ConfigMaps.
 type webhookProbe struct {
 	prober *admission.Prober // handler sets it
-}
-
-func (*webhookProbe) entry(t configuration.Target, kind, name string) *configuration.Entry {
-	return configuration.Probe(t, kind, name)
 }
 
 func (p *webhookProbe) handler(next http.Handler) http.Handler {
@@ -63,12 +54,12 @@ func (*webhookProbe) publishConversions(ctx context.Context, c conversionService
 // waitForCalls makes dry runs of a ConfigMap of a namespace and a name until the prober has seen the calls. It returns an
 // error if that takes more than firstCallTime. If the program may not create ConfigMaps, waitForCalls returns when the
 // configurations are published: then the first calls may be missing.
-func (p *webhookProbe) waitForCalls(ctx context.Context, client *kube.Client, publisher *publishing.Publisher, namespace, name string) error {
+func (p *webhookProbe) waitForCalls(ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, firstCallTime)
 	defer cancel()
 	missing := make(map[string]bool)
-	for _, s := range publisher.Status() {
-		missing[s.Kind] = true
+	for _, kind := range kinds {
+		missing[kind] = true
 	}
 	for {
 		err := tryConfigMap(ctx, client, namespace, name)
@@ -80,14 +71,14 @@ func (p *webhookProbe) waitForCalls(ctx context.Context, client *kube.Client, pu
 				isSeen = false
 			}
 		}
-		if len(missing) == 0 || kube.IsForbidden(err) && publisher.Ready() == nil {
+		if len(missing) == 0 || kube.IsForbidden(err) && ready() == nil {
 			return nil
 		}
 		select {
 		case <-time.After(probeInterval):
 		case <-ctx.Done():
 			return fmt.Errorf("the API server does not call the webhooks of this program %s after their publication: %w",
-				firstCallTime, errors.Join(ctx.Err(), publisher.Ready(), err))
+				firstCallTime, errors.Join(ctx.Err(), ready(), err))
 		}
 	}
 }

@@ -228,7 +228,11 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 				return err
 			}
 		}
-		return w.test.waitForCalls(ctx, rt.unfencedClient, w.publisher, w.namespace, w.name)
+		var kinds []string
+		for _, s := range w.publisher.Status() {
+			kinds = append(kinds, s.Kind)
+		}
+		return w.test.waitForCalls(ctx, rt.unfencedClient, kinds, w.publisher.Ready, w.namespace, w.name)
 	}
 	return nil
 }
@@ -274,7 +278,7 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 		c.BundleFor, c.Changed = w.store.BundleFor, w.store.Changed
 	}
 	if w.test != nil {
-		c.ProbeEntry = w.test.entry
+		c.Probe = w.name
 	}
 	return publishing.New(c)
 }

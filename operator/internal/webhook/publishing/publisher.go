@@ -29,9 +29,9 @@ type Config struct {
 	Webhooks []*admission.Webhook
 	// Target is where the webhooks are served, without a CABundle.
 	Target configuration.Target
-	// ProbeEntry returns the entry of a configuration of a kind for probes about objects of a name: see [configuration.Probe].
-	// The name is that of the configurations. ProbeEntry is nil outside of tests. Then no configuration has an entry for probes.
-	ProbeEntry func(t configuration.Target, kind, name string) *configuration.Entry
+	// Probe is the name of the objects that probes are about: see [configuration.Probe]. If it is not empty, each
+	// configuration has an entry for probes.
+	Probe string
 	// BundleFor returns the bundle to publish where another bundle is published, which may be empty. It returns nothing
 	// while there is nothing to publish. It is called concurrently.
 	BundleFor func(published []byte) []byte
@@ -87,8 +87,8 @@ func New(c Config) (*Publisher, error) {
 	p := &Publisher{config: c}
 	for i, entries := range [][]*configuration.Entry{validating, mutating} {
 		resource := manifests.WebhookConfigurations()[i]
-		if c.ProbeEntry != nil && len(entries) > 0 {
-			entries = append(entries, c.ProbeEntry(c.Target, resource.Kind, c.Name))
+		if c.Probe != "" && len(entries) > 0 {
+			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
 		p.kinds[i] = &configurationKind{Client: followed.ClientOf[object](resource, c.Name), entries: entries}
 	}
