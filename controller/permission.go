@@ -253,6 +253,8 @@ func (p Permission) applyTo(s *settings) {
 
 // placed returns a for these namespaces and, if isInOwn is true, for the namespace of the program.
 // Without either it returns a for the namespaces that the program watches.
+//
+//go:noinline
 func placed(a kube.Access, namespaces []string, isInOwn bool) []kube.Access {
 	if len(namespaces) == 0 && !isInOwn {
 		return []kube.Access{a}

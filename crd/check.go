@@ -90,6 +90,8 @@ func checkList(s *Schema) (problems []error) {
 type refusals []string
 
 // addf adds a refusal of what.
+//
+//go:noinline
 func (r *refusals) addf(what, format string, args ...any) {
 	*r = append(*r, what+" "+fmt.Sprintf(format, args...))
 }

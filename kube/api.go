@@ -2,12 +2,12 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"reflect"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -151,28 +151,15 @@ func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name s
 // has a [*wire.DecodeError] for each of them. If the list becomes too old between two pages (see
 // [HasReason]), List begins again, at most twice.
 func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
-	// A list of several pages can become too old between two of them.
-	for attempt := 1; ; attempt++ {
-		var all []*T
-		var bad []error
-		var failed error
-		for t, err := range a.Each(ctx, selectors...) {
-			if _, ok := errors.AsType[*wire.DecodeError](err); ok {
-				bad = append(bad, err)
-			} else if err != nil {
-				failed = err
-			} else {
-				all = append(all, t)
-			}
+	var all []*T
+	err := listAll(ctx, a.client, a.target, selectors, func() { all = nil }, func(item jsontext.Value) error {
+		t, err := a.Decode(item)
+		if err == nil {
+			all = append(all, t)
 		}
-		if HasReason(failed, metav1.StatusReasonGone) && attempt < 3 {
-			continue
-		}
-		if failed != nil {
-			return nil, failed
-		}
-		return all, errors.Join(bad...)
-	}
+		return err
+	})
+	return all, err
 }
 
 // List reads the objects of T that match in a namespace, as [API.List] does. An empty namespace stands for all namespaces,
@@ -187,15 +174,13 @@ func List[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace string
 // between two pages: see [HasReason].
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for item, err := range listItems(ctx, a.client, a.target, selectors) {
+		listItems(ctx, a.client, a.target, selectors, func(item jsontext.Value, err error) bool {
 			var t *T
 			if err == nil {
 				t, err = a.Decode(item)
 			}
-			if !yield(t, err) {
-				return
-			}
-		}
+			return yield(t, err)
+		})
 	}
 }
 

@@ -70,6 +70,8 @@ func (t target) inNamespaceOf(verb wire.Verb, obj Object) (target, error) {
 }
 
 // request returns a request for one object.
+//
+//go:noinline
 func (t target) request(verb wire.Verb, name string) *wire.Request {
 	return &wire.Request{
 		Verb: verb, Resource: t.resource, Namespace: t.namespace, Name: name,
@@ -155,6 +157,8 @@ func (t target) encode(obj Object) ([]byte, error) {
 }
 
 // codec returns the codec of the objects of t. c may be nil.
+//
+//go:noinline
 func (t target) codec(c *Client) objectCodec {
 	if c == nil {
 		return objectCodec{resource: t.resource, representation: t.representation}

@@ -23,11 +23,16 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
-// linkedConversionCode makes each part that embeds it, and has the method converter, a [conversionCode].
+// linkedConversionCode makes each part that embeds it, and has the method converter, a [conversionPart].
 type linkedConversionCode struct{}
 
+func (linkedConversionCode) conversionCode() conversionCode { return &programConversions{} }
+
+// programConversions is the [conversionCode] of a program.
+type programConversions struct{}
+
 // openConversions returns the conversions of the kinds among defines that steps are for.
-func (linkedConversionCode) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
+func (*programConversions) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
 	byKind := make(map[string][]*conversion.Step) // by the text of the kind: a further type to sort makes programs larger
 	for _, s := range steps {
 		gk := s.First.Resource.GroupKind().String()
@@ -46,7 +51,7 @@ func (linkedConversionCode) openConversions(defines []kube.Type, steps []*conver
 	return c, nil
 }
 
-func (linkedConversionCode) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
+func (*programConversions) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
 	return m.run(ctx, o, needs)
 }
 

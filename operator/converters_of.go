@@ -17,10 +17,15 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
 
-// A conversionCode is a part of [Convert], and has the code for all conversions of a program. A program finds it by this
+// A conversionPart is a part of [Convert]. It has the code for all conversions of a program. A program finds it by this
 // interface alone. So the linker leaves the code out of a program without one.
-type conversionCode interface {
+type conversionPart interface {
 	converter() *conversion.Step
+	conversionCode() conversionCode
+}
+
+// A conversionCode acts for all conversions of a program.
+type conversionCode interface {
 	// openConversions returns the conversions of all converters of the program, which steps are.
 	openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
 	migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error
@@ -82,7 +87,7 @@ type conversionPublisher interface {
 // conversionsOf returns the conversions of parts, or nil if there are none. The error names everything that is wrong with
 // the converters.
 func conversionsOf(parts []Part) (conversionService, error) {
-	var first conversionCode
+	var code conversionCode
 	var steps []*conversion.Step
 	var defines []kube.Type
 	for _, part := range parts {
@@ -94,26 +99,23 @@ func conversionsOf(parts []Part) (conversionService, error) {
 			continue // needsOf reports it
 		}
 		defines = append(defines, needs.Defines...)
-		if code, ok := unwrapped[conversionCode](part); ok {
-			if first == nil {
-				first = code
-			}
-			steps = append(steps, code.converter())
+		if p, ok := unwrapped[conversionPart](part); ok {
+			code = p.conversionCode() // that of each part acts for all parts
+			steps = append(steps, p.converter())
 		}
 	}
-	if first == nil {
+	if code == nil {
 		return nil, nil
 	}
-	// Each of the parts can open the conversions of all.
-	return first.openConversions(defines, steps)
+	return code.openConversions(defines, steps)
 }
 
 // convertedKinds returns the kinds for which parts have a converter.
 func convertedKinds(parts []Part) map[schema.GroupKind]bool {
 	kinds := make(map[schema.GroupKind]bool)
 	for _, part := range parts {
-		if code, ok := unwrapped[conversionCode](part); ok {
-			kinds[code.converter().First.Resource.GroupKind()] = true
+		if p, ok := unwrapped[conversionPart](part); ok {
+			kinds[p.converter().First.Resource.GroupKind()] = true
 		}
 	}
 	return kinds

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -151,7 +152,7 @@ func (p *servedLivePage) start(rt livePageRuntime, pages *pages) error {
 	p.page = livepage.NewPage(p.recorder, livepage.Sources{
 		Program: p.program, Versions: versions(), Streams: rt.cache.Stats, UncachedStreams: rt.uncached,
 		Cached: rt.cache.Handler(wire.HandlerFunc(refuseUncached)), Reconciled: rt.reconciled,
-		Leadership: rt.leadership, UnreadyReasons: rt.unreadyReasons, Certificates: rt.certificates, Memory: memoryOfProcess,
+		Leadership: rt.leadership, UnreadyReasons: rt.unreadyReasons, CertificateEnds: rt.certificateEnds, Memory: memoryOfProcess,
 	})
 	var handler http.Handler = p.page
 	if p.isLoopback {
@@ -187,17 +188,16 @@ func (p *servedLivePage) end() {
 	}
 }
 
-// certificates returns the certificates of the program.
-func (rt livePageRuntime) certificates() (all []livepage.Certificate) {
+// certificateEnds returns when the certificates of the program end, by what they are for.
+func (rt livePageRuntime) certificateEnds() map[string]time.Time {
+	ends := make(map[string]time.Time)
+	maps.Copy(ends, rt.webhooks.certificateEnds())
 	if rt.pagesEnd != nil {
 		if end, err := rt.pagesEnd(); err == nil {
-			all = append(all, livepage.Certificate{Use: "the pages", End: end})
+			ends["the pages"] = end
 		}
 	}
-	for use, end := range rt.webhooks.certificateEnds() {
-		all = append(all, livepage.Certificate{Use: use, End: end})
-	}
-	return all
+	return ends
 }
 
 // memoryOfProcess returns the memory of the process.

@@ -40,11 +40,11 @@ type migrator struct {
 }
 
 // migrate stores all objects of the kinds that the program defines in their storage version. It returns an error if the
-// program has no converter: see [conversionCode].
+// program has no converter: see [conversionPart].
 func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) error {
 	for _, part := range m.parts {
-		if code, ok := unwrapped[conversionCode](part); ok {
-			return code.migrate(ctx, m, o, needs)
+		if p, ok := unwrapped[conversionPart](part); ok {
+			return p.conversionCode().migrate(ctx, m, o, needs)
 		}
 	}
 	return errors.New("the program has no converter, so it has no versions to migrate: add operator.Convert to its parts, also for versions with equal fields")

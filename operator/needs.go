@@ -58,6 +58,8 @@ func unique(format string, taken, names []string) error {
 
 // ownDefinitions returns the types in needs whose CustomResourceDefinition does not belong to
 // another project.
+//
+//go:noinline
 func ownDefinitions(needs kube.Needs) []kube.Type {
 	var own []kube.Type
 	for _, t := range needs.Defines {

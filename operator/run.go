@@ -32,13 +32,13 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	}
 	env := environment{log: withoutScopes(log), unfencedClient: c}
 	var isTest bool
+	var test webhookTest
 	if env.namespace, isTest = access.FromContext(ctx); isTest {
-		env.mode = testMode
+		env.mode, test = testMode, &webhookProbe{}
 	}
 	var err error
 	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
-		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, log: env.log,
-		publishInTest: conversionService.publishInTest,
+		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, test: test, log: env.log,
 	})
 	if err != nil {
 		return err

@@ -14,9 +14,12 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
-// A webhookCode has the code for all webhooks and converters of a program. Each [webhookPart] and each [converterPart] is a
-// webhookCode, and any of them acts for the whole program. A program finds them by this interface alone. So the linker leaves
-// the code out of a program without such a part.
+// A webhookCodePart is a part with the code for all webhooks and converters of a program. Each [webhookPart] and each
+// [converterPart] is one. A program finds them by this interface alone. So the linker leaves the code out of a program without
+// such a part.
+type webhookCodePart interface{ webhookCode() webhookCode }
+
+// A webhookCode acts for all webhooks and converters of a program.
 type webhookCode interface {
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	checkDoubles(webhooks []*admission.Webhook) error
@@ -29,36 +32,42 @@ type webhookCode interface {
 // webhookCodeIn returns the code for the webhooks of a program, or an error if the program has no webhooks.
 func webhookCodeIn(parts []Part) (webhookCode, error) {
 	for _, part := range parts {
-		if code, ok := unwrapped[webhookCode](part); ok {
-			return code, nil
+		if p, ok := unwrapped[webhookCodePart](part); ok {
+			return p.webhookCode(), nil
 		}
 	}
 	return nil, errors.New("the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
 }
 
-// linkedWebhookCode makes each part that embeds it a [webhookCode]. So the code is linked with the part.
+// linkedWebhookCode makes each part that embeds it a [webhookCodePart]. It has one method, because the compiler writes each method
+// once more for each part that embeds it.
 type linkedWebhookCode struct{}
 
+func (linkedWebhookCode) webhookCode() webhookCode { return &programWebhooks{} }
+
+// programWebhooks is the [webhookCode] of a program.
+type programWebhooks struct{}
+
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
-func (linkedWebhookCode) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
+func (*programWebhooks) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
 	return openWebhooks(ctx, s)
 }
 
 // checkDoubles returns an error for each webhook that is there twice.
-func (linkedWebhookCode) checkDoubles(webhooks []*admission.Webhook) error {
+func (*programWebhooks) checkDoubles(webhooks []*admission.Webhook) error {
 	return admission.CheckDoubles(webhooks)
 }
 
 // planWebhooks returns what an installation has for its webhooks.
-func (linkedWebhookCode) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
+func (*programWebhooks) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
 // webhookPermissions returns what [webhookAccess] returns.
-func (linkedWebhookCode) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
+func (*programWebhooks) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
 	return webhookAccess(name, namespace, parts)
 }
 
 // searchWebhookConflicts notes the webhooks of others that are called beside these webhooks.
-func (linkedWebhookCode) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
+func (*programWebhooks) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
 	for _, w := range webhooks {
 		c.Webhooks = append(c.Webhooks, w.Name())
 	}
@@ -67,7 +76,7 @@ func (linkedWebhookCode) searchWebhookConflicts(ctx context.Context, c *manifest
 
 // revokeAuthority replaces the authorities in the Secret of an installation by a new one, and revokes them and those of
 // the published bundles.
-func (linkedWebhookCode) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
+func (*programWebhooks) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
 	name, namespace, err := line.install.names(i.Name)
 	if err != nil {
 		return err

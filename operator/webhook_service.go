@@ -59,7 +59,6 @@ type servedWebhooks struct {
 	handler   *admission.Handler
 	// conversionPublisher is nil without converters, with the files of a certificate, and in tests.
 	conversionPublisher conversionPublisher
-	prober              *admission.Prober // in tests only
 	server              *serving.Server
 	// probeClient is the client that makes probes. It is nil outside of tests.
 	probeClient *kube.Client
@@ -191,9 +190,8 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 			}
 		}
 	}
-	if w.mode == testMode {
-		w.prober = admission.NewProber(handler)
-		handler = w.prober
+	if w.test != nil {
+		handler = w.test.handler(handler)
 	}
 	options := serving.Options{GetCertificate: w.certificate, Log: w.log, Fail: rt.fail}
 	if w.pod != "" {
@@ -223,14 +221,18 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 		}
 		w.running.Go(func() { w.conversions.countObjects(ctx, counted) })
 	}
-	if w.mode == testMode {
+	if w.test != nil {
 		w.probeClient = rt.unfencedClient
 		if w.conversions != nil {
-			if err := w.publishInTest(w.conversions, ctx, rt.unfencedClient, w.log); err != nil {
+			if err := w.test.publishConversions(ctx, w.conversions, rt.unfencedClient, w.log); err != nil {
 				return err
 			}
 		}
-		return waitForCalls(ctx, rt.unfencedClient, w.publisher, w.prober, w.namespace, w.probe())
+		var kinds []string
+		for _, s := range w.publisher.Status() {
+			kinds = append(kinds, s.Kind)
+		}
+		return w.test.waitForCalls(ctx, rt.unfencedClient, kinds, w.publisher.Ready, w.namespace, w.name)
 	}
 	return nil
 }
@@ -268,12 +270,15 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
 	c := publishing.Config{
 		Name: w.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.target,
-		Probe: w.probe(), Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
+		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
 		BundleFor: func([]byte) []byte { return w.bundle },
 		Changed:   func() <-chan struct{} { return nil },
 	}
 	if w.store != nil {
 		c.BundleFor, c.Changed = w.store.BundleFor, w.store.Changed
+	}
+	if w.test != nil {
+		c.Probe = w.name
 	}
 	return publishing.New(c)
 }
@@ -289,14 +294,6 @@ func (w *servedWebhooks) newConversionPublisher(rt webhookRuntime) (conversionPu
 		s.bundleFor, s.changed = w.store.BundleFor, w.store.Changed
 	}
 	return w.conversions.publisher(s)
-}
-
-// probe returns the name of the objects that probes are about. It is empty outside of tests.
-func (w *servedWebhooks) probe() string {
-	if w.mode != testMode {
-		return ""
-	}
-	return w.name
 }
 
 // run runs a function that must not fail.
@@ -390,8 +387,8 @@ func (w *servedWebhooks) removeConfigurations() {
 		w.log.Warn("the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them", "configurations", w.name, "error", err)
 		return
 	}
-	if w.mode == testMode {
-		waitForNoCalls(ctx, w.probeClient, w.prober, w.namespace, w.probe())
+	if w.test != nil {
+		w.test.waitForNoCalls(ctx, w.probeClient, w.namespace, w.name)
 	}
 }
 

@@ -34,10 +34,9 @@ type webhookSettings struct {
 	// watched are the namespaces that the program watches. None means all.
 	watched []string
 	mode    mode
-	// publishInTest is the method of a conversionService. [Run] alone sets it, so the linker leaves the code for tests out of
-	// programs made with [Main].
-	publishInTest func(c conversionService, ctx context.Context, client *kube.Client, log *slog.Logger) error
-	log           *slog.Logger
+	// test is nil outside of tests.
+	test webhookTest
+	log  *slog.Logger
 }
 
 // openWebhooksOf opens where the webhooks of parts are served, unless they are not served or there are none.

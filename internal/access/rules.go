@@ -33,6 +33,8 @@ func resourceName(plural, subresource string) string {
 }
 
 // add adds the permissions of a.
+//
+//go:noinline
 func (p permissions) add(a kube.Access) {
 	t := target{group: a.Resource.Group, resource: resourceName(a.Resource.Plural, a.Subresource)}
 	names := a.Names

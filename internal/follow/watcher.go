@@ -270,6 +270,8 @@ func (w *watcher) idleTimeout(timeout time.Duration) time.Duration {
 }
 
 // watchError returns the error of a watch that did not end as it should.
+//
+//go:noinline
 func watchError(s wire.Stream, cause error) error {
 	return &wire.Error{Verb: wire.VerbWatch, Ref: refOf(s, kube.Key{Namespace: s.Namespace}, ""), Err: cause}
 }

@@ -61,6 +61,8 @@ type Preconditions struct {
 }
 
 // Ref returns the object that r is about.
+//
+//go:noinline
 func (r *Request) Ref() Ref {
 	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
 }

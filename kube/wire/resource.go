@@ -23,4 +23,6 @@ func (r Resource) GroupResource() schema.GroupResource {
 func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets" }
 
 // String returns the name that kubectl uses, such as deployments.apps.
+//
+//go:noinline
 func (r Resource) String() string { return r.GroupResource().String() }

@@ -73,39 +73,43 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 // requests 50 objects. An error ends the sequence. If the error has the reason Gone, the list has become too old
 // meanwhile, and must be read from its beginning.
 func (s Stream) Pages(ctx context.Context, h Handler, matches ...Match) iter.Seq2[*Page, error] {
-	return func(yield func(*Page, error) bool) {
-		next, limit := "", maxPageItems
-		for {
-			r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
-			r.Matches = matches
-			response, err := h.Do(ctx, r)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if response.Cached {
-				pagesOf(response.Items)(yield)
-				return
-			}
-			var page listPage
-			if err := kubejson.Decode(response.Body, &page); err != nil {
-				e := NewError(s.Request(VerbList))
-				e.Err, e.Permanent = fmt.Errorf("read the answer: %w", err), true
-				yield(nil, e)
-				return
-			}
-			limit = nextLimit(len(page.Items), len(response.Body))
-			items, err := matching(matches, page.Items)
-			if err != nil {
-				yield(nil, fmt.Errorf("list %s: %w", s, err))
-				return
-			}
-			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
-				return
-			}
-			if next = page.Metadata.Continue; next == "" {
-				return
-			}
+	return func(yield func(*Page, error) bool) { s.yieldPages(ctx, h, matches, yield) }
+}
+
+// yieldPages calls yield with each page of [Stream.Pages]. It is a function by itself because the compiler copies the body
+// of Pages into each caller.
+func (s Stream) yieldPages(ctx context.Context, h Handler, matches []Match, yield func(*Page, error) bool) {
+	next, limit := "", maxPageItems
+	for {
+		r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
+		r.Matches = matches
+		response, err := h.Do(ctx, r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if response.Cached {
+			pagesOf(response.Items)(yield)
+			return
+		}
+		var page listPage
+		if err := kubejson.Decode(response.Body, &page); err != nil {
+			e := NewError(s.Request(VerbList))
+			e.Err, e.Permanent = fmt.Errorf("read the answer: %w", err), true
+			yield(nil, e)
+			return
+		}
+		limit = nextLimit(len(page.Items), len(response.Body))
+		items, err := matching(matches, page.Items)
+		if err != nil {
+			yield(nil, fmt.Errorf("list %s: %w", s, err))
+			return
+		}
+		if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
+			return
+		}
+		if next = page.Metadata.Continue; next == "" {
+			return
 		}
 	}
 }

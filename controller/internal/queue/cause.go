@@ -75,6 +75,8 @@ func (c Causes) String() string {
 }
 
 // add adds a cause. Equal causes are counted, but kept once.
+//
+//go:noinline
 func (c *Causes) add(cause Cause) {
 	c.count++
 	if c.count == 1 {

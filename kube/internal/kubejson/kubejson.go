@@ -26,6 +26,8 @@ var onePassOptions = json.JoinOptions(options, jsonv1.ReportErrorsWithLegacySema
 func OnePass() json.Options { return onePassOptions }
 
 // Unmarshal decodes data into the value that into points to.
+//
+//go:noinline
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, options) }
 
 // Marshal encodes v.

@@ -28,10 +28,7 @@ const (
 
 // An eventServer sends what is new to the readers of a page.
 type eventServer struct {
-	history *history
-	// writeState and writeStory write the state of the program, and the story of an object.
-	writeState func(context.Context, *markup)
-	writeStory func(context.Context, *markup, objectName)
+	page *Page
 	// instance names this process in the IDs of events.
 	instance string
 	// closed is closed at the end of the page, once.
@@ -96,11 +93,12 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // sendReconciles sends the reconciles after known that a filter selects, and the state, until ctx ends or the reader is gone.
 func (s *eventServer) sendReconciles(ctx context.Context, e *eventWriter, f filter, known uint64) {
-	view := reconcileView{s.history, "live-page/"}
+	h := s.page.recorder.history
+	view := reconcileView{h, "live-page/"}
 	lastState := ""
 	s.sendUntilEnd(ctx, e, func(isDue bool) {
-		if newest := s.history.newestNumber(); newest > known {
-			rows, isMore, missedCount := s.history.reconcilesBetween(known, newest+1, maxRows, f.matches)
+		if newest := h.newestNumber(); newest > known {
+			rows, isMore, missedCount := h.reconcilesBetween(known, newest+1, maxRows, f.matches)
 			if missedCount > 0 {
 				e.send("missed", "", strconv.FormatUint(missedCount, 10))
 			} else if isMore {
@@ -115,7 +113,9 @@ func (s *eventServer) sendReconciles(ctx context.Context, e *eventWriter, f filt
 			}
 		}
 		if isDue {
-			e.sendChanged(ctx, "state", &lastState, s.writeState)
+			m := new(markup)
+			s.page.writeState(ctx, m)
+			e.sendChanged("state", &lastState, m)
 		}
 	})
 }
@@ -124,7 +124,9 @@ func (s *eventServer) sendReconciles(ctx context.Context, e *eventWriter, f filt
 func (s *eventServer) sendStories(ctx context.Context, e *eventWriter, o objectName) {
 	last := ""
 	s.sendUntilEnd(ctx, e, func(bool) {
-		e.sendChanged(ctx, "story", &last, func(ctx context.Context, m *markup) { s.writeStory(ctx, m, o) })
+		m := new(markup)
+		s.page.writeStory(ctx, m, o)
+		e.sendChanged("story", &last, m)
 	})
 }
 
@@ -135,7 +137,7 @@ func (s *eventServer) sendUntilEnd(ctx context.Context, e *eventWriter, send fun
 	defer look.Stop()
 	isDue := false
 	for e.err == nil && ctx.Err() == nil {
-		news := s.history.news()
+		news := s.page.recorder.history.news()
 		send(isDue)
 		if isDue {
 			e.keepAlive()
@@ -173,10 +175,8 @@ func (e *eventWriter) send(name, id, data string) {
 	e.write("event: " + name + "\ndata: " + strings.ReplaceAll(data, "\n", "\ndata: ") + "\n\n")
 }
 
-// sendChanged sends an event with what write writes, unless it is the same as last. It sets last.
-func (e *eventWriter) sendChanged(ctx context.Context, name string, last *string, write func(context.Context, *markup)) {
-	m := new(markup)
-	write(ctx, m)
+// sendChanged sends an event with a text, unless the text is the same as last. It sets last.
+func (e *eventWriter) sendChanged(name string, last *string, m *markup) {
 	if now := m.String(); now != *last {
 		*last = now
 		e.send(name, "", now)

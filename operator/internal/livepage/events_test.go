@@ -30,7 +30,7 @@ func newTestPage(t *testing.T) (*Recorder, *Page, *httptest.Server) {
 		Streams: func() []cache.Stats { return nil }, UncachedStreams: func() []follow.StreamState { return nil },
 		Cached:     wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return nil, io.EOF }),
 		Leadership: func() string { return "leads" }, UnreadyReasons: func() []string { return nil },
-		Certificates: func() []Certificate { return nil }, Memory: func() Memory { return Memory{Resident: 15e6} },
+		CertificateEnds: func() map[string]time.Time { return nil }, Memory: func() Memory { return Memory{Resident: 15e6} },
 	})
 	server := httptest.NewServer(page)
 	t.Cleanup(func() { page.Close(); server.Close() })

@@ -44,8 +44,7 @@ type Page struct {
 func NewPage(recorder *Recorder, sources Sources) *Page {
 	p := &Page{recorder: recorder, sources: sources}
 	p.events = &eventServer{
-		history: recorder.history, writeState: p.writeState, writeStory: p.writeStory,
-		instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}), readers: make(chan struct{}, maxReaders),
+		page: p, instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}), readers: make(chan struct{}, maxReaders),
 	}
 	return p
 }

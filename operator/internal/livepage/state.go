@@ -33,17 +33,10 @@ type Sources struct {
 	Leadership func() string
 	// UnreadyReasons returns why the program is not ready.
 	UnreadyReasons func() []string
-	// Certificates returns the certificates of the program.
-	Certificates func() []Certificate
+	// CertificateEnds returns when the certificates of the program end, by what they are for, in words.
+	CertificateEnds func() map[string]time.Time
 	// Memory returns the memory of the process.
 	Memory func() Memory
-}
-
-// A Certificate is a certificate of the program.
-type Certificate struct {
-	// Use is what the certificate is for, in words.
-	Use string
-	End time.Time
 }
 
 // Memory is the memory of a process, in bytes. 0 stands for an unknown number.

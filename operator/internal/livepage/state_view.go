@@ -3,6 +3,8 @@ package livepage
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,8 +72,9 @@ func writeHealth(m *markup, s *Sources) {
 	for _, reason := range reasons {
 		m.write(`<p class="note">%</p>`, reason)
 	}
-	for _, c := range s.Certificates() {
-		m.write(`<p class="note">the certificate of % ends on %</p>`, c.Use, c.End.UTC().Format("2006-01-02 15:04 UTC"))
+	ends := s.CertificateEnds()
+	for _, use := range slices.Sorted(maps.Keys(ends)) {
+		m.write(`<p class="note">the certificate of % ends on %</p>`, use, ends[use].UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	m.write(`</div>`)
 }

@@ -87,6 +87,8 @@ func (g grants) add(rule Object, isCluster bool) {
 func isWildcard(word string) bool { return strings.Contains(word, "*") }
 
 // textsOf returns the strings of a list of decoded JSON.
+//
+//go:noinline
 func textsOf(list any) (all []string) {
 	items, _ := list.([]any)
 	for _, item := range items {

@@ -170,6 +170,8 @@ func (c *chart) addValue(in Object, name, expression string) {
 }
 
 // addValueNamed does what addValue does, for a value with another name than the member.
+//
+//go:noinline
 func (c *chart) addValueNamed(value string, in Object, name, expression string) {
 	if _, ok := c.values[value]; !ok {
 		c.values[value] = in[name]

@@ -231,12 +231,16 @@ func Kind(object Object) string {
 }
 
 // Name returns the name of an object.
+//
+//go:noinline
 func Name(object Object) string {
 	name, _ := at(object, "metadata")["name"].(string)
 	return name
 }
 
 // at returns the object at a path in an object. It adds the objects that are missing on the path.
+//
+//go:noinline
 func at(object Object, path ...string) Object {
 	for _, name := range path {
 		inner, ok := object[name].(Object)

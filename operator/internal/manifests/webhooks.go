@@ -112,6 +112,8 @@ func (w *Webhooks) objects() (all []Object, err error) {
 }
 
 // WebhookConfigurations returns the resources of ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
+//
+//go:noinline
 func WebhookConfigurations() [2]wire.Resource {
 	r := wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},

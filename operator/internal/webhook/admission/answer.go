@@ -29,6 +29,8 @@ type answer struct {
 func allowed() *answer { return &answer{result: ResultAllowed} }
 
 // refused returns the answer that refuses a request.
+//
+//go:noinline
 func refused(code int32, reason metav1.StatusReason, text string) *answer {
 	return &answer{result: ResultRefused, status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text}}
 }

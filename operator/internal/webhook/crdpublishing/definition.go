@@ -48,7 +48,7 @@ type definition struct {
 }
 
 func newDefinition(name string, client *kube.Client) *definition {
-	return &definition{Client: followed.Client[object]{Resource: Resource(), Name: name}, client: client}
+	return &definition{Client: followed.ClientOf[object](Resource(), name), client: client}
 }
 
 // setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is

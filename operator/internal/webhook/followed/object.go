@@ -2,16 +2,9 @@ package followed
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
-)
-
-const (
-	maxWrites   = 10
-	writeWindow = 5 * time.Second
 )
 
 // Object is what a keeper knows of an object. It is used by one goroutine.
@@ -23,13 +16,7 @@ type Object[T any] struct {
 	NeedsRead bool
 	// version is a resourceVersion at which the object was Live.
 	version string
-	// watchError is the error of the watch since the last attempt, if the watch has shown nothing yet.
-	watchError error
-	// writesSince is the begin of the present writeWindow, and writes is the number of writes in it.
-	writesSince time.Time
-	writes      int
-	// problem is why the last attempt has failed. It is empty if the attempt has succeeded.
-	problem string
+	Attempts
 }
 
 // Record records a state of the object.
@@ -75,33 +62,4 @@ func (o *Object[T]) RefreshIfNeeded(ctx context.Context, client *kube.Client) er
 		return nil
 	}
 	return o.Refresh(ctx, client)
-}
-
-// RecordWrite records a write at a time. It reports whether there were not too many writes: another program may undo each one at
-// once.
-func (o *Object[T]) RecordWrite(now time.Time) (isAllowed bool) {
-	if now.Sub(o.writesSince) >= writeWindow {
-		o.writesSince, o.writes = now, 0
-	}
-	o.writes++
-	return o.writes <= maxWrites
-}
-
-// Attempt calls correct, and returns its error and that of the watch.
-func (o *Object[T]) Attempt(correct func() error) error {
-	err := errors.Join(o.watchError, correct())
-	o.watchError = nil
-	return err
-}
-
-// RecordProblem records how an attempt has ended. It reports whether that differs from the attempt before, so that a problem is
-// logged once in a row.
-func (o *Object[T]) RecordProblem(err error) (isChanged bool) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	isChanged = text != o.problem
-	o.problem = text
-	return isChanged
 }

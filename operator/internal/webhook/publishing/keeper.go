@@ -28,7 +28,7 @@ func newKeeper(c Config, kinds [2]*configurationKind) *keeper {
 		k.configurations[i] = &followed.Object[object]{Client: kind.Client}
 	}
 	if c.Namespace != "" {
-		k.namespace = &followed.Object[object]{Client: followed.Client[object]{Resource: namespaces(), Name: c.Namespace}}
+		k.namespace = &followed.Object[object]{Client: followed.ClientOf[object](namespaces(), c.Namespace)}
 	}
 	return k
 }

@@ -90,7 +90,7 @@ func New(c Config) (*Publisher, error) {
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
-		p.kinds[i] = &configurationKind{Client: followed.Client[object]{Resource: resource, Name: c.Name}, entries: entries}
+		p.kinds[i] = &configurationKind{Client: followed.ClientOf[object](resource, c.Name), entries: entries}
 	}
 	return p, nil
 }
