@@ -46,7 +46,7 @@ type reconciler struct {
 	read func(ctx context.Context, key kube.Key) (kube.Object, selection, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
 	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
-	// areBehindTerm reports whether a stream may lack writes of a former leader: see [subscriptions].
+	// areBehindTerm reports whether a stream of the controller may lack writes of a former leader.
 	areBehindTerm func() bool
 	echoes        echoTracker
 	// report reports a result: see [reporter].
@@ -188,11 +188,11 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		}
 		return withoutCancel(ctx, err)
 	case rec.result.Cleanup:
-		reader := client
+		cleanupClient := client
 		if r.areBehindTerm() {
-			reader = client.Live() // the former leader may have made what the cleanup has to find
+			cleanupClient = client.Live() // the former leader may have made what the cleanup has to find
 		}
-		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, reader)
+		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
 		rec.result.Next = cleanup.after
 		if err != nil || !cleanup.isDone {
 			return err

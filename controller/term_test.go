@@ -18,6 +18,46 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
+// standby is a process that follows its streams and waits for its term.
+type standby struct {
+	server      *server
+	termVersion atomic.Int64
+	elected     chan struct{}
+}
+
+// startStandby starts a controller in a standby. The controller ends with the test.
+func startStandby(t *testing.T, s *server, gardener *controller.Controller[Garden]) *standby {
+	t.Helper()
+	c, process := s.client(), &standby{server: s, elected: make(chan struct{})}
+	caches := cache.New(c, cache.TermVersion(func() string {
+		if v := process.termVersion.Load(); v > 0 {
+			return strconv.FormatInt(v, 10)
+		}
+		return ""
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- gardener.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Elected: process.elected})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		caches.Close()
+	})
+	return process
+}
+
+// lead begins the term of the process, after all writes so far.
+func (p *standby) lead() {
+	p.server.Advance(10) // the release of the Lease, and others
+	p.termVersion.Store(int64(p.server.Version()))
+	close(p.elected)
+	time.Sleep(time.Second)
+}
+
 // Regression: the former leader had cleaned up a garden, and the watch of the new leader lagged. The new leader reconciled
 // the garden that its store still showed. It made a plant again that nobody cleaned up, because the garden was gone.
 func TestNewLeaderWhoseWatchLags(t *testing.T) {
@@ -27,32 +67,16 @@ func TestNewLeaderWhoseWatchLags(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("gone"))
 		create(t, c, garden("eden"))
-		var termVersion atomic.Int64
-		caches := cache.New(c, cache.TermVersion(func() string {
-			if v := termVersion.Load(); v > 0 {
-				return strconv.FormatInt(v, 10)
-			}
-			return ""
-		}))
-		defer caches.Close()
-		elected := make(chan struct{})
 		gardener := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 			calls.record(fmt.Sprint(g.Name, " ", g.Spec.Size))
 			return controller.Done(), nil
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- gardener.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Elected: elected})
-		}()
+		process := startStandby(t, s, gardener)
 		time.Sleep(time.Minute)
 		gardens := s.Stream(fakeserver.StreamID{Plural: "gardens"})
 		gardens.Freeze()
 		remove(t, c, garden("gone"))
-		s.Advance(10) // the release of the Lease, and others
-		termVersion.Store(int64(s.Version()))
-		close(elected)
-		time.Sleep(time.Second)
+		process.lead()
 		if diff := cmp.Diff([]string{"eden 1"}, calls.drain()); diff != "" {
 			t.Errorf("calls of the new leader (-want +got):\n%s", diff)
 		}
@@ -71,10 +95,6 @@ func TestNewLeaderWhoseWatchLags(t *testing.T) {
 		if n := s.count(func(r *wire.Request) bool { return r.Verb == wire.VerbGet }); n != 0 {
 			t.Errorf("%d live reads after the watch has reached the term, want none", n)
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -87,15 +107,6 @@ func TestCleanupOfANewLeaderWhoseWatchLags(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var calls journal
 		c := s.client()
-		var termVersion atomic.Int64
-		caches := cache.New(c, cache.TermVersion(func() string {
-			if v := termVersion.Load(); v > 0 {
-				return strconv.FormatInt(v, 10)
-			}
-			return ""
-		}))
-		defer caches.Close()
-		elected := make(chan struct{})
 		gardener := controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil
 		}, controller.OwnsByLabel[Plant](ownerLabel)).
@@ -104,11 +115,7 @@ func TestCleanupOfANewLeaderWhoseWatchLags(t *testing.T) {
 				calls.record(fmt.Sprintf("%d plants", len(plants)))
 				return controller.CleanupDone(), err
 			})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- gardener.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Elected: elected})
-		}()
+		process := startStandby(t, s, gardener)
 		eden := garden("eden")
 		eden.Finalizers = []string{"test.example.com/plants"}
 		eden = create(t, c, eden)
@@ -118,16 +125,9 @@ func TestCleanupOfANewLeaderWhoseWatchLags(t *testing.T) {
 		}
 		create(t, c, kube.OwnedByLabel(eden, ownerLabel, plant("rose")))
 		remove(t, c, eden)
-		s.Advance(10) // the release of the Lease, and others
-		termVersion.Store(int64(s.Version()))
-		close(elected)
-		time.Sleep(time.Second)
+		process.lead()
 		if diff := cmp.Diff([]string{"1 plants"}, calls.drain()); diff != "" {
 			t.Errorf("what the cleanup has found (-want +got):\n%s", diff)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 
 // retry is a Handler that repeats requests after a transient failure, if the repetition is safe:
 //
-//   - A request that the server did not accept (429, no connection, or a server that is ending) is always repeated.
+//   - A request that the server did not accept (429, no connection, or a 503 of an API server that did not begin
+//     with it) is always repeated.
 //   - A read is always repeated.
 //   - A write that may have been carried out is repeated if doing it twice has the
 //     effect of doing it once: an apply; a replace that names the resourceVersion; a delete

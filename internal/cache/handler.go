@@ -158,7 +158,7 @@ func (h *handler) getLive(ctx context.Context, r *wire.Request, k overlay.Key, s
 		}
 	case kube.IsNotFound(err):
 		o.ReplaceWithRead(k, began, overlay.Entry{Kind: overlay.Tombstone, Holders: holders})
-	case kube.IsNoResource(err) && store.IsUnserved() && !o.isWrittenSinceAbsence(store.stream, k):
+	case kube.IsNoResource(err) && store.IsUnserved() && !o.isWrittenSinceAbsence(store.stream.Resource, k):
 		err = notFoundError(r) // an object of a kind that is not served does not exist
 	default:
 		return nil, err

@@ -163,16 +163,16 @@ func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isEffectNeeded) }
 
 // isWrittenSinceAbsence reports whether the program has written an object since a stream has proven that the server does
 // not serve the resource. Then the server has served the resource again.
-func (o *programOverlay) isWrittenSinceAbsence(r wire.Stream, k overlay.Key) bool {
+func (o *programOverlay) isWrittenSinceAbsence(r wire.Resource, k overlay.Key) bool {
 	e, has := o.Get(k)
-	return has && !o.isGoneWithResource(r, e)
+	return has && !o.isGoneWithResource(k.Cluster, r, e)
 }
 
-// isGoneWithResource reports whether a stream of the resource of r has proven that the object of e is gone, because the
-// server did not serve the resource after e.
-func (o *programOverlay) isGoneWithResource(r wire.Stream, e overlay.Entry) bool {
+// isGoneWithResource reports whether a stream of the resource r has proven that the object of e is gone, because the server
+// did not serve the resource after e. The stream may have another namespace or selector: the proof is about all objects.
+func (o *programOverlay) isGoneWithResource(cluster string, r wire.Resource, e overlay.Entry) bool {
 	for _, s := range o.streams.snapshot() {
-		if s.id.Cluster != r.Cluster || !isSameResource(s.id.Resource, r.Resource) {
+		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) {
 			continue
 		}
 		if proof := s.store.absence.Load(); proof != nil && proof.isAfter(e) {
@@ -187,7 +187,7 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)
-	if has && o.isGoneWithResource(s.stream, e) {
+	if has && o.isGoneWithResource(k.Cluster, s.stream.Resource, e) {
 		e = e.AsTombstone()
 	}
 	if !has {
