@@ -515,14 +515,16 @@ func (s *bulbSite) another(namespace, release string) *secondSite {
 	return second
 }
 
-// mustLoseNamespace deletes the namespace of the users, and removes the finalizers of the program, because no program runs.
+// mustLoseNamespace deletes the namespace of the users, and removes the finalizers of the program, because no program runs. The
+// deletion may have to wait for the tests beside it, whose programs are down for a while, because the deletion of any namespace
+// lists their objects too.
 func (s *bulbSite) mustLoseNamespace(version int) {
 	s.t.Helper()
 	if err := s.client.Delete(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.home}}); err != nil {
 		s.t.Fatal(err)
 	}
 	noFinalizers := kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}})
-	yaretest.Eventually(s.t, func() error {
+	yaretest.Eventually(yaretest.Within(s.t, 5*time.Minute), func() error {
 		all, err := s.api(version).List(s.t.Context())
 		if err != nil {
 			return err
@@ -532,10 +534,14 @@ func (s *bulbSite) mustLoseNamespace(version int) {
 				return err
 			}
 		}
-		if _, err = kube.Get[corev1.Namespace](s.t.Context(), s.client, "", s.home); !kube.IsNotFound(err) {
-			return fmt.Errorf("the namespace has %d objects, %w", len(all), err)
+		namespace, err := kube.Get[corev1.Namespace](s.t.Context(), s.client, "", s.home)
+		switch {
+		case kube.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
 		}
-		return nil
+		return fmt.Errorf("the namespace has %d bulbs and the conditions %v", len(all), namespace.Status.Conditions)
 	})
 }
 
