@@ -59,7 +59,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 		return reconcile(ctx, obj.(P), c)
 	}
 	// The type is looked at once, and not in each reconcile.
-	cfg.complete(cfg.self.bind(P(new(T))))
+	cfg.complete(cfg.reconciled.bind(P(new(T))))
 	cfg.objects = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
 	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
 }
@@ -87,11 +87,11 @@ func newConfiguration(isReconcileMissing bool, options []Option) *configuration 
 // options. err is what is wrong with the kind. complete is called once.
 func (cfg *configuration) complete(err error) {
 	cfg.reject(err)
-	cfg.kind = cfg.self.kind
-	if cfg.self.isAnyOwner {
+	cfg.kind = cfg.reconciled.kind
+	if cfg.reconciled.isAnyOwner {
 		cfg.reject(errNoOwners)
 	}
-	if cfg.self.hasWriting {
+	if cfg.reconciled.hasWriting {
 		cfg.reject(errNoChildren)
 	}
 	if cfg.manager == "" {
@@ -133,7 +133,7 @@ func (cfg *configuration) check() {
 func (cfg *configuration) addRelationIndexes() {
 	for _, w := range cfg.watched {
 		if x := w.relation.Index(); x != nil {
-			cfg.self.indexes = append(cfg.self.indexes, x)
+			cfg.reconciled.indexes = append(cfg.reconciled.indexes, x)
 		}
 	}
 }
@@ -321,15 +321,15 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	if cfg.finalizer != "" || len(cfg.retired) > 0 || len(cfg.formerManagers) > 0 {
 		verbs = append(verbs, wire.VerbPatch)
 	}
-	use(&cfg.self, "", verbs...)
+	use(&cfg.reconciled, "", verbs...)
 	if cfg.kind.Definition != nil && !cfg.kind.Definition.Foreign && cfg.kind.HasStatus() {
-		use(&cfg.self, "status", wire.VerbPatch)
+		use(&cfg.reconciled, "status", wire.VerbPatch)
 	}
 	for _, w := range cfg.watched {
 		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
 	if cfg.setsOwners() {
-		use(&cfg.self, "finalizers", wire.VerbUpdate)
+		use(&cfg.reconciled, "finalizers", wire.VerbUpdate)
 	}
 	for _, p := range cfg.permissions {
 		p.addTo(&needs)

@@ -34,21 +34,21 @@ type reconciler struct {
 	// tracer may be nil.
 	tracer wire.Tracer
 
-	queue     workQueue
-	own       ownObjects
-	records   *objectRecords
-	longCalls *longCalls
-	waits     *finalizerWaits
+	queue             workQueue
+	reconciledObjects reconciledObjects
+	records           *objectRecords
+	longReconciles    *longReconciles
+	waits             *finalizerWaits
 	// cancels is nil without [CancelDeleted].
 	cancels    *cancelRegistry
 	finalizers *finalizers
 	// read returns the object of key: see [objectReader].
 	read func(ctx context.Context, key kube.Key) (kube.Object, selection, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
-	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
+	clientFor func(ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder) *kube.Client
 	echoes    echoTracker
 	// report reports a result: see [reporter].
-	report func(c *call, obj kube.Object, r Result, f *objectRecord)
+	report func(c *reconcileContext, obj kube.Object, r Result, f *objectRecord)
 }
 
 // workQueue hands out reconciles: see [queue.Queue].
@@ -76,14 +76,14 @@ type functions struct {
 type reconciliation struct {
 	work    queue.Work
 	started time.Time
-	// call is the context of the reconcile.
-	call call
+	// context is the context of the reconcile.
+	context reconcileContext
 	// step names the running step, for the error of a panic.
 	step string
 	// object is nil if the object could not be read.
-	object kube.Object
-	trace  *requestTrace
-	result Result
+	object   kube.Object
+	recorder *requestRecorder
+	result   Result
 	// endSpan ends the span of the reconcile. It is nil if nobody traces.
 	endSpan func(error)
 	// isDeselected is true for an object that no longer matches the selectors of [Reconciled] and waits for its cleanup.
@@ -95,9 +95,9 @@ type reconciliation struct {
 	isReporting bool
 }
 
-// run reconciles one object after the other, until ctx ends. The context of the calls is derived from callsCtx,
+// run reconciles one object after the other, until ctx ends. The context of the calls is derived from reconcilesCtx,
 // which ends later than ctx.
-func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup) {
+func (r *reconciler) run(ctx, reconcilesCtx context.Context, running *sync.WaitGroup) {
 	var rec *reconciliation
 	defer func() {
 		if rec == nil {
@@ -108,7 +108,7 @@ func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup)
 		outcome := queue.Next{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
 		defer func() {
 			r.queue.Done(rec.work.Key, outcome)
-			running.Go(func() { r.run(ctx, callsCtx, running) })
+			running.Go(func() { r.run(ctx, reconcilesCtx, running) })
 		}()
 		if !rec.isReporting {
 			outcome = r.end(rec, fmt.Errorf("%s: %w", rec.step, errExited))
@@ -120,8 +120,8 @@ func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup)
 			return
 		}
 		rec = &reconciliation{work: work, started: time.Now()}
-		rec.call.start(callsCtx, r.programLog, r.name, work.Key)
-		err := recoverPanic(&rec.step, func() error { return r.reconcile(&rec.call, rec) })
+		rec.context.start(reconcilesCtx, r.programLog, r.name, work.Key)
+		err := recoverPanic(&rec.step, func() error { return r.reconcile(&rec.context, rec) })
 		outcome := r.end(rec, err)
 		rec = nil
 		r.queue.Done(work.Key, outcome)
@@ -143,7 +143,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 			return Terminal(err) // only a change of the object can help
 		}
 		return err
-	case found == absent:
+	case found == noObject:
 		for _, onGone := range r.onGone {
 			callLoggingPanic(r.log, "a function for objects that are gone", func() { onGone(key) })
 		}
@@ -164,12 +164,12 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		ctx, remove = r.cancels.add(ctx, key, ref.UID)
 		defer remove()
 		// The deletion may have begun since the object was read.
-		if o, ok := r.own.stored(key); ok && o.UID == ref.UID && o.Deleting {
+		if o, ok := r.reconciledObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
 			r.cancels.cancel(key, ref.UID)
 		}
 	}
-	rec.trace = newRequestTrace(ctx)
-	client := r.clientFor(ctx, key, ref, rec.trace)
+	rec.recorder = newRequestRecorder(ctx)
+	client := r.clientFor(ctx, key, ref, rec.recorder)
 
 	rec.result.Cleanup = found == deselected || obj.GetDeletionTimestamp() != nil
 	mayEdit := r.askFinalizerCondition(rec)
@@ -186,7 +186,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		}
 		return withoutCancel(ctx, err)
 	case rec.result.Cleanup:
-		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, client)
+		cleanup, err := callAuthor(ctx, r.longReconciles, rec, "the cleanup function", r.functions.cleanup, client)
 		rec.result.Next = cleanup.after
 		if err != nil || !cleanup.isDone {
 			return err
@@ -204,7 +204,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		}
 		rec.object = updated
 	}
-	action, err := callAuthor(ctx, r.longCalls, rec, "the reconcile function", r.functions.reconcile, client)
+	action, err := callAuthor(ctx, r.longReconciles, rec, "the reconcile function", r.functions.reconcile, client)
 	rec.result.Next = action.after
 	return withoutCancel(ctx, err)
 }
@@ -241,7 +241,7 @@ func (r *reconciler) withTimeout(ctx context.Context) (context.Context, context.
 
 // callAuthor calls the reconcile or the cleanup function, whose result is an R. If ctx has ended, callAuthor adds
 // the cause, such as the timeout, to an error of the function.
-func callAuthor[R any](ctx context.Context, long *longCalls, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
+func callAuthor[R any](ctx context.Context, long *longReconciles, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
 	rec.step = step
 	long.begin(rec.work.Key)
 	defer long.end(rec.work.Key)
@@ -262,7 +262,7 @@ func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isClean
 	if isCleanup {
 		work = "cleanup "
 	}
-	ctx, rec.endSpan = r.tracer.Start(ctx, work+r.name, append(rec.call.LogAttrs(), slog.String("cause", rec.result.Causes))...)
+	ctx, rec.endSpan = r.tracer.Start(ctx, work+r.name, append(rec.context.LogAttrs(), slog.String("cause", rec.result.Causes))...)
 	return ctx
 }
 
@@ -277,8 +277,8 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	if err == nil && rec.needsNoCall {
 		return r.endWithoutCall(rec)
 	}
-	if rec.trace != nil {
-		result.Reads, result.Writes = rec.trace.recorded()
+	if rec.recorder != nil {
+		result.Reads, result.Writes = rec.recorder.recorded()
 	}
 	result.Err, result.Duration = err, time.Since(rec.started)
 	if err != nil || result.Cleanup {
@@ -290,7 +290,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
-		r.report(&rec.call, rec.object, *result, nil)
+		r.report(&rec.context, rec.object, *result, nil)
 		return queue.Next{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
 	f := r.records.recordError(key, result.Object.UID)
@@ -309,7 +309,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		result.Next = r.retryDelay(rec.object, err, f.backoffCount)
 	}
 	outcome.RetryAfter = result.Next
-	r.report(&rec.call, rec.object, *result, f)
+	r.report(&rec.context, rec.object, *result, f)
 	return outcome
 }
 

@@ -34,9 +34,9 @@ type sequence struct {
 	// version is the resource version to watch from: the version of a complete list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
 	version string
-	// reached is the version that the stream has reached, even when a list is due. It is empty
+	// reachedVersion is the version that the stream has reachedVersion, even when a list is due. It is empty
 	// before the first list.
-	reached string
+	reachedVersion string
 	// isListing is true from the beginning of a list to its end. The versions of objects in
 	// between are in no order.
 	isListing bool
@@ -60,7 +60,7 @@ func (q *sequence) beginList() error {
 
 // endList records that a list is complete at version, and publishes the rest of it.
 func (q *sequence) endList(version string) error {
-	q.version, q.reached = version, version
+	q.version, q.reachedVersion = version, version
 	return q.publishListed(version, false)
 }
 
@@ -68,7 +68,7 @@ func (q *sequence) endList(version string) error {
 // that the stream has reached. The version is empty if the stream has not reached any. The next list is due after it.
 func (q *sequence) endUnservedList() error {
 	q.version = ""
-	return q.publishListed(q.reached, true)
+	return q.publishListed(q.reachedVersion, true)
 }
 
 // publishListed publishes the deletions of the objects that the current list does not contain. It then
@@ -140,7 +140,7 @@ func (q *sequence) advance(version string) {
 	if q.isListing || version == "" || version == q.version || ident.IsNewer(q.version, version) {
 		return
 	}
-	q.version, q.reached = version, version
+	q.version, q.reachedVersion = version, version
 	q.tracker.advance(version)
 	q.backoff.recordProgress()
 }

@@ -420,8 +420,8 @@ func (q *Queue) UntilDueLocked() (time.Duration, bool) {
 	return time.Duration(nearest) - q.clock.Since(q.start), true
 }
 
-// MovedLocked makes the keys Due whose time has come because the clock was moved.
-func (q *Queue) MovedLocked() {
+// AfterMoveLocked makes the keys Due whose time has come because the clock was moved.
+func (q *Queue) AfterMoveLocked() {
 	q.timerAt = never
 	q.arm(q.tick())
 }
