@@ -33,8 +33,9 @@ type dispatcher struct {
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
 	enqueue            func(queue.Trigger)
-	// dropGone drops the key of an object that is gone, if the key needs no trigger: see [enqueuer.dropGone].
-	dropGone func(kube.Key) (isDropped bool)
+	// dropGone removes the key of an object that is gone from the queue, and returns true if the key needs no trigger: see
+	// [enqueuer.dropGone].
+	dropGone func(kube.Key) (needsNoTrigger bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
 	// activity receives the changes. It is nil unless somebody observes them.
@@ -155,7 +156,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 			continue
 		}
 		if b.Last.IsDeletion() && needsObject && d.isGone(related.Key) {
-			if isDropped := d.dropGone(related.Key); isDropped {
+			if needsNoTrigger := d.dropGone(related.Key); needsNoTrigger {
 				continue
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// signal signals that the doubt in a store is settled: see [cache.DoubtSettled]. Doubts that are settled one
-// after another before the signal is received count as one.
+// signal is sent and received without a value. Several signals that are sent before the first one is received count as
+// one.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }
 
-// send signals that a doubt is settled. It does not block.
+// send sends the signal. It does not block.
 func (s signal) send() {
 	select {
 	case s <- struct{}{}:
@@ -35,6 +35,7 @@ func (s signal) send() {
 //	          changes is reconciled, and reads its Deployment from the server
 //	10:00:37  the store of Deployments has recovered. All WebApps are reconciled, and read from the stores
 type doubtRepair struct {
+	// doubtSettled receives a signal when the doubt in a store is settled: see [cache.DoubtSettled].
 	doubtSettled signal
 	// areDoubted reports whether a store of the controller is in doubt.
 	areDoubted func() bool

@@ -105,13 +105,13 @@ func (r *reconciler) run(ctx, reconcilesCtx context.Context, running *sync.WaitG
 		}
 		// One of the author's functions has called runtime.Goexit, which ends this goroutine.
 		// Another worker takes its place.
-		outcome := queue.Next{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
+		next := queue.Next{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
 		defer func() {
-			r.queue.Done(rec.work.Key, outcome)
+			r.queue.Done(rec.work.Key, next)
 			running.Go(func() { r.run(ctx, reconcilesCtx, running) })
 		}()
 		if !rec.isReporting {
-			outcome = r.end(rec, fmt.Errorf("%s: %w", rec.step, errExited))
+			next = r.end(rec, fmt.Errorf("%s: %w", rec.step, errExited))
 		}
 	}()
 	for {
@@ -122,9 +122,9 @@ func (r *reconciler) run(ctx, reconcilesCtx context.Context, running *sync.WaitG
 		rec = &reconciliation{work: work, started: time.Now()}
 		rec.context.start(reconcilesCtx, r.programLog, r.name, work.Key)
 		err := recoverPanic(&rec.step, func() error { return r.reconcile(&rec.context, rec) })
-		outcome := r.end(rec, err)
+		next := r.end(rec, err)
 		rec = nil
-		r.queue.Done(work.Key, outcome)
+		r.queue.Done(work.Key, next)
 	}
 }
 
@@ -135,15 +135,15 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	rec.result = Result{Controller: r.name, Object: ref, Causes: rec.work.Causes.String(), Waited: rec.work.Waited}
 
 	rec.step = "the decoding of the object"
-	obj, found, err := r.read(ctx, key)
-	rec.isDeselected = found == deselected
+	obj, selection, err := r.read(ctx, key)
+	rec.isDeselected = selection == deselected
 	switch {
 	case err != nil:
 		if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
 			return Terminal(err) // only a change of the object can help
 		}
 		return err
-	case found == noObject:
+	case selection == noObject:
 		for _, onGone := range r.onGone {
 			callLoggingPanic(r.log, "a function for objects that are gone", func() { onGone(key) })
 		}
@@ -152,14 +152,14 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	}
 	ref.UID = obj.GetUID()
 	rec.object, rec.result.Object = obj, ref
-	if found == selected && obj.GetDeletionTimestamp() == nil && r.pausedBy.isOn(obj) {
+	if selection == selected && obj.GetDeletionTimestamp() == nil && r.pausedBy.isOn(obj) {
 		rec.needsNoCall = true
 		return nil
 	}
-	ctx = r.startSpan(ctx, rec, found == deselected || obj.GetDeletionTimestamp() != nil)
+	ctx = r.startSpan(ctx, rec, selection == deselected || obj.GetDeletionTimestamp() != nil)
 	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
-	if r.cancels != nil && found == selected && obj.GetDeletionTimestamp() == nil {
+	if r.cancels != nil && selection == selected && obj.GetDeletionTimestamp() == nil {
 		var remove func()
 		ctx, remove = r.cancels.add(ctx, key, ref.UID)
 		defer remove()
@@ -171,7 +171,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	rec.recorder = newRequestRecorder(ctx)
 	client := r.clientFor(ctx, key, ref, rec.recorder)
 
-	rec.result.Cleanup = found == deselected || obj.GetDeletionTimestamp() != nil
+	rec.result.Cleanup = selection == deselected || obj.GetDeletionTimestamp() != nil
 	mayEdit := r.askFinalizerCondition(rec)
 	switch {
 	case rec.result.Cleanup && !(mayEdit && r.finalizers.needsCleanup(obj)):
@@ -295,11 +295,11 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	}
 	f := r.records.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
-	outcome := queue.Next{IsRetried: true}
+	next := queue.Next{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
 		f.backoffCount, f.conflictCount = 0, 0
-		result.Next, outcome.IsRetried = 0, false
+		result.Next, next.IsRetried = 0, false
 	case isConflict(err):
 		f.recordConflict(time.Now())
 		result.Next = exponential(firstConflict, longestConflict, f.conflictCount)
@@ -308,9 +308,9 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		f.conflictCount = 0
 		result.Next = r.retryDelay(rec.object, err, f.backoffCount)
 	}
-	outcome.RetryAfter = result.Next
+	next.RetryAfter = result.Next
 	r.report(&rec.context, rec.object, *result, f)
-	return outcome
+	return next
 }
 
 // endWithoutCall ends the work on an object that the controller has nothing to do for. If the object is

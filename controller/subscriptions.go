@@ -23,7 +23,7 @@ import (
 // subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
 type subscriptions struct {
 	// all holds the subscriptions of all kinds, and reconciled those of the reconciled kind, which are the first
-	// in all. They are opened in this order, because relations read the stores of reconciled.
+	// in all. They are opened in this order, because relations read the stores of the reconciled kind.
 	all, reconciled []*subscription
 }
 
@@ -104,8 +104,8 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	return true
 }
 
-// areDoubted reports whether a store waits for a list after a restoration. Until then the store may show what the
-// restoration has undone.
+// areDoubted reports whether a store is in doubt, after a restoration or a contradiction. Until the next list of the store
+// is complete, the store may show what a restoration has undone.
 func (s *subscriptions) areDoubted() bool {
 	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.cacheSubscription().IsDoubted() })
 }

@@ -75,11 +75,11 @@ func (e *enqueuer) enqueue(t queue.Trigger) {
 	}
 }
 
-// dropGone drops the key of an object that is gone. While no worker takes keys from the queue, it removes the key from the
-// queue and returns true: the key needs no further trigger. The key stays if a trigger in the queue does not need
-// the object. Without dropGone the queue of a standby would keep the key of each object that ever existed. While
-// workers take keys, dropGone does nothing and returns false.
-func (e *enqueuer) dropGone(k kube.Key) (isDropped bool) {
+// dropGone removes the key of an object that is gone from the queue, while no worker takes keys. It returns true if the
+// key needs no further trigger. A key stays in the queue if one of its triggers does not need the object. Then the key
+// needs no further trigger either. Without dropGone the queue of a standby would keep the key of each object that ever
+// existed. While workers take keys, dropGone does nothing and returns false.
+func (e *enqueuer) dropGone(k kube.Key) (needsNoTrigger bool) {
 	if e.isWorking.Load() {
 		return false
 	}

@@ -381,7 +381,7 @@ func (b *builder) addTypeRules(t reflect.Type, at position, s *Schema) {
 	}
 }
 
-// addRules adds addRules to s. It checks what servers demand of them, except that they compile.
+// addRules adds rules to s. It checks what servers demand of them, except that they compile.
 func (b *builder) addRules(name string, s *Schema, rules []kube.Rule) {
 	for _, r := range rules {
 		switch {

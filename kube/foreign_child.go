@@ -61,19 +61,18 @@ func guardChild(ctx context.Context, h wire.Handler, r *wire.Request, obj Object
 	return nil
 }
 
-// mayBecomeChild reports whether an object is a child of an owner, or becomes a child without harm: a field manager has fields
-// in the object, and nobody else controls the object.
+// mayBecomeChild reports whether an object is a child of an owner, or may become a child without harm: the field manager
+// has fields in the object, and nobody else controls the object.
 func mayBecomeChild(live *metav1.PartialObjectMetadata, owner types.UID, manager string) bool {
-	isWritten := slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+	hasFields := slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Subresource == ""
 	})
+	hasOtherController := false
 	for _, o := range live.OwnerReferences {
 		if o.UID == owner {
 			return true
 		}
-		if o.Controller != nil && *o.Controller {
-			isWritten = false
-		}
+		hasOtherController = hasOtherController || o.Controller != nil && *o.Controller
 	}
-	return isWritten
+	return hasFields && !hasOtherController
 }

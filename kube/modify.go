@@ -11,8 +11,9 @@ import (
 
 // modification is an object that a function of [API.Modify] changes in place.
 type modification struct {
-	target   target
-	object   Object
+	target target
+	object Object
+	// before is the object as it was read, in JSON, and original is its identity.
 	before   []byte
 	original identity
 	version  string
@@ -24,9 +25,9 @@ func newModification(t target, obj Object) (modification, error) {
 	return modification{t, obj, before, identityOf(obj), obj.GetResourceVersion()}, err
 }
 
-// restoreAndCompare reports whether the object has changed. It returns an error if the server would refuse the change,
-// or would ignore a part of the change. The object gets back the resource version of the read. This version
-// is the condition under which the change may be stored.
+// restoreAndCompare sets the resource version of the object to that of the read, and returns whether the object has
+// changed otherwise. The resource version is the condition under which the change may be stored. restoreAndCompare returns
+// an error if the server would refuse the change, or would ignore a part of the change.
 func (m modification) restoreAndCompare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
 	after, err := m.target.encode(m.object)

@@ -78,9 +78,9 @@ func (c *counts) lastEventTime() time.Time {
 // Stats are the numbers of one stream.
 type Stats struct {
 	Stream wire.Stream
-	// Synced reports whether the stream has been listed.
+	// Synced is true if the stream has been listed.
 	Synced bool
-	// Watching reports whether the watch is open, or there is nothing to watch because the server does not serve
+	// Watching is true if the watch is open, or there is nothing to watch because the server does not serve
 	// the resource.
 	Watching bool
 	// LastEvent is when the last change or bookmark came. It is zero before the first.

@@ -147,7 +147,7 @@ func (s *Store) observe(k kube.Key) (overlay.Observation, *database.Entry) {
 	return o, e
 }
 
-// observeProgress returns how far the stream has got.
+// observeProgress returns how far the stream has got, without an object.
 func (s *Store) observeProgress() overlay.Observation {
 	return overlay.Observation{OpenSince: s.progress.OpenSince(), Version: s.Version()}
 }

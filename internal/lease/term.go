@@ -30,7 +30,7 @@ type term struct {
 	clock  Clock
 	timing Timing
 
-	// lost is closed when the phase becomes lost.
+	// lost is closed when the phase becomes afterTerm.
 	lost chan struct{}
 
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ type term struct {
 	openWrites int
 	// writesEnded is closed when openWrites becomes 0. It is nil before the end of the term.
 	writesEnded chan struct{}
-	// hasUncertainWrite is true after a write that may have been carried out although it failed. doubtAt is when the
+	// hasUncertainWrite is true after a write that may have been carried out although it failed. uncertainAt is when the
 	// last write of this kind failed.
 	hasUncertainWrite bool
 	uncertainAt       Reading
@@ -179,8 +179,9 @@ func (t *term) isLost() bool {
 	return t.phase == afterTerm
 }
 
-// waitLost waits until the lease is lost. It returns false if ctx ends before. It needs nobody else: the timer of
-// a suspended machine may stand still, so it looks at the clock once in a second.
+// waitLost waits until the lease is lost. It returns false if ctx ends before. waitLost does not rely on
+// the timer of another goroutine, because the timers of a suspended machine may stand still. It looks at the clock once
+// in a second.
 func (t *term) waitLost(ctx context.Context) bool {
 	for !t.isLost() {
 		select {

@@ -233,7 +233,7 @@ type decision struct {
 	// isCached is true if a cache shows the child.
 	isCached bool
 	// earlierIndex is the index of the owner reference to an earlier owner, which must be corrected first.
-	// staleUID is the uid in it, or empty if there is no such reference.
+	// earlierUID is the uid in it, or empty if there is no such reference.
 	earlierIndex int
 	earlierUID   types.UID
 }
@@ -317,7 +317,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 	}
 	switch {
 	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWrittenSinceCreation(r, object)):
-		return decision{}, predecessorConflict(r, owner)
+		return decision{}, earlierOwnerConflict(r, owner)
 	case earlier >= 0:
 		return decision{uid: object.UID, earlierIndex: earlier, earlierUID: object.OwnerReferences[earlier].UID}, nil
 	case !named:
@@ -381,9 +381,9 @@ func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
 	return isOurs && e.Subresource == "" && e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}")
 }
 
-// predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply
+// earlierOwnerConflict returns the refusal of an apply to a child of an earlier owner. An apply
 // by the same field manager would replace the owner, and the new one would inherit the child.
-func predecessorConflict(r *wire.Request, owner wire.Ref) error {
+func earlierOwnerConflict(r *wire.Request, owner wire.Ref) error {
 	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
 }
 
@@ -415,7 +415,7 @@ func (d decision) replaceOwner(ctx context.Context, next wire.Handler, r *wire.R
 	_, err = next.Do(ctx, &patch)
 	if kube.IsInvalid(err) || kube.IsNotFound(err) {
 		// A test failed: the object has changed.
-		return predecessorConflict(r, owner)
+		return earlierOwnerConflict(r, owner)
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func (m *Mover) Forget() {
 	clear(m.checked)
 }
 
-// isUnchangedSinceCheck reports whether an object has nothing to move at a version.
+// isUnchangedSinceCheck reports whether an object is at the version at which it was found to have nothing to move.
 func (m *Mover) isUnchangedSinceCheck(ref wire.Ref, o checkedObject) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +89,8 @@ func (m *Mover) isUnchangedSinceCheck(ref wire.Ref, o checkedObject) bool {
 	return ok && known == o
 }
 
-// hasNothingToMove reports whether an object that no cache shows has nothing to move.
+// hasNothingToMove reports whether an object was found to have nothing to move. It is for an object that no cache shows, so
+// that its version is not known.
 func (m *Mover) hasNothingToMove(ref wire.Ref) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

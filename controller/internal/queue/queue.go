@@ -401,11 +401,13 @@ func (q *Queue) Lock() { q.mu.Lock() }
 // Unlock unlocks the queue after Lock.
 func (q *Queue) Unlock() { q.mu.Unlock() }
 
-// IsAtRestLocked reports whether no key is ready or running. After Shutdown a ready key does not
+// IsAtRestLocked reports whether no key is ready or running, and none is due. After Shutdown a ready key does not
 // count, because no worker takes it.
 func (q *Queue) IsAtRestLocked() bool {
-	q.tick()
-	return q.runningCount == 0 && (q.isShutdown || q.ready.len() == 0)
+	if q.runningCount > 0 || q.isShutdown {
+		return q.runningCount == 0
+	}
+	return q.ready.len() == 0 && q.dueHeap.nearest() > instant(q.clock.Since(q.start))
 }
 
 // IsWorkingLocked reports whether a reconcile is under way.

@@ -7,15 +7,15 @@ import "sync"
 //
 // Example: a restoration is found while the stream lists.
 //
-//	the list begins                              begun 0
-//	a restoration is found by another stream     count 1
-//	the list is complete                         settled 0: the store stays in doubt
-//	another list begins                          begun 1
-//	the list is complete                         settled 1: the doubt is over
+//	the list begins                              reasonCountAtList 0
+//	a restoration is found by another stream     reasonCount 1
+//	the list is complete                         settledReasonCount 0: the store stays in doubt
+//	another list begins                          reasonCountAtList 1
+//	the list is complete                         settledReasonCount 1: the doubt is over
 type doubt struct {
 	mu sync.Mutex
-	// reasonCount counts the reasons. reasonCountAtList is the reasonCount when the latest list began. settledReasonCount is the reasonCount of the reasons
-	// from before the latest complete list.
+	// reasonCount is the number of reasons so far. reasonCountAtList is the reasonCount when the latest list began.
+	// settledReasonCount is the number of reasons that complete lists have settled.
 	reasonCount, reasonCountAtList, settledReasonCount uint64
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
@@ -74,7 +74,7 @@ func (d *doubt) isOpen() bool {
 	return d.reasonCount > d.settledReasonCount
 }
 
-// settledCount returns the number of reasons that are settled.
+// settledCount returns the number of reasons that complete lists have settled.
 func (d *doubt) settledCount() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

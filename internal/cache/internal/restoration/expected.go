@@ -28,9 +28,9 @@ func (e expectedVersion) lossError() error {
 // objects one by one, in the order of their versions. All methods can be used concurrently.
 type expectedVersions struct {
 	mu sync.Mutex
-	// versions are in ascending order, and newer than reached.
+	// versions are in ascending order, and newer than reachedVersion.
 	versions []expectedVersion
-	// reachedVersion is the version that the stream has reachedVersion. It is empty before the first list.
+	// reachedVersion is the version that the stream has reached. It is empty before the first list.
 	reachedVersion string
 	// listCount is the number of lists that the stream has begun.
 	listCount uint64
