@@ -1,4 +1,6 @@
-package access
+// Package inprocess carries in a context what a program has to know of other programs in the same process, as in a test or
+// an exploration.
+package inprocess
 
 import (
 	"context"
