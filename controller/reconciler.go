@@ -48,7 +48,7 @@ type reconciler struct {
 	clientFor func(ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder) *kube.Client
 	echoes    echoTracker
 	// report reports a result: see [reporter].
-	report func(c *reconcileContext, obj kube.Object, r Result, f *objectRecord)
+	report func(c *reconcileContext, obj kube.Object, r Result, record *objectRecord)
 }
 
 // workQueue hands out reconciles: see [queue.Queue].
@@ -293,23 +293,23 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		r.report(&rec.context, rec.object, *result, nil)
 		return queue.Next{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	f := r.records.recordError(key, result.Object.UID)
-	result.Attempt = f.errorCount
+	record := r.records.recordError(key, result.Object.UID)
+	result.Attempt = record.errorCount
 	next := queue.Next{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
-		f.backoffCount, f.conflictCount = 0, 0
+		record.backoffCount, record.conflictCount = 0, 0
 		result.Next, next.IsRetried = 0, false
 	case isConflict(err):
-		f.recordConflict(time.Now())
-		result.Next = exponential(firstConflict, longestConflict, f.conflictCount)
+		record.recordConflict(time.Now())
+		result.Next = exponential(firstConflict, longestConflict, record.conflictCount)
 	default:
-		f.backoffCount++
-		f.conflictCount = 0
-		result.Next = r.retryDelay(rec.object, err, f.backoffCount)
+		record.backoffCount++
+		record.conflictCount = 0
+		result.Next = r.retryDelay(rec.object, err, record.backoffCount)
 	}
 	next.RetryAfter = result.Next
-	r.report(&rec.context, rec.object, *result, f)
+	r.report(&rec.context, rec.object, *result, record)
 	return next
 }
 

@@ -123,8 +123,8 @@ func (b *builder) schemaOfRootField(f field) (s *Schema, isFixed bool) {
 	return nil, false
 }
 
-// schema returns the schema of a t at a position, or nil after a problem.
-func (b *builder) schema(t reflect.Type, at position) *Schema {
+// schemaOfType returns the schema of a t at a position, or nil after a problem.
+func (b *builder) schemaOfType(t reflect.Type, at position) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -287,7 +287,7 @@ func (b *builder) list(t reflect.Type, at position) *Schema {
 			return &Schema{Type: typeString, Format: "byte"}
 		}
 	}
-	items := b.schema(t.Elem(), at.within("items"))
+	items := b.schemaOfType(t.Elem(), at.within("items"))
 	if items == nil {
 		return nil
 	}
@@ -312,7 +312,7 @@ func (b *builder) mapping(t reflect.Type, at position) *Schema {
 		b.problemf(at.goName, "the keys of a map must be plain strings, and %s encodes itself", t.Key())
 		return nil
 	}
-	values := b.schema(t.Elem(), at.within("values"))
+	values := b.schemaOfType(t.Elem(), at.within("values"))
 	if values == nil {
 		return nil
 	}

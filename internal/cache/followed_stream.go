@@ -216,10 +216,10 @@ func (s *followedStream) report(err error) {
 
 // stats returns the Stats of the stream, without the number of subscribers.
 func (s *followedStream) stats() Stats {
-	o := s.store.objects.Stats()
+	sizes := s.store.objects.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
-		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
+		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes, JSON: sizes.JSON,
+		Dictionary: sizes.Dictionary, Dictionaries: sizes.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}
 }
