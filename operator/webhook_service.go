@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/yare-go/yare/internal/inprocess"
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
@@ -129,7 +129,7 @@ func (w *servedWebhooks) openLoopback(ctx context.Context) (err error) {
 	}
 	address := w.listener.Addr().String()
 	w.name, w.target.URL = manifests.ClusterName(w.program, w.namespace), "https://"+address
-	hasRestarts := inprocess.HasRestarts(ctx)
+	hasRestarts := access.HasRestarts(ctx)
 	if w.mode == testMode && !hasRestarts { // several programs of a test can have one name
 		_, port, _ := net.SplitHostPort(address)
 		w.name += "." + port

@@ -1,6 +1,4 @@
-// Package inprocess carries in a context what a program has to know of other programs in the same process, as in a test or
-// an exploration.
-package inprocess
+package access
 
 import (
 	"context"
