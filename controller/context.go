@@ -41,10 +41,10 @@ type namespaceKey struct{}
 // the program forward: see Advance in package yaretest.
 func Now(ctx context.Context) time.Time { return clock.From(ctx).Now() }
 
-// call is the context of one reconcile or cleanup. It is a part of the reconciliation, so that the
+// reconcileContext is the context of one reconcile or cleanup. It is a part of the reconciliation, so that the
 // context costs no allocation.
-type call struct {
-	context.Context //nolint:containedctx // the call is a context itself
+type reconcileContext struct {
+	context.Context //nolint:containedctx // the reconcileContext is a context itself
 	programLog      *slog.Logger
 	controller      string
 	key             kube.Key
@@ -55,13 +55,13 @@ type call struct {
 }
 
 // start sets the fields of c, and gives c a new id.
-func (c *call) start(ctx context.Context, programLog *slog.Logger, controller string, key kube.Key) {
+func (c *reconcileContext) start(ctx context.Context, programLog *slog.Logger, controller string, key kube.Key) {
 	c.Context, c.programLog, c.controller, c.key, c.id = ctx, programLog, controller, key, rand.Uint64()
 }
 
 // Value returns c as the scope of log lines, and otherwise the value of the context that c is
 // derived from.
-func (c *call) Value(key any) any {
+func (c *reconcileContext) Value(key any) any {
 	if key == (logctx.Key{}) {
 		return c
 	}
@@ -69,7 +69,7 @@ func (c *call) Value(key any) any {
 }
 
 // LogAttrs returns the attributes that name the controller, the object and the reconcile.
-func (c *call) LogAttrs() []slog.Attr {
+func (c *reconcileContext) LogAttrs() []slog.Attr {
 	return []slog.Attr{
 		slog.String("controller", c.controller), slog.String("namespace", c.key.Namespace), slog.String("name", c.key.Name),
 		slog.String("reconcileID", fmt.Sprintf("%016x", c.id)),
@@ -77,12 +77,12 @@ func (c *call) LogAttrs() []slog.Attr {
 }
 
 // log logs a line with the attributes of c and others.
-func (c *call) log(level slog.Level, text string, others []slog.Attr) {
+func (c *reconcileContext) log(level slog.Level, text string, others []slog.Attr) {
 	c.programLog.LogAttrs(context.Background(), level, text, append(c.LogAttrs(), others...)...)
 }
 
 // Logger returns the logger of the program with the attributes of c.
-func (c *call) Logger() *slog.Logger {
+func (c *reconcileContext) Logger() *slog.Logger {
 	if l := c.logger.Load(); l != nil {
 		return l
 	}

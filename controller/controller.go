@@ -59,7 +59,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 		return reconcile(ctx, obj.(P), c)
 	}
 	// The type is looked at once, and not in each reconcile.
-	cfg.complete(cfg.self.bind(P(new(T))))
+	cfg.complete(cfg.reconciled.bind(P(new(T))))
 	cfg.objects = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
 	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
 }
@@ -87,11 +87,11 @@ func newConfiguration(isReconcileMissing bool, options []Option) *configuration 
 // options. err is what is wrong with the kind. complete is called once.
 func (cfg *configuration) complete(err error) {
 	cfg.reject(err)
-	cfg.kind = cfg.self.kind
-	if cfg.self.isAnyOwner {
+	cfg.kind = cfg.reconciled.kind
+	if cfg.reconciled.isAnyOwner {
 		cfg.reject(errNoOwners)
 	}
-	if cfg.self.hasWriting {
+	if cfg.reconciled.hasWriting {
 		cfg.reject(errNoChildren)
 	}
 	if cfg.manager == "" {
@@ -101,7 +101,7 @@ func (cfg *configuration) complete(err error) {
 		cfg.name = strings.ToLower(cfg.kind.Resource.Kind)
 	}
 	if err == nil {
-		cfg.check()
+		cfg.reject(cfg.checkOptions())
 		cfg.addRelationIndexes()
 	}
 }
@@ -119,21 +119,23 @@ func defaultManager(name string, r wire.Resource) string {
 	}
 }
 
-// check records the mistakes in options that do not fit one another.
-func (cfg *configuration) check() {
+// checkOptions returns what is wrong with options that do not fit one another, or nil.
+func (cfg *configuration) checkOptions() error {
+	var errs []error
 	for _, w := range cfg.watched {
-		cfg.reject(w.relation.Check(w.kind.Resource, cfg.kind.Resource))
+		errs = append(errs, w.relation.Check(w.kind.Resource, cfg.kind.Resource))
 	}
 	if len(cfg.manager) > 128 || strings.ContainsFunc(cfg.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		cfg.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", cfg.manager))
+		errs = append(errs, fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", cfg.manager))
 	}
+	return errors.Join(errs...)
 }
 
 // addRelationIndexes adds the indexes of the relations to those that the store of the reconciled kind keeps.
 func (cfg *configuration) addRelationIndexes() {
 	for _, w := range cfg.watched {
 		if x := w.relation.Index(); x != nil {
-			cfg.self.indexes = append(cfg.self.indexes, x)
+			cfg.reconciled.indexes = append(cfg.reconciled.indexes, x)
 		}
 	}
 }
@@ -184,7 +186,7 @@ func (cfg *configuration) isBuiltin() bool {
 // ones. With [Controller.FinalizerWhen] this concerns only objects for which the condition holds, or that have the
 // present finalizer. The call can be removed from the program once every object has been reconciled.
 func (c *Controller[T]) FormerFinalizers(names ...string) *Controller[T] {
-	c.configuration.checkNames("former", names)
+	c.configuration.reject(checkFinalizerNames("former", names))
 	c.configuration.former = append(c.configuration.former, names...)
 	return c
 }
@@ -195,18 +197,20 @@ func (c *Controller[T]) FormerFinalizers(names ...string) *Controller[T] {
 // [Controller.FinalizerWhen] this concerns only objects for which the condition holds, or that have the present
 // finalizer. The call can be removed from the program once every object has been reconciled.
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
-	c.configuration.checkNames("retired", names)
+	c.configuration.reject(checkFinalizerNames("retired", names))
 	c.configuration.retired = append(c.configuration.retired, names...)
 	return c
 }
 
-// checkNames records which finalizers of earlier versions are not valid.
-func (cfg *configuration) checkNames(what string, names []string) {
+// checkFinalizerNames returns which finalizers of earlier versions are not valid, or nil.
+func checkFinalizerNames(what string, names []string) error {
+	var errs []error
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			cfg.reject(fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
+			errs = append(errs, fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects
@@ -321,15 +325,15 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	if cfg.finalizer != "" || len(cfg.retired) > 0 || len(cfg.formerManagers) > 0 {
 		verbs = append(verbs, wire.VerbPatch)
 	}
-	use(&cfg.self, "", verbs...)
+	use(&cfg.reconciled, "", verbs...)
 	if cfg.kind.Definition != nil && !cfg.kind.Definition.Foreign && cfg.kind.HasStatus() {
-		use(&cfg.self, "status", wire.VerbPatch)
+		use(&cfg.reconciled, "status", wire.VerbPatch)
 	}
 	for _, w := range cfg.watched {
 		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
 	if cfg.setsOwners() {
-		use(&cfg.self, "finalizers", wire.VerbUpdate)
+		use(&cfg.reconciled, "finalizers", wire.VerbUpdate)
 	}
 	for _, p := range cfg.permissions {
 		p.addTo(&needs)

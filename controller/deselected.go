@@ -18,52 +18,53 @@ const deselectedInterval = time.Minute
 // deselectedObjects finds the objects that have a finalizer of the controller and no longer match the
 // selectors of [Reconciled]. The controller still has to clean them up, and its own streams do not show them.
 type deselectedObjects struct {
-	own        ownObjects
-	objects    objectAccess
-	finalizers *finalizers
-	self       *watchedKind
+	reconciledObjects reconciledObjects
+	objects           objectAccess
+	finalizers        *finalizers
+	reconciled        *watchedKind
 	// liveClient reads from the server. narrowedClient does so in the namespaces where the reconciled kind is watched.
 	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
 	cluster string
 	// repaired signals that a doubt is settled: a restored server may have objects with a finalizer that was removed.
-	repaired settledSignal
+	repaired signal
 }
 
 // read returns the object of key and deselected if the object has a finalizer of the controller and no longer
-// matches the selectors. Otherwise it returns no object and absent.
+// matches the selectors. Otherwise it returns no object and noObject, also if the object exists. If the object
+// has the finalizer and cannot be decoded, read returns no object, deselected and the error.
 func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	if d.finalizers.isEmpty() {
-		return nil, absent, nil
+		return nil, noObject, nil
 	}
 	c := d.liveClient.InCluster(key.Cluster)
 	obj, err := d.objects.get(ctx, c, key)
 	switch {
-	case kube.IsNotFound(err), kube.IsNoResource(err) && d.own.isKindUnserved(key.Cluster):
-		return nil, absent, nil
+	case kube.IsNotFound(err), kube.IsNoResource(err) && d.reconciledObjects.isKindUnserved(key.Cluster):
+		return nil, noObject, nil
 	case err != nil:
 		return nil, d.selectionOfUndecodable(ctx, c, key, err), err
 	case !d.finalizers.hasAny(obj.GetFinalizers()):
-		return nil, absent, nil
+		return nil, noObject, nil
 	}
 	// The object may match once more. Then its own stream is about to show it.
-	matching, err := kube.Metadata(c, d.self.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.self.selectors), kube.Field("metadata.name", key.Name))...)
+	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
 	if err != nil || len(matching) > 0 {
-		return nil, absent, err
+		return nil, noObject, err
 	}
 	return obj, deselected, nil
 }
 
 // selectionOfUndecodable returns deselected if err is the error of an object that cannot be decoded and has a finalizer
-// of the controller. Otherwise it returns absent. err is the error of the read of the object.
+// of the controller. Otherwise it returns noObject. err is the error of the read of the object.
 func (d *deselectedObjects) selectionOfUndecodable(ctx context.Context, c *kube.Client, key kube.Key, err error) selection {
 	if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
-		m, err := kube.Metadata(c, d.self.kind.Resource, key.Namespace).Get(ctx, key.Name)
+		m, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).Get(ctx, key.Name)
 		if err == nil && d.finalizers.hasAny(m.Finalizers) {
 			return deselected
 		}
 	}
-	return absent
+	return noObject
 }
 
 // run emits a trigger for each object that has a finalizer of the controller and does not match the selectors: at the start, because
@@ -83,15 +84,15 @@ func (d *deselectedObjects) run(ctx context.Context, emit func(Trigger)) error {
 
 // emitAll emits a trigger for each object that has a finalizer of the controller and does not match the selectors.
 func (d *deselectedObjects) emitAll(ctx context.Context, emit func(Trigger)) error {
-	for m, err := range kube.Metadata(d.narrowedClient, d.self.kind.Resource, "").Each(ctx) {
-		if d.self.ifServed && kube.IsNoResource(err) {
+	for m, err := range kube.Metadata(d.narrowedClient, d.reconciled.kind.Resource, "").Each(ctx) {
+		if d.reconciled.ifServed && kube.IsNoResource(err) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("find objects that no longer match the selectors: %w", err)
 		}
 		k := kube.Key{Cluster: d.cluster, Namespace: m.Namespace, Name: m.Name}
-		_, isStored := d.own.stored(k)
+		_, isStored := d.reconciledObjects.stored(k)
 		if !isStored && d.finalizers.hasAny(m.Finalizers) {
 			emit(Trigger{Key: k, Cause: "no longer selected"})
 		}

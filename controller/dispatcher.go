@@ -19,8 +19,8 @@ import (
 // to the queue. A change whose relation is slow waits in the map queue before its keys are found: see
 // [mapper].
 type dispatcher struct {
-	log *slog.Logger
-	own ownObjects
+	log               *slog.Logger
+	reconciledObjects reconciledObjects
 	// reconciled is the reconciled kind, for relations that are not slow. Its Client is nil.
 	reconciled relation.Kind
 	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
@@ -33,8 +33,9 @@ type dispatcher struct {
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
 	enqueue            func(queue.Trigger)
-	// dropGone drops the key of an object that is gone, if the key needs no trigger: see [enqueuer.dropGone].
-	dropGone func(kube.Key) (isDropped bool)
+	// dropGone removes the key of an object that is gone from the queue, and returns true if the key needs no trigger: see
+	// [enqueuer.dropGone].
+	dropGone func(kube.Key) (needsNoTrigger bool)
 	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	recordPossiblyGone func(wire.Ref)
 	// activity receives the changes. It is nil unless somebody observes them.
@@ -155,7 +156,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 			continue
 		}
 		if b.Last.IsDeletion() && needsObject && d.isGone(related.Key) {
-			if isDropped := d.dropGone(related.Key); isDropped {
+			if needsNoTrigger := d.dropGone(related.Key); needsNoTrigger {
 				continue
 			}
 		}
@@ -177,14 +178,14 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 
 // isGone reports whether no object of the key k exists, by the streams of the reconciled kind.
 func (d *dispatcher) isGone(k kube.Key) bool {
-	_, ok := d.own.stored(k)
-	return !ok && d.own.isSynced()
+	_, ok := d.reconciledObjects.stored(k)
+	return !ok && d.reconciledObjects.isSynced()
 }
 
 // mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no
 // object of that key is known, because the object may come soon.
 func (d *dispatcher) mayHaveUID(k relation.Key) bool {
-	o, ok := d.own.stored(k.Key)
+	o, ok := d.reconciledObjects.stored(k.Key)
 	return !ok || o.UID == k.UID
 }
 
@@ -193,7 +194,7 @@ func (d *dispatcher) mayHaveUID(k relation.Key) bool {
 // garbage collector, because the owner is gone. While the watch of the owner is behind, the reconcile
 // would create the child again, and the garbage collector would delete the child again.
 func (d *dispatcher) recordOwnerPossiblyGone(k kube.Key, keys []relation.Key) {
-	owner, ok := d.own.stored(k)
+	owner, ok := d.reconciledObjects.stored(k)
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
 	}

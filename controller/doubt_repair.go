@@ -7,14 +7,14 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// settledSignal signals that the doubt in a store is settled: see [cache.DoubtSettled]. Doubts that are settled one
-// after another before the signal is received count as one.
-type settledSignal chan struct{}
+// signal is sent and received without a value. Several signals that are sent before the first one is received count as
+// one.
+type signal chan struct{}
 
-func newSettledSignal() settledSignal { return make(settledSignal, 1) }
+func newSignal() signal { return make(signal, 1) }
 
-// record signals that a doubt is settled. It does not block.
-func (s settledSignal) record() {
+// send sends the signal. It does not block.
+func (s signal) send() {
 	select {
 	case s <- struct{}{}:
 	default:
@@ -35,7 +35,8 @@ func (s settledSignal) record() {
 //	          changes is reconciled, and reads its Deployment from the server
 //	10:00:37  the store of Deployments has recovered. All WebApps are reconciled, and read from the stores
 type doubtRepair struct {
-	signal settledSignal
+	// doubtSettled receives a signal when the doubt in a store is settled: see [cache.DoubtSettled].
+	doubtSettled signal
 	// areDoubted reports whether a store of the controller is in doubt.
 	areDoubted func() bool
 	// releaseLow lets the queue hand out reconciles of low priority.
@@ -47,14 +48,14 @@ type doubtRepair struct {
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
 	// repaired receives a signal after each repair.
-	repaired settledSignal
+	repaired signal
 }
 
 // run repairs the controller after each doubt, until ctx ends.
 func (r *doubtRepair) run(ctx context.Context) {
 	for {
 		select {
-		case <-r.signal:
+		case <-r.doubtSettled:
 		case <-ctx.Done():
 			return
 		}
@@ -72,6 +73,6 @@ func (r *doubtRepair) run(ctx context.Context) {
 			}
 			return t
 		})
-		r.repaired.record()
+		r.repaired.send()
 	}
 }

@@ -52,15 +52,15 @@ type engine struct {
 	echoes        *echo.Tracker
 	records       *objectRecords
 	cancels       *cancelRegistry
-	doubtSettled  settledSignal
+	doubtSettled  signal
 	dispatcher    *dispatcher
 }
 
 // newEngine returns an engine with the parts that need no open stream.
 func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, error) {
-	self := cfg.self
-	self.relation = relation.Self{}
-	subscriptions, err := newSubscriptions(&self, cfg.watched, rt)
+	reconciled := cfg.reconciled
+	reconciled.relation = relation.Self{}
+	subscriptions, err := newSubscriptions(&reconciled, cfg.watched, rt)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		echoes:        echo.NewTracker(),
 		records:       newObjectRecords(),
 		cancels:       newCancelRegistry(),
-		doubtSettled:  newSettledSignal(),
+		doubtSettled:  newSignal(),
 	}
 	if e.programLog == nil {
 		e.programLog = slog.Default()
@@ -84,10 +84,10 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		uids = relation.NewUIDIndex()
 	}
 	e.dispatcher = &dispatcher{
-		log: e.log, own: subscriptions,
+		log: e.log, reconciledObjects: subscriptions,
 		reconciled: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, records: e.records, cancels: e.cancels,
-		recordDoubtSettled: e.doubtSettled.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer),
 	}
 	return e, nil
@@ -109,13 +109,13 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	ctx = context.WithValue(follow.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
 	// A call that is running when ctx ends may go on for the grace.
-	callsCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	reconcilesCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var running sync.WaitGroup
 	running.Go(func() { late.mapper.run(ctx, &running) })
 	if e.waitSynced(ctx) && e.waitElected(ctx) {
 		defer e.clock.Add("controller "+e.configuration.name, e.queue)()
-		e.startParts(ctx, callsCtx, late, &running)
+		e.startParts(ctx, reconcilesCtx, late, &running)
 		release()
 		<-ctx.Done()
 	}
@@ -142,10 +142,10 @@ func (e *engine) observe() {
 
 // lateParts are the parts that newLateParts makes once the streams are open, because they read from the cache.
 type lateParts struct {
-	mapper     *mapper
-	reconciler *reconciler
-	longCalls  *longCalls
-	repair     *doubtRepair
+	mapper         *mapper
+	reconciler     *reconciler
+	longReconciles *longReconciles
+	repair         *doubtRepair
 	// deselected is nil if the reconciled kind has no selectors, or the controller no finalizers.
 	deselected *deselectedObjects
 }
@@ -153,7 +153,7 @@ type lateParts struct {
 // newLateParts returns the parts that read from the cache. The streams must be open.
 func (e *engine) newLateParts() (*lateParts, error) {
 	cfg, rt := e.configuration, e.runtime
-	narrowed, err := cfg.self.client(rt)
+	narrowed, err := cfg.reconciled.client(rt)
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +163,11 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	client := rt.Client.WithFieldManager(cfg.manager)
 	p := &pipeline{
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
-		echoes: e.echoes, skipsOwnStatus: cfg.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
+		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
 		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer), controller: cfg.name,
 	}
-	forget := []func(){p.noopChecker.ForgetAll, e.echoes.Forget, p.adoption.Forget}
+	forget := []func(){p.noopChecker.ForgetAll, e.echoes.ForgetVersions, p.adoption.Forget}
 	if cfg.newMover != nil {
 		p.mover = cfg.newMover(view, e.log, cfg.formerManagers, cfg.formerPrefixes, ownerLabels(cfg.watched))
 		forget = append(forget, p.mover.Forget)
@@ -178,18 +178,18 @@ func (e *engine) newLateParts() (*lateParts, error) {
 			log: e.log, queue: e.mapQueue, reconciled: toMap,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
 		},
-		longCalls: newLongCalls(e.log, cfg.timeout, cfg.concurrency),
+		longReconciles: newLongReconciles(e.log, cfg.timeout, cfg.concurrency),
 		repair: &doubtRepair{
-			signal: e.doubtSettled, forget: forget,
+			doubtSettled: e.doubtSettled, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll, repaired: newSettledSignal(),
+			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
-	reader := &objectReader{own: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
-	if len(cfg.self.selectors) > 0 {
+	reader := &objectReader{reconciledObjects: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
+	if len(cfg.reconciled.selectors) > 0 {
 		reader.deselected = &deselectedObjects{
-			own: e.subscriptions, objects: cfg.objects, finalizers: f, self: &cfg.self,
-			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.own[0].stream.Cluster, repaired: late.repair.repaired,
+			reconciledObjects: e.subscriptions, objects: cfg.objects, finalizers: f, reconciled: &cfg.reconciled,
+			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.reconciled[0].stream.Cluster, repaired: late.repair.repaired,
 		}
 		if !f.isEmpty() {
 			late.deselected = reader.deselected
@@ -198,7 +198,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		queue: e.queue, own: e.subscriptions, records: e.records, longCalls: late.longCalls,
+		queue: e.queue, reconciledObjects: e.subscriptions, records: e.records, longReconciles: late.longReconciles,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, records: e.records},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, areBehindTerm: e.subscriptions.areBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
@@ -248,14 +248,14 @@ func (e *engine) waitElected(ctx context.Context) bool {
 }
 
 // startParts starts the reconciler, the other late parts but the mapper, and the sources. The contexts of reconciles
-// are derived from callsCtx.
-func (e *engine) startParts(ctx, callsCtx context.Context, late *lateParts, running *sync.WaitGroup) {
+// are derived from reconcilesCtx.
+func (e *engine) startParts(ctx, reconcilesCtx context.Context, late *lateParts, running *sync.WaitGroup) {
 	e.queue.HoldLow(e.subscriptions.areDoubted)
 	e.enqueuer.isWorking.Store(true)
 	for range e.configuration.concurrency {
-		running.Go(func() { late.reconciler.run(ctx, callsCtx, running) })
+		running.Go(func() { late.reconciler.run(ctx, reconcilesCtx, running) })
 	}
-	running.Go(func() { late.longCalls.run(ctx) })
+	running.Go(func() { late.longReconciles.run(ctx) })
 	running.Go(func() { late.repair.run(ctx) })
 	if late.deselected != nil {
 		running.Go(func() { runEmitter(ctx, e.log, late.deselected.run, e.enqueuer.emit) })

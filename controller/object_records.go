@@ -107,12 +107,12 @@ func (r *objectRecords) failingCount() int {
 }
 
 // recordConflict counts a conflict. It returns for how long conflicts have lasted.
-func (f *objectRecord) recordConflict(now time.Time) time.Duration {
-	if f.conflictCount == 0 {
-		f.conflictsSince, f.conflictReportAfter = now, firstConflictReport
+func (o *objectRecord) recordConflict(now time.Time) time.Duration {
+	if o.conflictCount == 0 {
+		o.conflictsSince, o.conflictReportAfter = now, firstConflictReport
 	}
-	f.conflictCount++
-	return now.Sub(f.conflictsSince)
+	o.conflictCount++
+	return now.Sub(o.conflictsSince)
 }
 
 // firstConflictReport is how long conflicts are retried quietly. A conflict is expected now and then.

@@ -41,12 +41,14 @@ func (o typedAccess[T]) orError(t *T, err error) (kube.Object, error) {
 	return o.api.Object(t), nil
 }
 
-// selection is whether an object exists, and whether the selectors of [Reconciled] select it.
+// selection is whether there is an object to work on, and whether the selectors of [Reconciled] select it.
 type selection int
 
 const (
-	// absent means that the object does not exist, or never concerned the controller.
-	absent selection = iota
+	// noObject means that there is no object to work on: it does not exist, it never concerned the controller, or it
+	// could not be read. It also stands for an object that has begun to match the selectors again: the stream of the
+	// controller is about to show this object.
+	noObject selection = iota
 	// selected means that the object exists, and the controller reconciles it.
 	selected
 	// deselected means that the object exists and has the finalizer, but no longer matches the
@@ -56,8 +58,8 @@ const (
 
 // objectReader reads the object of a reconcile.
 type objectReader struct {
-	own     ownObjects
-	objects objectAccess
+	reconciledObjects reconciledObjects
+	objects           objectAccess
 	// deselected is nil if the reconciled kind has no selectors.
 	deselected *deselectedObjects
 	// cachedClient reads from the cache, and liveClient from the server.
@@ -66,18 +68,18 @@ type objectReader struct {
 
 // read returns the object of key. The object is at least as new as what triggered the
 // reconcile, and as what former leaders have written: they may have cleaned up the object already, and no change would
-// trigger another cleanup of what the reconcile makes. read returns no object if the selection is absent, and none with an
+// trigger another cleanup of what the reconcile makes. read returns no object if the selection is noObject, and none with an
 // error.
 func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	var stored cache.Object
 	if r.deselected != nil {
 		var isStored bool
-		if stored, isStored = r.own.stored(key); !isStored {
+		if stored, isStored = r.reconciledObjects.stored(key); !isStored {
 			return r.deselected.read(ctx, key)
 		}
 	}
 	c := r.cachedClient.InCluster(key.Cluster)
-	if r.own.isBehindTerm(key) {
+	if r.reconciledObjects.isBehindTerm(key) {
 		c = c.Live()
 	}
 	obj, err := r.objects.get(ctx, c, key)
@@ -95,9 +97,9 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 	}
 	switch {
 	case kube.IsNotFound(err):
-		return nil, absent, nil
+		return nil, noObject, nil
 	case err != nil:
-		return nil, absent, err
+		return nil, noObject, err
 	}
 	return obj, selected, nil
 }

@@ -36,8 +36,8 @@ type settings struct {
 	concurrency int
 	timeout     time.Duration
 	grace       time.Duration
-	// self is the reconciled kind.
-	self watchedKind
+	// reconciled is the reconciled kind.
+	reconciled watchedKind
 	// watched are the other kinds whose changes trigger reconciles.
 	watched  []*watchedKind
 	emitters []emitter
@@ -210,7 +210,7 @@ func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDel
 // finalizer belongs to one selection: programs that divide the objects of a kind by selectors need finalizers
 // of different names.
 func Reconciled(options ...KindOption) Option {
-	return optionFunc(func(s *settings) { s.reject(s.self.apply(options)) })
+	return optionFunc(func(s *settings) { s.reject(s.reconciled.apply(options)) })
 }
 
 // Kind names the kind of a source whose Go type stands for any kind: unstructured.Unstructured, or

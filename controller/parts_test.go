@@ -93,10 +93,10 @@ func (t *triggers) names() (names []string) {
 // openSubscriptions returns the synced subscriptions of ConfigMaps and of Secrets that name them.
 func openSubscriptions(t *testing.T, c *kube.Client) (*subscriptions, *cache.Cache) {
 	t.Helper()
-	self := &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), relation: relation.Self{}}
+	reconciled := &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), relation: relation.Self{}}
 	secrets := &watchedKind{kind: kindOf(t, new(corev1.Secret)), relation: relation.Owner{}}
 	caches := cache.New(c)
-	s, err := newSubscriptions(self, []*watchedKind{secrets}, &Runtime{Client: c})
+	s, err := newSubscriptions(reconciled, []*watchedKind{secrets}, &Runtime{Client: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 		t.Error("the streams cover a key without a namespace, or do not cover a key with one")
 	}
 	want := echo.Version{UID: created.UID, ResourceVersion: created.ResourceVersion}
-	if got := s.NewestShown(echo.NewTarget(s.own[0].stream.Resource, key("eden"))); got != want {
+	if got := s.NewestShown(echo.NewTarget(s.reconciled[0].stream.Resource, key("eden"))); got != want {
 		t.Errorf("the newest version is %v, not %v", got, want)
 	}
 	secret := &wire.Request{Verb: wire.VerbGet, Resource: s.all[1].stream.Resource, Namespace: "default", Name: "s", Representation: wire.Full}
@@ -159,11 +159,11 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	}
 }
 
-func newDispatcher(own ownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
+func newDispatcher(objects reconciledObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
-		log: discard, own: own, echoes: echo.NewTracker(), records: newObjectRecords(), cancels: newCancelRegistry(),
+		log: discard, reconciledObjects: objects, echoes: echo.NewTracker(), records: newObjectRecords(), cancels: newCancelRegistry(),
 		reconciled:         relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
-		recordDoubtSettled: newSettledSignal().record,
+		recordDoubtSettled: newSignal().send,
 		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
 		dropGone: func(kube.Key) bool { return false },
 	}
@@ -247,7 +247,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 	p := &pipeline{view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
 	program := wire.HandlerFunc(nil)
 	var got []string
-	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), wire.Ref{}, newRequestTrace(t.Context()))); ; {
+	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), wire.Ref{}, newRequestRecorder(t.Context()))); ; {
 		if v.Kind() == reflect.Interface {
 			v = v.Elem()
 		}
@@ -257,7 +257,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 		}
 		v = v.FieldByName("next")
 	}
-	want := []string{"*controller.requestTrace", "*adoption.ownerCheck", "*noop.handler", "*adoption.handler", "*echo.handler", "*cache.handler", "wire.HandlerFunc"}
+	want := []string{"*controller.requestRecorder", "*adoption.ownerCheck", "*noop.handler", "*adoption.handler", "*echo.handler", "*cache.handler", "wire.HandlerFunc"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the chain of handlers (-want +got):\n%s", diff)
 	}
@@ -297,14 +297,14 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 		}
 	}
 	d := &deselectedObjects{
-		own: fakeObjects{key("c"): {}}, objects: objectsOf[corev1.ConfigMap](t), finalizers: &finalizers{name: "example.com/f"},
-		self: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, liveClient: c, narrowedClient: c,
+		reconciledObjects: fakeObjects{key("c"): {}}, objects: objectsOf[corev1.ConfigMap](t), finalizers: &finalizers{name: "example.com/f"},
+		reconciled: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, liveClient: c, narrowedClient: c,
 	}
 	var emitted []string
 	if err := d.emitAll(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
 		t.Errorf("emitted: %v, %v", emitted, err)
 	}
-	for name, want := range map[string]selection{"a": deselected, "b": absent, "none": absent} {
+	for name, want := range map[string]selection{"a": deselected, "b": noObject, "none": noObject} {
 		if _, got, err := d.read(t.Context(), key(name)); got != want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -333,7 +333,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}}}
 	var reported, gone []string
 	c := &reconciler{
-		name: "test", log: discard, programLog: discard, queue: q, own: fakeObjects{}, records: newObjectRecords(), longCalls: newLongCalls(discard, 0, 1),
+		name: "test", log: discard, programLog: discard, queue: q, reconciledObjects: fakeObjects{}, records: newObjectRecords(), longReconciles: newLongReconciles(discard, 0, 1),
 		waits: &finalizerWaits{log: discard, records: newObjectRecords()}, finalizers: &finalizers{},
 		functions: functions{
 			reconcile: func(_ context.Context, obj kube.Object, _ *kube.Client) (Action, error) {
@@ -346,13 +346,13 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		onGone: []func(kube.Key){func(k kube.Key) { gone = append(gone, k.Name) }},
 		read: func(_ context.Context, k kube.Key) (kube.Object, selection, error) {
 			if k.Name == "gone" {
-				return nil, absent, nil
+				return nil, noObject, nil
 			}
 			return configMap(k.Name), selected, nil
 		},
-		clientFor: func(context.Context, kube.Key, wire.Ref, *requestTrace) *kube.Client { return nil },
+		clientFor: func(context.Context, kube.Key, wire.Ref, *requestRecorder) *kube.Client { return nil },
 		echoes:    echo.NewTracker(),
-		report: func(_ *call, _ kube.Object, r Result, _ *objectRecord) {
+		report: func(_ *reconcileContext, _ kube.Object, r Result, _ *objectRecord) {
 			reported = append(reported, fmt.Sprint(r.Object.Name, " ", r.Err))
 		},
 	}
@@ -372,22 +372,22 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten, released := 0, 0
 		var isDoubted atomic.Bool
 		r := &doubtRepair{
-			signal: newSettledSignal(), forget: []func(){func() { forgotten++ }}, hasRecord: func(k kube.Key) bool { return k.Name == "b" },
+			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, hasRecord: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
-			repaired:   newSettledSignal(),
+			repaired:   newSignal(),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go r.run(ctx)
 		isDoubted.Store(true)
-		r.signal.record()
+		r.doubtSettled.send()
 		synctest.Wait()
 		if len(got) != 0 || forgotten != 1 || released != 0 || len(r.repaired) != 0 {
 			t.Errorf("while a store is in doubt: %d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
 		}
 		isDoubted.Store(false)
-		r.signal.record()
+		r.doubtSettled.send()
 		synctest.Wait()
 		for _, trigger := range got {
 			if isHigh := trigger.Priority == queue.High; isHigh != (trigger.Key.Name == "b") {
@@ -419,12 +419,12 @@ func TestCancelsEndTheReconcileOfTheSameObject(t *testing.T) {
 func TestLongCallsAreReportedWithGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLongCalls(discard, 0, 1)
+		l := newLongReconciles(discard, 0, 1)
 		l.begin(key("a"))
 		for _, step := range []struct {
 			wait time.Duration
 			want int
-		}{{longCall - 1, 0}, {1, 1}, {longCall - 1, 0}, {1, 1}} {
+		}{{longReconcile - 1, 0}, {1, 1}, {longReconcile - 1, 0}, {1, 1}} {
 			time.Sleep(step.wait)
 			if got := len(l.takeLong(time.Now())); got != step.want {
 				t.Errorf("after %s more: %d, not %d", step.wait, got, step.want)

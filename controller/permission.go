@@ -132,8 +132,8 @@ func (p *Permission) reject(err error) {
 	}
 }
 
-// narrow records an error if p is a rule, because a rule itself states what it allows.
-func (p *Permission) narrow(method string) {
+// rejectRule records an error if p is a rule, because a rule itself states what it allows.
+func (p *Permission) rejectRule(method string) {
 	if p.rule != nil {
 		p.reject(fmt.Errorf("the method %s cannot narrow a rule: write it into the rule", method))
 	}
@@ -142,7 +142,7 @@ func (p *Permission) narrow(method string) {
 // Kind returns p for the kind r. It is for a Go type that stands for any kind: unstructured.Unstructured,
 // or metav1.PartialObjectMetadata.
 func (p Permission) Kind(r wire.Resource) Permission {
-	p.narrow("Kind")
+	p.rejectRule("Kind")
 	switch {
 	case p.goType == nil:
 	case !ident.StandsForAnyKind(p.goType):
@@ -158,7 +158,7 @@ func (p Permission) Kind(r wire.Resource) Permission {
 // Subresource returns p for a subresource of the objects, such as status or eviction, and not for the
 // objects themselves.
 func (p Permission) Subresource(name string) Permission {
-	p.narrow("Subresource")
+	p.rejectRule("Subresource")
 	if name == "" || strings.ContainsAny(name, "*/") {
 		p.reject(fmt.Errorf("the subresource %q is not valid: name one, such as status", name))
 	}
@@ -169,7 +169,7 @@ func (p Permission) Subresource(name string) Permission {
 // Named returns p for the objects of these names only. The server then allows lists and watches only by a
 // field selector for one of the names. A create names its object only if it is an apply.
 func (p Permission) Named(names ...string) Permission {
-	p.narrow("Named")
+	p.rejectRule("Named")
 	if len(names) == 0 || slices.Contains(names, "") {
 		p.reject(errors.New("a name of Named is missing or empty: without names leave Named out"))
 	}
@@ -180,7 +180,7 @@ func (p Permission) Named(names ...string) Permission {
 // InNamespaces returns p for these namespaces, and no others, whatever namespaces the program watches.
 // With InOwnNamespace the program's own namespace is added.
 func (p Permission) InNamespaces(namespaces ...string) Permission {
-	p.narrow("InNamespaces")
+	p.rejectRule("InNamespaces")
 	if len(namespaces) == 0 {
 		p.reject(errors.New("InNamespaces has no namespaces: without any leave it out"))
 	}
@@ -195,7 +195,7 @@ func (p Permission) InNamespaces(namespaces ...string) Permission {
 
 // InOwnNamespace returns p for the namespace that the program is installed in ([Runtime]), and no others.
 func (p Permission) InOwnNamespace() Permission {
-	p.narrow("InOwnNamespace")
+	p.rejectRule("InOwnNamespace")
 	p.isInOwn = true
 	return p
 }

@@ -47,71 +47,69 @@ type pipeline struct {
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx.
-func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client {
+func (p *pipeline) clientFor(ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder) *kube.Client {
 	return p.client.InCluster(key.Cluster).With(func(below wire.Handler) wire.Handler {
-		return p.handlers(ctx, below, key, self, trace)
+		return p.handlers(ctx, below, key, object, recorder)
 	})
 }
 
-// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md lists all
-// handlers of a request, where adoption.Mover has no number. A controller adds the first seven of the list below. A request
-// passes from the first to the last:
+// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md numbers all
+// handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
 //
-//  1. requestTrace records the request for the result, and refuses it after the end of the reconcile.
-//  2. adoption.RefuseForbiddenOwners refuses owner references that Kubernetes forbids.
-//  3. adoption.Mover, if there are former field managers, moves their fields before an apply.
-//  4. noop.Checker answers an apply that would change nothing.
-//  5. adoption.Guard refuses an apply to an object that is not a child.
-//  6. echo.Tracker records the versions that writes make.
-//  7. cache.View answers reads from the cache, and records the answers to writes.
-//  8. Then come the handlers of the program (operator.addHandlers), and those of kube.NewClient.
-//
-// With the live page of package operator, observedRequests stands below requestTrace. It changes no request.
+//	1  requestRecorder      records the request for the result, and refuses it after the end of the reconcile
+//	   observedRequests     reports the request to the live page of package operator, if there is one
+//	2  adoption.ownerCheck  refuses owner references that Kubernetes forbids
+//	   adoption.moveHandler moves the fields of former field managers before an apply, if there are any
+//	3  noop.handler         answers an apply that would change nothing
+//	4  adoption.handler     refuses an apply to an object that is not a child
+//	5  echo.handler         records the versions that writes make
+//	6  cache.handler        answers reads from the cache, and records the answers to writes
+//	7… the handlers of the program (operator.addHandlers), and those of kube.NewClient
 //
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
-func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Key, self wire.Ref, trace *requestTrace) wire.Handler {
-	isTrigger := func(r wire.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
+func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Key, object wire.Ref, recorder *requestRecorder) wire.Handler {
+	isTrigger := func(r wire.Resource, live *cache.KnownState) bool { return p.isTrigger(ctx, key, object, r, live) }
 	next := p.view.Handler(below)
 	var ownStatus echo.Target
 	if p.skipsOwnStatus {
 		ownStatus = echo.NewTarget(p.reconciled.Resource, key)
 	}
 	next = p.echoes.Handler(next, key, ownStatus, p.shown, p.enqueue)
-	next = p.adoption.Handler(next, self, p.recordPossiblyGone)
+	next = p.adoption.Handler(next, object, p.recordPossiblyGone)
 	next = p.noopChecker.Handler(next, isTrigger)
 	if p.mover != nil {
-		next = p.mover.Handler(next, self)
+		next = p.mover.Handler(next, object)
 	}
-	trace.next = adoption.RefuseForbiddenOwners(next, self, Terminal)
+	recorder.next = adoption.RefuseForbiddenOwners(next, object, Terminal)
 	if p.activity != nil {
-		trace.next = &observedRequests{next: trace.next, observer: p.activity, controller: p.controller, key: key, view: p.view}
+		recorder.next = &observedRequests{next: recorder.next, observer: p.activity, controller: p.controller, key: key, view: p.view}
 	}
-	return trace
+	return recorder
 }
 
-// triggersSelf reports whether a change to the object live of resource r would trigger the reconcile of
+// isTrigger reports whether a change to the object live of resource r would trigger the reconcile of
 // key. Predicates do not count: the author has decided that rejected changes do not matter.
-func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self wire.Ref, r wire.Resource, live *cache.KnownState) bool {
+func (p *pipeline) isTrigger(ctx context.Context, key kube.Key, object wire.Ref, r wire.Resource, live *cache.KnownState) bool {
 	for _, sub := range p.subscriptions {
-		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
+		if sub.watched.kind.Resource != r || sub.stream.Cluster != object.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue
 		}
 		// A map function receives an object in the representation of its own stream.
-		object := live.Bytes
+		content := live.Bytes
 		switch {
 		case sub.stream.Representation == wire.MetadataOnly:
-			object = live.Metadata
+			content = live.Metadata
 		case live.Representation == wire.MetadataOnly:
-			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
+			content = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
 		}
-		keys, err := sub.relatedKeys(ctx, live.Record, object, p.reconciled)
+		keys, err := sub.relatedKeys(ctx, live.Record, content, p.reconciled)
 		if err != nil {
 			continue
 		}
 		for _, related := range keys {
-			if related.Key == key && (related.UID == "" || related.UID == self.UID) {
+			if related.Key == key && (related.UID == "" || related.UID == object.UID) {
 				return true
 			}
 		}

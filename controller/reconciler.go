@@ -34,23 +34,23 @@ type reconciler struct {
 	// tracer may be nil.
 	tracer wire.Tracer
 
-	queue     workQueue
-	own       ownObjects
-	records   *objectRecords
-	longCalls *longCalls
-	waits     *finalizerWaits
+	queue             workQueue
+	reconciledObjects reconciledObjects
+	records           *objectRecords
+	longReconciles    *longReconciles
+	waits             *finalizerWaits
 	// cancels is nil without [CancelDeleted].
 	cancels    *cancelRegistry
 	finalizers *finalizers
 	// read returns the object of key: see [objectReader].
 	read func(ctx context.Context, key kube.Key) (kube.Object, selection, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
-	clientFor func(ctx context.Context, key kube.Key, self wire.Ref, trace *requestTrace) *kube.Client
+	clientFor func(ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder) *kube.Client
 	// areBehindTerm reports whether a stream of the controller may lack writes of a former leader.
 	areBehindTerm func() bool
 	echoes        echoTracker
 	// report reports a result: see [reporter].
-	report func(c *call, obj kube.Object, r Result, f *objectRecord)
+	report func(c *reconcileContext, obj kube.Object, r Result, record *objectRecord)
 }
 
 // workQueue hands out reconciles: see [queue.Queue].
@@ -78,14 +78,14 @@ type functions struct {
 type reconciliation struct {
 	work    queue.Work
 	started time.Time
-	// call is the context of the reconcile.
-	call call
+	// context is the context of the reconcile.
+	context reconcileContext
 	// step names the running step, for the error of a panic.
 	step string
 	// object is nil if the object could not be read.
-	object kube.Object
-	trace  *requestTrace
-	result Result
+	object   kube.Object
+	recorder *requestRecorder
+	result   Result
 	// endSpan ends the span of the reconcile. It is nil if nobody traces.
 	endSpan func(error)
 	// isDeselected is true for an object that no longer matches the selectors of [Reconciled] and waits for its cleanup.
@@ -97,9 +97,9 @@ type reconciliation struct {
 	isReporting bool
 }
 
-// run reconciles one object after the other, until ctx ends. The context of the calls is derived from callsCtx,
+// run reconciles one object after the other, until ctx ends. The context of the calls is derived from reconcilesCtx,
 // which ends later than ctx.
-func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup) {
+func (r *reconciler) run(ctx, reconcilesCtx context.Context, running *sync.WaitGroup) {
 	var rec *reconciliation
 	defer func() {
 		if rec == nil {
@@ -107,13 +107,13 @@ func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup)
 		}
 		// One of the author's functions has called runtime.Goexit, which ends this goroutine.
 		// Another worker takes its place.
-		outcome := queue.Next{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
+		next := queue.Next{IsRetried: true, RetryAfter: DefaultBackoff(rec.work.FailureCount + 1)}
 		defer func() {
-			r.queue.Done(rec.work.Key, outcome)
-			running.Go(func() { r.run(ctx, callsCtx, running) })
+			r.queue.Done(rec.work.Key, next)
+			running.Go(func() { r.run(ctx, reconcilesCtx, running) })
 		}()
 		if !rec.isReporting {
-			outcome = r.end(rec, fmt.Errorf("%s: %w", rec.step, errExited))
+			next = r.end(rec, fmt.Errorf("%s: %w", rec.step, errExited))
 		}
 	}()
 	for {
@@ -122,11 +122,11 @@ func (r *reconciler) run(ctx, callsCtx context.Context, running *sync.WaitGroup)
 			return
 		}
 		rec = &reconciliation{work: work, started: time.Now()}
-		rec.call.start(callsCtx, r.programLog, r.name, work.Key)
-		err := recoverPanic(&rec.step, func() error { return r.reconcile(&rec.call, rec) })
-		outcome := r.end(rec, err)
+		rec.context.start(reconcilesCtx, r.programLog, r.name, work.Key)
+		err := recoverPanic(&rec.step, func() error { return r.reconcile(&rec.context, rec) })
+		next := r.end(rec, err)
 		rec = nil
-		r.queue.Done(work.Key, outcome)
+		r.queue.Done(work.Key, next)
 	}
 }
 
@@ -137,15 +137,15 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	rec.result = Result{Controller: r.name, Object: ref, Causes: rec.work.Causes.String(), Waited: rec.work.Waited}
 
 	rec.step = "the decoding of the object"
-	obj, found, err := r.read(ctx, key)
-	rec.isDeselected = found == deselected
+	obj, selection, err := r.read(ctx, key)
+	rec.isDeselected = selection == deselected
 	switch {
 	case err != nil:
 		if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
 			return Terminal(err) // only a change of the object can help
 		}
 		return err
-	case found == absent:
+	case selection == noObject:
 		for _, onGone := range r.onGone {
 			callLoggingPanic(r.log, "a function for objects that are gone", func() { onGone(key) })
 		}
@@ -154,26 +154,26 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	}
 	ref.UID = obj.GetUID()
 	rec.object, rec.result.Object = obj, ref
-	if found == selected && obj.GetDeletionTimestamp() == nil && r.pausedBy.isOn(obj) {
+	if selection == selected && obj.GetDeletionTimestamp() == nil && r.pausedBy.isOn(obj) {
 		rec.needsNoCall = true
 		return nil
 	}
-	ctx = r.startSpan(ctx, rec, found == deselected || obj.GetDeletionTimestamp() != nil)
+	ctx = r.startSpan(ctx, rec, selection == deselected || obj.GetDeletionTimestamp() != nil)
 	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
-	if r.cancels != nil && found == selected && obj.GetDeletionTimestamp() == nil {
+	if r.cancels != nil && selection == selected && obj.GetDeletionTimestamp() == nil {
 		var remove func()
 		ctx, remove = r.cancels.add(ctx, key, ref.UID)
 		defer remove()
 		// The deletion may have begun since the object was read.
-		if o, ok := r.own.stored(key); ok && o.UID == ref.UID && o.Deleting {
+		if o, ok := r.reconciledObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
 			r.cancels.cancel(key, ref.UID)
 		}
 	}
-	rec.trace = newRequestTrace(ctx)
-	client := r.clientFor(ctx, key, ref, rec.trace)
+	rec.recorder = newRequestRecorder(ctx)
+	client := r.clientFor(ctx, key, ref, rec.recorder)
 
-	rec.result.Cleanup = found == deselected || obj.GetDeletionTimestamp() != nil
+	rec.result.Cleanup = selection == deselected || obj.GetDeletionTimestamp() != nil
 	mayEdit := r.askFinalizerCondition(rec)
 	switch {
 	case rec.result.Cleanup && !(mayEdit && r.finalizers.needsCleanup(obj)):
@@ -192,7 +192,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		if r.areBehindTerm() {
 			cleanupClient = client.Live() // the former leader may have made what the cleanup has to find
 		}
-		cleanup, err := callAuthor(ctx, r.longCalls, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
+		cleanup, err := callAuthor(ctx, r.longReconciles, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
 		rec.result.Next = cleanup.after
 		if err != nil || !cleanup.isDone {
 			return err
@@ -210,7 +210,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		}
 		rec.object = updated
 	}
-	action, err := callAuthor(ctx, r.longCalls, rec, "the reconcile function", r.functions.reconcile, client)
+	action, err := callAuthor(ctx, r.longReconciles, rec, "the reconcile function", r.functions.reconcile, client)
 	rec.result.Next = action.after
 	return withoutCancel(ctx, err)
 }
@@ -247,7 +247,7 @@ func (r *reconciler) withTimeout(ctx context.Context) (context.Context, context.
 
 // callAuthor calls the reconcile or the cleanup function, whose result is an R. If ctx has ended, callAuthor adds
 // the cause, such as the timeout, to an error of the function.
-func callAuthor[R any](ctx context.Context, long *longCalls, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
+func callAuthor[R any](ctx context.Context, long *longReconciles, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
 	rec.step = step
 	long.begin(rec.work.Key)
 	defer long.end(rec.work.Key)
@@ -268,7 +268,7 @@ func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isClean
 	if isCleanup {
 		work = "cleanup "
 	}
-	ctx, rec.endSpan = r.tracer.Start(ctx, work+r.name, append(rec.call.LogAttrs(), slog.String("cause", rec.result.Causes))...)
+	ctx, rec.endSpan = r.tracer.Start(ctx, work+r.name, append(rec.context.LogAttrs(), slog.String("cause", rec.result.Causes))...)
 	return ctx
 }
 
@@ -283,8 +283,8 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	if err == nil && rec.needsNoCall {
 		return r.endWithoutCall(rec)
 	}
-	if rec.trace != nil {
-		result.Reads, result.Writes = rec.trace.recorded()
+	if rec.recorder != nil {
+		result.Reads, result.Writes = rec.recorder.recorded()
 	}
 	result.Err, result.Duration = err, time.Since(rec.started)
 	if err != nil || result.Cleanup {
@@ -296,27 +296,27 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
-		r.report(&rec.call, rec.object, *result, nil)
+		r.report(&rec.context, rec.object, *result, nil)
 		return queue.Next{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	f := r.records.recordError(key, result.Object.UID)
-	result.Attempt = f.errorCount
-	outcome := queue.Next{IsRetried: true}
+	record := r.records.recordError(key, result.Object.UID)
+	result.Attempt = record.errorCount
+	next := queue.Next{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
-		f.backoffCount, f.conflictCount = 0, 0
-		result.Next, outcome.IsRetried = 0, false
+		record.backoffCount, record.conflictCount = 0, 0
+		result.Next, next.IsRetried = 0, false
 	case isConflict(err):
-		f.recordConflict(time.Now())
-		result.Next = exponential(firstConflict, longestConflict, f.conflictCount)
+		record.recordConflict(time.Now())
+		result.Next = exponential(firstConflict, longestConflict, record.conflictCount)
 	default:
-		f.backoffCount++
-		f.conflictCount = 0
-		result.Next = r.retryDelay(rec.object, err, f.backoffCount)
+		record.backoffCount++
+		record.conflictCount = 0
+		result.Next = r.retryDelay(rec.object, err, record.backoffCount)
 	}
-	outcome.RetryAfter = result.Next
-	r.report(&rec.call, rec.object, *result, f)
-	return outcome
+	next.RetryAfter = result.Next
+	r.report(&rec.context, rec.object, *result, record)
+	return next
 }
 
 // endWithoutCall ends the work on an object that the controller has nothing to do for. If the object is

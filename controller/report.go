@@ -23,10 +23,10 @@ type reporter struct {
 
 // report reports the result r of a call for obj, which is nil if the object could not be read. A
 // reconcile leads to one line at most: an error is logged when it is new or has come often, and every
-// result is logged at the level Debug. f is nil if the reconcile succeeded.
-func (p *reporter) report(c *call, obj kube.Object, r Result, f *objectRecord) {
+// result is logged at the level Debug. record is nil if the reconcile succeeded.
+func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, record *objectRecord) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
-	attributes, isErrorLogged := recordErrorAttrs(obj, f, r)
+	attributes, isErrorLogged := recordErrorAttrs(obj, record, r)
 	if isVerbose {
 		attributes = append(debugAttrs(r), attributes...)
 	}
@@ -48,8 +48,8 @@ func (p *reporter) report(c *call, obj kube.Object, r Result, f *objectRecord) {
 
 // recordErrorAttrs returns the attributes of a log line about the error of a result. It reports whether the
 // line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing. It
-// records in f that the error has come.
-func recordErrorAttrs(obj kube.Object, f *objectRecord, r Result) (attributes []slog.Attr, isErrorLogged bool) {
+// also records the error in record.
+func recordErrorAttrs(obj kube.Object, record *objectRecord, r Result) (attributes []slog.Attr, isErrorLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}
@@ -60,21 +60,21 @@ func recordErrorAttrs(obj kube.Object, f *objectRecord, r Result) (attributes []
 	}
 	switch {
 	case !IsTerminal(r.Err) && isConflict(r.Err):
-		lasted := time.Since(f.conflictsSince)
-		if lasted < f.conflictReportAfter {
+		lasted := time.Since(record.conflictsSince)
+		if lasted < record.conflictReportAfter {
 			return attributes, false
 		}
-		f.conflictReportAfter = 2 * lasted
-		attributes = append(attributes, slog.Int("conflicts", f.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
+		record.conflictReportAfter = 2 * lasted
+		attributes = append(attributes, slog.Int("conflicts", record.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
 		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
 		// because others may remove the reason, but the error is logged once for each specState of
 		// the object.
-		isFirst := f.throttle.record(specState(obj, r.Err)+" "+text) == 1
+		isFirst := record.throttle.record(specState(obj, r.Err)+" "+text) == 1
 		return append(attributes, panicAttrs(r.Err, isFirst)...), isFirst
 	default:
-		count := f.throttle.record(text)
+		count := record.throttle.record(text)
 		if count > 1 {
 			attributes = append(attributes, slog.Int("times", count))
 		}

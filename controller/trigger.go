@@ -25,9 +25,9 @@ type Trigger struct {
 	NotBefore time.Time
 }
 
-// ownObjects are the objects of the reconciled kind, as the controller's own streams show them. See
+// reconciledObjects are the objects of the reconciled kind, as the controller's own streams show them. See
 // [subscriptions].
-type ownObjects interface {
+type reconciledObjects interface {
 	keys() iter.Seq[kube.Key]
 	covers(k kube.Key) bool
 	stored(k kube.Key) (cache.Object, bool)
@@ -41,7 +41,7 @@ type ownObjects interface {
 
 // enqueuer passes triggers to the queue of the controller.
 type enqueuer struct {
-	own ownObjects
+	reconciledObjects reconciledObjects
 	// add adds a trigger to the queue, and drop is [queue.Queue.DropGone].
 	add  func(queue.Trigger)
 	drop func(kube.Key)
@@ -54,10 +54,10 @@ type enqueuer struct {
 	isClusterScoped bool
 }
 
-// newEnqueuer returns an enqueuer of triggers for the objects own. r is their resource. quiet is the quiet time of
+// newEnqueuer returns an enqueuer of triggers for objects. r is their resource. quiet is the quiet time of
 // [Debounce], or 0.
-func newEnqueuer(own ownObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
-	e := &enqueuer{own: own, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
+func newEnqueuer(objects reconciledObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
+	e := &enqueuer{reconciledObjects: objects, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
 	if quiet > 0 {
 		e.debouncer = queue.NewDebouncer(quiet, add)
 	}
@@ -67,7 +67,7 @@ func newEnqueuer(own ownObjects, r wire.Resource, quiet time.Duration, add func(
 // enqueue passes a trigger to the queue if the controller can have the object.
 func (e *enqueuer) enqueue(t queue.Trigger) {
 	switch {
-	case !e.own.covers(t.Key):
+	case !e.reconciledObjects.covers(t.Key):
 	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && t.Echo != queue.OwnStatus && e.isWorking.Load():
 		e.debouncer.Add(t)
 	default:
@@ -75,11 +75,11 @@ func (e *enqueuer) enqueue(t queue.Trigger) {
 	}
 }
 
-// dropGone drops the key of an object that is gone. While no worker takes keys from the queue, it removes the key from the
-// queue and returns true: the key needs no further trigger. The key stays if a trigger in the queue does not need
-// the object. Without dropGone the queue of a standby would keep the key of each object that ever existed. While
-// workers take keys, dropGone does nothing and returns false.
-func (e *enqueuer) dropGone(k kube.Key) (isDropped bool) {
+// dropGone removes the key of an object that is gone from the queue, while no worker takes keys. It returns true if the
+// key needs no further trigger. A key stays in the queue if one of its triggers does not need the object. Then the key
+// needs no further trigger either. Without dropGone the queue of a standby would keep the key of each object that ever
+// existed. While workers take keys, dropGone does nothing and returns false.
+func (e *enqueuer) dropGone(k kube.Key) (needsNoTrigger bool) {
 	if e.isWorking.Load() {
 		return false
 	}
@@ -89,7 +89,7 @@ func (e *enqueuer) dropGone(k kube.Key) (isDropped bool) {
 
 // enqueueAll adds the trigger that newTrigger returns for each object.
 func (e *enqueuer) enqueueAll(newTrigger func(kube.Key) queue.Trigger) {
-	for k := range e.own.keys() {
+	for k := range e.reconciledObjects.keys() {
 		e.add(newTrigger(k))
 	}
 }

@@ -94,7 +94,7 @@ func (b *builder) object(t kube.Type) *Schema {
 		return &Schema{Type: typeObject}
 	}
 	root := b.structure(t.Go, position{goName: name})
-	b.typeRules(t.Go, position{goName: name}, root)
+	b.addTypeRules(t.Go, position{goName: name}, root)
 	if own, ok := b.typeTag(t.Go); ok {
 		b.applyTo(root, own)
 	}
@@ -102,12 +102,12 @@ func (b *builder) object(t kube.Type) *Schema {
 	if root.Properties["metadata"] == nil {
 		b.problemf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
 	}
-	b.rules(name+": its Definition's Rules", root, t.Definition.Rules)
+	b.addRules(name+": its Definition's Rules", root, t.Definition.Rules)
 	return root
 }
 
-// inRoot returns the schema of a field that every object has. isFixed is false for other fields.
-func (b *builder) inRoot(f field) (s *Schema, isFixed bool) {
+// schemaOfRootField returns the schema of a field that every object has. isFixed is false for other fields.
+func (b *builder) schemaOfRootField(f field) (s *Schema, isFixed bool) {
 	switch f.name {
 	case "apiVersion":
 		return &Schema{Type: typeString, Description: "The group and version that this object is written in, such as example.com/v1."}, true
@@ -123,12 +123,12 @@ func (b *builder) inRoot(f field) (s *Schema, isFixed bool) {
 	return nil, false
 }
 
-// schema returns the schema of a t at a position, or nil after a problem.
-func (b *builder) schema(t reflect.Type, at position) *Schema {
+// schemaOfType returns the schema of a t at a position, or nil after a problem.
+func (b *builder) schemaOfType(t reflect.Type, at position) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var layers [2]tag // the tag of the type and, for elements, the tag by their path; field applies the tags of a field
+	var layers [2]tag // the tag of the type and, for elements, the tag by their path; schemaOfField applies the tag of a field
 	if len(at.scope) > 0 {
 		layers[1], _ = b.pathTag(at)
 		at.addTypeKeys(layers[1])
@@ -143,7 +143,7 @@ func (b *builder) schema(t reflect.Type, at position) *Schema {
 	if typeKey != nil && typeKey.value != typeStruct {
 		s = b.schemaOfDirective(*typeKey, at)
 	} else if s = b.schemaWithoutComment(t, at, typeKey != nil); s != nil {
-		b.typeRules(t, at, s)
+		b.addTypeRules(t, at, s)
 		if s.Description == "" {
 			s.Description = b.sources.commentOfType(t)
 		}
@@ -287,7 +287,7 @@ func (b *builder) list(t reflect.Type, at position) *Schema {
 			return &Schema{Type: typeString, Format: "byte"}
 		}
 	}
-	items := b.schema(t.Elem(), at.within("items"))
+	items := b.schemaOfType(t.Elem(), at.within("items"))
 	if items == nil {
 		return nil
 	}
@@ -312,7 +312,7 @@ func (b *builder) mapping(t reflect.Type, at position) *Schema {
 		b.problemf(at.goName, "the keys of a map must be plain strings, and %s encodes itself", t.Key())
 		return nil
 	}
-	values := b.schema(t.Elem(), at.within("values"))
+	values := b.schemaOfType(t.Elem(), at.within("values"))
 	if values == nil {
 		return nil
 	}
@@ -333,7 +333,7 @@ func (b *builder) structure(t reflect.Type, at position) *Schema {
 			if f.name == "status" && !b.hasStatus {
 				continue
 			}
-			p, isFixed = b.inRoot(f)
+			p, isFixed = b.schemaOfRootField(f)
 		}
 		if !isFixed {
 			var isRequired bool
@@ -354,16 +354,16 @@ func (b *builder) structure(t reflect.Type, at position) *Schema {
 	return s
 }
 
-// typeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without this
+// addTypeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without this
 // method, the rules of the structs that t embeds.
-func (b *builder) typeRules(t reflect.Type, at position, s *Schema) {
+func (b *builder) addTypeRules(t reflect.Type, at position, s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {
 			b.problemf(ownerOf(t, at).name, "its method Rules must work on the zero value: panic: %v", p)
 		}
 	}()
 	if rules := rulesOf(t); rules != nil {
-		b.rules(ownerOf(t, at).name+": its method Rules", s, rules)
+		b.addRules(ownerOf(t, at).name+": its method Rules", s, rules)
 		return
 	}
 	if t.Kind() != reflect.Struct || s.Properties == nil {
@@ -376,13 +376,13 @@ func (b *builder) typeRules(t reflect.Type, at position, s *Schema) {
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" && elem.Kind() == reflect.Struct {
-			b.typeRules(elem, at, s)
+			b.addTypeRules(elem, at, s)
 		}
 	}
 }
 
-// rules adds rules to s. It checks what servers demand of them, except that they compile.
-func (b *builder) rules(name string, s *Schema, rules []kube.Rule) {
+// addRules adds rules to s. It checks what servers demand of them, except that they compile.
+func (b *builder) addRules(name string, s *Schema, rules []kube.Rule) {
 	for _, r := range rules {
 		switch {
 		case strings.TrimSpace(r.Rule) == "":

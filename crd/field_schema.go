@@ -129,5 +129,5 @@ func (b *builder) schemaOfFieldType(f field, at position) *Schema {
 			return nil
 		}
 	}
-	return b.schema(f.Type, at)
+	return b.schemaOfType(f.Type, at)
 }

@@ -170,7 +170,7 @@ func (a API[T]) callModify(t *T, modify func(*T) error) (hasChanged bool, err er
 	if err := modify(t); err != nil {
 		return false, err
 	}
-	return m.compare()
+	return m.restoreAndCompare()
 }
 
 // PatchDifference changes the object as it changed from before to after, by a merge patch, and

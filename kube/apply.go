@@ -40,20 +40,28 @@ func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, erro
 			t.resource, name, signOfRead)
 	}
 	body, err := a.pruner.applyBody(obj, t.resource, !t.hasStatusSubresource)
-	return a.requestOf(body, err, obj, obj.GetResourceVersion(), options)
+	if err != nil {
+		return nil, a.encodeError(obj, err)
+	}
+	return a.requestOf(body, obj, obj.GetResourceVersion(), options), nil
 }
 
 // statusRequest returns the apply of the status of obj to the version of the live object.
 func (a applier) statusRequest(obj Object, resourceVersion string, options []ApplyOption) (*wire.Request, error) {
 	body, err := a.pruner.statusBody(obj, a.target.resource, resourceVersion)
-	return a.requestOf(body, err, obj, resourceVersion, options)
+	if err != nil {
+		return nil, a.encodeError(obj, err)
+	}
+	return a.requestOf(body, obj, resourceVersion, options), nil
 }
 
-// requestOf returns the apply of body, which was made of obj. err is why body could not be made.
-func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion string, options []ApplyOption) (*wire.Request, error) {
-	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", a.target.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
-	}
+// encodeError returns the error of an apply of obj whose body could not be made because of err.
+func (a applier) encodeError(obj Object, err error) error {
+	return fmt.Errorf("encode %s %s: %w", a.target.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
+}
+
+// requestOf returns the apply of body, which was made of obj.
+func (a applier) requestOf(body []byte, obj Object, resourceVersion string, options []ApplyOption) *wire.Request {
 	o := newWriteOptions(a.manager, options)
 	r := a.target.request(wire.VerbPatch, obj.GetName())
 	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.isAdoption
@@ -61,7 +69,7 @@ func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion s
 		r.Query.Set("force", "true")
 	}
 	r.Preconditions = wire.Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
-	return r, nil
+	return r
 }
 
 // statusAttempts bounds how often the apply of a status is sent.

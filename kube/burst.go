@@ -14,9 +14,9 @@ import (
 // Only one goroutine at a time may read the connection. TLS above it keeps that rule.
 type burstConn struct {
 	net.Conn
-	// isDrained reports whether the last read returned all that had arrived.
+	// isDrained is true if the last read returned all that had arrived.
 	isDrained bool
-	// isBurst reports whether much arrives in small parts.
+	// isBurst is true if much arrives in small parts.
 	isBurst bool
 	// quickReads counts the reads in a row that followed soon after another.
 	quickReads int

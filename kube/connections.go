@@ -31,7 +31,7 @@ type connections struct {
 
 	mu     sync.Mutex
 	latest *http.Transport
-	// ca is the content of the CA file that transport trusts.
+	// ca is the content of the CA file that latest trusts.
 	ca []byte
 	// chain is the client certificate of the files when they were last looked at.
 	chain     [][]byte
@@ -111,7 +111,7 @@ func (c *connections) hasCertificateFile() bool {
 
 // RoundTrip sends a request.
 func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
-	return c.current().RoundTrip(r)
+	return c.latestTransport().RoundTrip(r)
 }
 
 // CloseIdleConnections closes the connections that are not in use.
@@ -121,8 +121,9 @@ func (c *connections) CloseIdleConnections() {
 	c.latest.CloseIdleConnections()
 }
 
-// current returns the transport for the next request.
-func (c *connections) current() *http.Transport {
+// latestTransport returns the transport for the next request. If [filePeriod] has passed, it reads the files again, and
+// replaces the transport if they have changed.
+func (c *connections) latestTransport() *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if (c.hasCAFile() || c.hasCertificateFile()) && c.now().Sub(c.checkedAt) >= filePeriod {
@@ -168,8 +169,8 @@ func (c *connections) currentChain() ([][]byte, error) {
 	return certificate.Certificate, nil
 }
 
-// replace makes later requests use new connections.
-func (c *connections) replace() {
+// replaceTransport makes later requests use new connections.
+func (c *connections) replaceTransport() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replaceLocked()

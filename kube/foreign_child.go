@@ -49,7 +49,7 @@ func guardChild(ctx context.Context, h wire.Handler, r *wire.Request, obj Object
 		r.Preconditions.ResourceVersion = value
 	case err != nil:
 		return fmt.Errorf("apply %s: find out whether it is a child of %s %q: %w", r.Ref(), owner.Kind, owner.Name, err)
-	case !isChild(&live, owner.UID, r.Query.Get("fieldManager")):
+	case !mayBecomeChild(&live, owner.UID, r.Query.Get("fieldManager")):
 		return fmt.Errorf("apply %s for %s %q: %w: it has no owner reference to it, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it",
 			r.Ref(), owner.Kind, owner.Name, ErrForeignChild, r.Query.Get("fieldManager"))
 	default:
@@ -61,19 +61,18 @@ func guardChild(ctx context.Context, h wire.Handler, r *wire.Request, obj Object
 	return nil
 }
 
-// isChild reports whether an object is a child of an owner, or becomes a child without harm: a field manager has fields
-// in the object, and nobody else controls the object.
-func isChild(live *metav1.PartialObjectMetadata, owner types.UID, manager string) bool {
-	isWritten := slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+// mayBecomeChild reports whether an object is a child of an owner, or may become a child without harm: the field manager
+// has fields in the object, and nobody else controls the object.
+func mayBecomeChild(live *metav1.PartialObjectMetadata, owner types.UID, manager string) bool {
+	hasFields := slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Subresource == ""
 	})
+	hasOtherController := false
 	for _, o := range live.OwnerReferences {
 		if o.UID == owner {
 			return true
 		}
-		if o.Controller != nil && *o.Controller {
-			isWritten = false
-		}
+		hasOtherController = hasOtherController || o.Controller != nil && *o.Controller
 	}
-	return isWritten
+	return hasFields && !hasOtherController
 }

@@ -23,7 +23,7 @@ type Index struct {
 	name           string
 	resource       wire.Resource
 	representation wire.Representation
-	values         func(object []byte) ([]string, error)
+	values         func(object []byte) []string
 	err            error
 }
 
@@ -36,12 +36,12 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 	}
 	x := &Index{name: name, resource: kind.Resource, representation: kind.Representation, err: err}
 	decoder := newDecoder()
-	x.values = func(object []byte) ([]string, error) {
+	x.values = func(object []byte) []string {
 		t := new(T)
 		if err := decoder.decode(object, t); err != nil {
-			return nil, nil // a read of the object returns the error
+			return nil // a read of the object returns the error
 		}
-		return values(t), nil
+		return values(t)
 	}
 	return x
 }
@@ -81,5 +81,5 @@ func (x *Index) Values(object []byte) (values []string, err error) {
 			values, err = nil, fmt.Errorf("the index %q: panic: %v", x.name, p)
 		}
 	}()
-	return x.values(object)
+	return x.values(object), nil
 }

@@ -11,11 +11,12 @@ import (
 
 // modification is an object that a function of [API.Modify] changes in place.
 type modification struct {
-	target  target
-	object  Object
-	before  []byte
-	read    identity
-	version string
+	target target
+	object Object
+	// before is the object as it was read, in JSON, and original is its identity.
+	before   []byte
+	original identity
+	version  string
 }
 
 // newModification returns a modification of obj, an object of t that was read and not yet changed.
@@ -24,18 +25,18 @@ func newModification(t target, obj Object) (modification, error) {
 	return modification{t, obj, before, identityOf(obj), obj.GetResourceVersion()}, err
 }
 
-// compare reports whether the object has changed. It returns an error if the server would refuse the change,
-// or would ignore a part of the change. The object gets back the resource version of the read. This version
-// is the condition under which the change may be stored.
-func (m modification) compare() (hasChanged bool, err error) {
+// restoreAndCompare sets the resource version of the object to that of the read, and returns whether the object has
+// changed otherwise. The resource version is the condition under which the change may be stored. restoreAndCompare returns
+// an error if the server would refuse the change, or would ignore a part of the change.
+func (m modification) restoreAndCompare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
 	after, err := m.target.encode(m.object)
 	if err != nil {
 		return false, err
 	}
 	d, err := differenceOf(m.before, after)
-	if err = cmp.Or(err, m.read.check(m.object), d.check(m.target)); err != nil {
-		return false, fmt.Errorf("modify %s %s: %w", m.target.resource, ident.Quoted(m.read.namespace, m.read.name), err)
+	if err = cmp.Or(err, m.original.check(m.object), d.check(m.target)); err != nil {
+		return false, fmt.Errorf("modify %s %s: %w", m.target.resource, ident.Quoted(m.original.namespace, m.original.name), err)
 	}
 	return len(d.members) > 0, nil
 }

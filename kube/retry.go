@@ -14,14 +14,18 @@ import (
 
 // retry is a Handler that repeats requests after a transient failure, if the repetition is safe:
 //
-//   - A request that the server did not accept (429, no connection, or a 503 of an API server that did not begin
-//     with it) is always repeated.
-//   - A read is always repeated.
+//   - A request that the server did not accept is repeated. The server did not accept it if the answer is 429, there was no
+//     connection, or the answer is a 503 of an API server that did not begin with the request. An eviction with 429 is not
+//     repeated, because a disruption budget has refused it.
+//   - A read is repeated.
 //   - A write that may have been carried out is repeated if doing it twice has the
 //     effect of doing it once: an apply; a replace that names the resourceVersion; a delete
 //     that names the uid. If the repetition is refused because an earlier attempt succeeded,
 //     the write counts as a success. A create, other patches and unconditional deletes are not
 //     repeated.
+//
+// A request is not repeated after an error that will not go away: a Permanent error, or a certificate that is not
+// trusted.
 //
 // An example: the connection breaks after an apply was sent. The apply may have been carried out. It is
 // sent again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent
@@ -30,8 +34,8 @@ import (
 // Watches and other streams are not repeated: package watch knows where a watch goes on.
 type retry struct {
 	next wire.Handler
-	// limit is the time within which all attempts must begin. It is also how long the server may be silent
-	// in all attempts together.
+	// limit is the timeout of the client, which bounds two times by one value: the time within which all attempts must
+	// begin, and how long the server may be silent in all attempts together.
 	limit time.Duration
 }
 

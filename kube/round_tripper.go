@@ -59,7 +59,7 @@ func newRoundTripper(config *Config) (*roundTripper, error) {
 		return nil, err
 	}
 	if t.exec != nil {
-		t.exec.onRotation = t.connections.replace
+		t.exec.onRotation = t.connections.replaceTransport
 	}
 	t.next = t.connections
 	if config.WrapTransport != nil {

@@ -110,7 +110,7 @@ func TestModificationComparesAnObjectWithItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		test.modify(obj)
-		changed, err := m.compare()
+		changed, err := m.restoreAndCompare()
 		if changed != test.changed || obj.ResourceVersion != "5" {
 			t.Errorf("%s: changed %t at the version %s", name, changed, obj.ResourceVersion)
 		}

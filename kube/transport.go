@@ -179,7 +179,7 @@ func (t *transport) request(ctx context.Context, r *wire.Request) (*http.Request
 func requestPath(base string, r *wire.Request) string {
 	parts := make([]string, 0, 9)
 	if r.Resource == (wire.Resource{}) {
-		parts = append(parts, "apis") // see DiscoverAll
+		parts = append(parts, "apis")
 	} else if r.Resource.Group == "" {
 		parts = append(parts, "api", r.Resource.Version)
 	} else {

@@ -134,7 +134,7 @@ func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.C
 		for _, other := range leases {
 			m := &other.Metadata
 			isOwnName := m.Name == c.lease
-			if !lease.IsHeld(other, time.Now().Add(-recentRenewal)) || isOwnName && (i > 0 || m.Namespace == c.namespace) {
+			if !lease.HasRenewedHolder(other, time.Now().Add(-recentRenewal)) || isOwnName && (i > 0 || m.Namespace == c.namespace) {
 				continue
 			}
 			text := "another install of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"

@@ -53,7 +53,7 @@ func pageOfPipeline(t *testing.T) []string {
 
 // callers returns the functions under way from the client of a reconcile down to the transport, in the order
 // in which they were called, without the path of the module and without receivers' pointers:
-// controller.requestTrace.Do.
+// controller.requestRecorder.Do.
 func callers() []string {
 	counters := make([]uintptr, 256)
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters)])

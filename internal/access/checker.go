@@ -179,7 +179,7 @@ func rawDeclaration(r *wire.Request, verbs []wire.Verb) string {
 		r.Resource.Group, resourceName(r.Resource.Plural, r.Subresource), strings.Join(quoted, ", "))
 }
 
-// verbName returns the constant of package kube for a verb.
+// verbName returns the constant of package wire for a verb.
 func verbName(verb wire.Verb) string {
 	switch verb {
 	case wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbCreate, wire.VerbUpdate, wire.VerbPatch, wire.VerbDelete:

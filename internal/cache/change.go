@@ -14,10 +14,10 @@ type Change struct {
 	Before Record
 	// After is the record that the store has now. It is set if Type is Added or Modified.
 	After Record
-	// Initial reports whether the change precedes Synced: the object existed before the
+	// Initial is true if the change precedes Synced: the object existed before the
 	// subscription began.
 	Initial bool
-	// Missed reports whether the stream has missed states of the object between Before and After,
+	// Missed is true if the stream has missed states of the object between Before and After,
 	// and the program has read or written one of them. What differs between Before and After is then
 	// not all that matters.
 	Missed bool

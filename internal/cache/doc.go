@@ -32,9 +32,9 @@
 //	    │ wire.Frame: one line of a watch
 //	package follow: watcher, sequence, objectTracker
 //	    │ follow.Change: what the line means for the stream
-//	updater ──── store.Item, store.Entry ────► Store ◄──┐
+//	updater ─ database.Item, database.Entry ─► Store ◄──┐
 //	    │ Change: the records before and after          │ Object
-//	published                                           │
+//	publisher                                           │
 //	    │ Change                           View.Handler ┤
 //	Subscriber, such as a controller            ▲       │ overlay.Entry
 //	                                            │       ▼

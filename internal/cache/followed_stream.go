@@ -20,17 +20,17 @@ import (
 // followedStream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
 // subscriber that joins late has one more goroutine, until it has caught up.
 //
-//	follow.Change   from package follow: a key, a version, and the JSON of the server
+//	follow.Change    from package follow: a key, a version, and the JSON of the server
 //	    │ updater.apply
-//	store.Item     the JSON, reduced to the fields of a projection
-//	    │ store.Writer
-//	store.Entry    the decoded fields and the compressed JSON, in the store
+//	database.Item    the JSON, reduced to the fields of a projection
+//	    │ database.Writer
+//	database.Entry   the decoded fields and the compressed JSON, in the store
 //	    │ recordOf
-//	Record         the decoded fields
+//	cache.Record     the decoded fields
 //	    │
-//	cache.Change   the records before and after
-//	    │ published.update
-//	Subscriber     in package controller
+//	cache.Change     the records before and after
+//	    │ publisher.update
+//	cache.Subscriber in package controller
 //
 // Beside this flow an updater records each change with three others: the progress of the stream, the
 // recorder of restorations, and the overlay, which drops what all stores have observed.
@@ -78,9 +78,9 @@ func (c *counts) lastEventTime() time.Time {
 // Stats are the numbers of one stream.
 type Stats struct {
 	Stream wire.Stream
-	// Synced reports whether the stream has been listed.
+	// Synced is true if the stream has been listed.
 	Synced bool
-	// Watching reports whether the watch is open, or there is nothing to watch because the server does not serve
+	// Watching is true if the watch is open, or there is nothing to watch because the server does not serve
 	// the resource.
 	Watching bool
 	// LastEvent is when the last change or bookmark came. It is zero before the first.
@@ -114,11 +114,11 @@ func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc)
 		Report:      func(err error) { s.report(s.indexError(err)) },
 		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
 	})
-	reached := new(progress.Progress)
-	s.store = &Store{stream: id, objects: objects, progress: reached}
+	streamProgress := new(progress.Progress)
+	s.store = &Store{stream: id, objects: objects, progress: streamProgress}
 	detector, restorations := common.restorations.Open(id, &s.relister)
 	s.detector = detector
-	s.updater = newUpdater(s.store, common.overlay, writer, reached, restorations, s.counts)
+	s.updater = newUpdater(s.store, common.overlay, writer, streamProgress, restorations, s.counts)
 	return s
 }
 
@@ -216,10 +216,10 @@ func (s *followedStream) report(err error) {
 
 // stats returns the Stats of the stream, without the number of subscribers.
 func (s *followedStream) stats() Stats {
-	o := s.store.objects.Stats()
+	sizes := s.store.objects.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
-		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
+		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes, JSON: sizes.JSON,
+		Dictionary: sizes.Dictionary, Dictionaries: sizes.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}
 }

@@ -184,12 +184,12 @@ func (h *handler) listLive(ctx context.Context, r *wire.Request) (*wire.Response
 func (h *handler) resolveCollectionEffects(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
 	o, isCertain := h.view.overlay, true
 	for collection, effect := range o.CollectionEffects(overlay.KeyOf(r.Ref()).Collection) {
-		isObserved := effect.IsObservedBy(store.reached())
+		isObserved := effect.IsObservedBy(store.observeProgress())
 		if !isObserved && effect.NeedsVersion() {
 			// A list that begins now has a version after the effect.
 			if version, err := h.currentVersion(ctx, r, collection.Namespace); err == nil {
 				effect = o.SetEffectVersion(collection, effect, version)
-				isObserved = effect.IsObservedBy(store.reached())
+				isObserved = effect.IsObservedBy(store.observeProgress())
 			}
 		}
 		switch {

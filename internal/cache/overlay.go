@@ -143,7 +143,7 @@ func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 // isEffectNeeded reports whether a read can need the effect e on a collection.
 func (o *programOverlay) isEffectNeeded(c overlay.Collection, e overlay.CollectionEffect) bool {
 	for _, s := range o.streams.snapshot() {
-		if c.Overlaps(s.store.collection()) && !(s.store.IsSynced() && e.IsObservedBy(s.store.reached())) {
+		if c.Overlaps(s.store.collection()) && !(s.store.IsSynced() && e.IsObservedBy(s.store.observeProgress())) {
 			return true
 		}
 	}

@@ -136,9 +136,9 @@ type shownByStream struct {
 // shownStates returns what the stores show of an object.
 func (r *registry) shownStates(k overlay.Key) (shown []shownByStream) {
 	for s := range r.thatMayHold(k) {
-		settled := s.detector.Settled() // before the state, which a list may replace meanwhile
+		settled := s.detector.SettledCount() // before the state, which a list may replace meanwhile
 		state := s.store.shown(k.ObjectKey())
-		state.Settled = settled
+		state.SettledCount = settled
 		shown = append(shown, shownByStream{s, state})
 	}
 	return shown

@@ -129,9 +129,9 @@ func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) 
 func (s *Store) shown(k kube.Key) restoration.ShownState {
 	e, version := s.objects.State(k)
 	if e == nil {
-		return restoration.ShownState{Reached: version}
+		return restoration.ShownState{ReachedVersion: version}
 	}
-	return restoration.ShownState{Object: e.Version(), Reached: version}
+	return restoration.ShownState{Object: e.Version(), ReachedVersion: version}
 }
 
 // observe returns what the store shows of an object, and its entry, or nil.
@@ -147,8 +147,8 @@ func (s *Store) observe(k kube.Key) (overlay.Observation, *database.Entry) {
 	return o, e
 }
 
-// reached returns how far the stream has got.
-func (s *Store) reached() overlay.Observation {
+// observeProgress returns how far the stream has got, without an object.
+func (s *Store) observeProgress() overlay.Observation {
 	return overlay.Observation{OpenSince: s.progress.OpenSince(), Version: s.Version()}
 }
 

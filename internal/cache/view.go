@@ -46,7 +46,7 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 		return KnownState{}
 	}
 	for _, effect := range v.overlay.CollectionEffects(k.Collection) {
-		if !effect.IsObservedBy(store.reached()) {
+		if !effect.IsObservedBy(store.observeProgress()) {
 			return KnownState{}
 		}
 	}

@@ -42,7 +42,7 @@ func (w *writeHandler) recordError(r *wire.Request, began overlay.Tick, err erro
 			o.Record(k, began, overlay.Entry{Kind: overlay.UnknownState})
 			o.dropObserved(k)
 		}
-	case mayHaveHappened(err):
+	case mayHaveHappenedInPart(err):
 		// Objects may have been deleted, or one may exist under a name that the server has made.
 		o.RecordCollectionEffect(k.Collection)
 	}
@@ -104,10 +104,10 @@ func isDryRun(r *wire.Request) bool {
 	return kube.Unmarshal(r.Body, &options) == nil && len(options.DryRun) > 0
 }
 
-// mayHaveHappened reports whether a write may have been carried out, or a part of it, although it failed. If
-// err is not a server's answer, the write may have been carried out, unless err reports that nothing was
-// sent.
-func mayHaveHappened(err error) bool {
+// mayHaveHappenedInPart reports whether a write may have been carried out, or a part of it, although it failed. It returns
+// true more often than [kube.IsUnknown]: a deletion of a collection that fails with a conflict or an error of the server
+// may have deleted some of the objects. An error that is not of the API is no proof that nothing was sent.
+func mayHaveHappenedInPart(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)
 }

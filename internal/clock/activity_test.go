@@ -19,7 +19,7 @@ type job struct {
 
 func (j *job) IsAtRestLocked() bool                  { return !j.isWorking }
 func (j *job) UntilDueLocked() (time.Duration, bool) { return 0, false }
-func (j *job) MovedLocked()                          {}
+func (j *job) AfterMoveLocked()                      {}
 func (j *job) IsWorkingLocked() bool                 { return j.isWorking }
 
 func (j *job) set(isWorking bool) {

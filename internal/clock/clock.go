@@ -33,8 +33,8 @@ type Member interface {
 	// UntilDueLocked returns how long it takes until the next work is due. It returns false if no
 	// time is set. The member is at rest.
 	UntilDueLocked() (time.Duration, bool)
-	// MovedLocked starts the work that has become due because the clock was moved.
-	MovedLocked()
+	// AfterMoveLocked starts the work that has become due because the clock was moved.
+	AfterMoveLocked()
 }
 
 type member struct {
@@ -181,7 +181,7 @@ func (c *Clock) step(d time.Duration) (moved time.Duration, busy []string) {
 	}
 	c.offset.Add(int64(moved))
 	for _, m := range c.members {
-		m.MovedLocked()
+		m.AfterMoveLocked()
 	}
 	return moved, nil
 }
@@ -191,7 +191,7 @@ type hold struct{ sync.Mutex }
 
 func (*hold) IsAtRestLocked() bool                  { return false }
 func (*hold) UntilDueLocked() (time.Duration, bool) { return 0, false }
-func (*hold) MovedLocked()                          {}
+func (*hold) AfterMoveLocked()                      {}
 
 type contextKey struct{}
 

@@ -56,8 +56,8 @@ func (s *Sleeper) IsAtRestLocked() bool { return s.isAsleep && s.clock.Now().Bef
 // UntilDueLocked implements [Member].
 func (s *Sleeper) UntilDueLocked() (time.Duration, bool) { return s.clock.Until(s.due), true }
 
-// MovedLocked implements [Member].
-func (s *Sleeper) MovedLocked() { s.timer.Reset(max(s.clock.Until(s.due), 0)) }
+// AfterMoveLocked implements [Member].
+func (s *Sleeper) AfterMoveLocked() { s.timer.Reset(max(s.clock.Until(s.due), 0)) }
 
 // SleepReal waits in real time until d has passed or ctx has ended. It returns the cause of the end of ctx, or nil if
 // ctx has not ended.

@@ -34,9 +34,9 @@ type sequence struct {
 	// version is the resource version to watch from: the version of a complete list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
 	version string
-	// reached is the version that the stream has reached, even when a list is due. It is empty
+	// reachedVersion is the version that the stream has reached, even when a list is due. It is empty
 	// before the first list.
-	reached string
+	reachedVersion string
 	// isListing is true from the beginning of a list to its end. The versions of objects in
 	// between are in no order.
 	isListing bool
@@ -60,7 +60,7 @@ func (q *sequence) beginList() error {
 
 // endList records that a list is complete at version, and publishes the rest of it.
 func (q *sequence) endList(version string) error {
-	q.version, q.reached = version, version
+	q.version, q.reachedVersion = version, version
 	return q.publishListed(version, false)
 }
 
@@ -68,7 +68,7 @@ func (q *sequence) endList(version string) error {
 // that the stream has reached. The version is empty if the stream has not reached any. The next list is due after it.
 func (q *sequence) endUnservedList() error {
 	q.version = ""
-	return q.publishListed(q.reached, true)
+	return q.publishListed(q.reachedVersion, true)
 }
 
 // publishListed publishes the deletions of the objects that the current list does not contain. It then
@@ -88,16 +88,20 @@ func (q *sequence) publishListed(version string, isUnserved bool) error {
 // putItem publishes the changes that follow from the existence of an object in a list.
 func (q *sequence) putItem(object []byte) error {
 	id, err := q.readIdentity(object)
-	return q.put(id, object, err)
+	if err != nil {
+		return q.putUndecodable(id, err)
+	}
+	return q.put(id, object)
 }
 
-// put publishes the changes that follow from the existence of an object. decodeErr is the error of
-// readIdentity.
-func (q *sequence) put(id identity, object []byte, decodeErr error) error {
-	if decodeErr != nil {
-		q.tracker.putUndecodable(id)
-		return q.publishError(decodeErr)
-	}
+// putUndecodable publishes that an object exists whose metadata cannot be read. decodeErr is the error of readIdentity.
+func (q *sequence) putUndecodable(id identity, decodeErr error) error {
+	q.tracker.putUndecodable(id)
+	return q.publishError(decodeErr)
+}
+
+// put publishes the changes that follow from the existence of an object.
+func (q *sequence) put(id identity, object []byte) error {
 	replaced, change := q.tracker.put(id.key, id.version())
 	if replaced.key.Name != "" {
 		if err := q.publishMissing(replaced); err != nil {
@@ -113,12 +117,8 @@ func (q *sequence) put(id identity, object []byte, decodeErr error) error {
 	return nil
 }
 
-// remove publishes the change that follows from the deletion of an object. decodeErr is the error of
-// readIdentity.
-func (q *sequence) remove(id identity, object []byte, decodeErr error) error {
-	if decodeErr != nil {
-		return q.publishError(decodeErr)
-	}
+// remove publishes the change that follows from the deletion of an object.
+func (q *sequence) remove(id identity, object []byte) error {
 	if q.tracker.remove(id.key, id.version(), q.isListing) {
 		if err := q.publish(id.change(ChangeDeleted, object)); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (q *sequence) advance(version string) {
 	if q.isListing || version == "" || version == q.version || ident.IsNewer(q.version, version) {
 		return
 	}
-	q.version, q.reached = version, version
+	q.version, q.reachedVersion = version, version
 	q.tracker.advance(version)
 	q.backoff.recordProgress()
 }

@@ -56,7 +56,7 @@ func TestSequence(t *testing.T) {
 		q.beginList(), q.putItem(item("a", 3)), q.putItem(item("c", 9)), q.endList("9"))
 	step(fmt.Sprintf("%d@10", int(ChangeBookmark)), "10", q.bookmark("10"))
 	id, err := q.readIdentity(item("c", 11))
-	step(fmt.Sprintf("%dc@11", deleted), "11", q.remove(id, item("c", 11), err))
+	step(fmt.Sprintf("%dc@11", deleted), "11", err, q.remove(id, item("c", 11)))
 	step("error", "11", q.putItem([]byte(`{"metadata":{"name":7}}`)))
 	step(fmt.Sprintf("%d@ %da@3 %d@11", began, deleted, listed), "", q.beginList(), q.endUnservedList())
 }

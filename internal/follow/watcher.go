@@ -213,11 +213,17 @@ func (w *watcher) handleFrame(frame wire.Frame) error {
 	case "ADDED", "MODIFIED":
 		id, err := q.readIdentity(frame.Object)
 		w.prober.recordEvent(id.resourceVersion)
-		return q.put(id, frame.Object, err)
+		if err != nil {
+			return q.putUndecodable(id, err)
+		}
+		return q.put(id, frame.Object)
 	case "DELETED":
 		id, err := q.readIdentity(frame.Object)
 		w.prober.recordEvent(id.resourceVersion)
-		return q.remove(id, frame.Object, err)
+		if err != nil {
+			return q.publishError(err)
+		}
+		return q.remove(id, frame.Object)
 	case "BOOKMARK":
 		return w.handleBookmark(frame.Object)
 	case "ERROR":

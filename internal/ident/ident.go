@@ -1,4 +1,9 @@
-// Package ident keeps what identifies a version of an object in little memory, and names the Go types of objects.
+// Package ident has what all packages need to identify objects:
+//
+//   - [Version] and [UID] keep a resource version and a uid in little memory, and compare them.
+//   - [Answer] and [Metadata] are the members of a server's answer that identify its object.
+//   - [Quoted] and [GoTypeName] name an object and a Go type in errors.
+//   - [ConversionPrefix] and [IncompleteAnnotation] are keys of annotations.
 package ident
 
 import (

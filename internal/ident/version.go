@@ -11,7 +11,7 @@ import (
 //
 // Types that add something to a version, and why they are no Version:
 //
-//	watch.trackedVersion          with the key of the object
+//	follow.trackedVersion         with the key of the object
 //	restoration.expectedVersion   with the key and the time of an answer (package cache/internal/restoration)
 //	echo.Version, ShownVersion    of a write, and of what streams have published (package controller/internal/echo)
 //	history.Version               with the whole object, in an exploration

@@ -51,13 +51,13 @@ func (c *candidate) observe(l *Lease, at Reading) {
 	former, before, after := c.seen, recordOf(c.seen), recordOf(l)
 	isDeleted := former != nil && (l == nil || l.Metadata.UID != former.Metadata.UID)
 	c.seen = l
-	if before.isHeld() && (isDeleted || !after.isHeld() && !after.isReleased()) {
+	if before.mayBeActedBy() && (isDeleted || !after.mayBeActedBy() && !after.isReleased()) {
 		c.hold(before, at)
 	}
 	if isDeleted {
 		c.deletedHeldUntil, c.heldUntil = max(c.deletedHeldUntil, c.heldUntil), 0
 	}
-	if after != before && after.isHeld() && !c.hasSent(l) {
+	if after != before && after.mayBeActedBy() && !c.hasSent(l) {
 		c.hold(after, at)
 	}
 }

@@ -359,8 +359,9 @@ func (e *Elector) examine(ctx context.Context) error {
 	return &lostError{fmt.Sprintf("it is held by %q", cmp.Or(recordOf(live).holder, "nobody"))}
 }
 
-// isDoubtful reports whether a write that failed with err may have been carried out.
-func isDoubtful(err error) bool {
+// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than [kube.IsUnknown]:
+// an error of an unknown type counts too.
+func isUncertain(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown
 }

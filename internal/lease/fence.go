@@ -49,7 +49,7 @@ func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(c
 // that was left of the term when they began.
 func (f *Fence) TimedOutWrites() int64 { return f.timedOutWrites.Load() }
 
-// Handler returns next behind f. It is for WrapAttempts of [kube.Config].
+// Handler returns a handler that checks each request by f, and then passes the request on to next. It is for WrapAttempts of [kube.Config].
 func (f *Fence) Handler(next wire.Handler) wire.Handler {
 	f.next = next
 	return wire.HandlerFunc(f.do)

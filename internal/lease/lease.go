@@ -44,9 +44,8 @@ func Resource() wire.Resource {
 // Holder returns the identity of the replica that holds l, or an empty text.
 func Holder(l *Lease) string { return valueOf(l.Spec.HolderIdentity) }
 
-// IsHeld reports whether somebody holds l, and has renewed it since that time by the clock of the
-// holder.
-func IsHeld(l *Lease, since time.Time) bool {
+// HasRenewedHolder reports whether l has a holder that has renewed it since a time, by the clock of the holder.
+func HasRenewedHolder(l *Lease, since time.Time) bool {
 	return Holder(l) != "" && valueOf(l.Spec.RenewTime).After(since)
 }
 
@@ -76,9 +75,9 @@ func recordOf(l *Lease) record {
 // holder, and a duration of one second.
 func (r record) isReleased() bool { return r.holder == "" && r.durationSeconds == 1 }
 
-// isHeld reports whether somebody may act by r. A record with a duration and without a holder is one of them:
-// somebody has emptied it by hand, and the former holder may not know that yet.
-func (r record) isHeld() bool { return r.holder != "" || r.durationSeconds > 1 }
+// mayBeActedBy reports whether a process may act as the leader by r. A record with a duration and without a holder counts
+// too: somebody has emptied it by hand, and the former holder may not know that yet.
+func (r record) mayBeActedBy() bool { return r.holder != "" || r.durationSeconds > 1 }
 
 // duration returns how long r is valid after a renewal. usual stands for a duration that r lacks.
 func (r record) duration(usual time.Duration) time.Duration {

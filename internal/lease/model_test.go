@@ -539,7 +539,7 @@ func leaders(machines []*machine) (all []*process) {
 		term, now := p.fence.term, m.clock()
 		term.mu.Lock()
 		isLate := now.longestSince(term.sent) >= term.timing.Deadline
-		isLost := term.phase == lost || term.phase == inTerm && isLate
+		isLost := term.phase == afterTerm || term.phase == inTerm && isLate
 		if term.phase == inTerm && !isLate {
 			all = append(all, p)
 		}

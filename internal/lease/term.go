@@ -30,7 +30,7 @@ type term struct {
 	clock  Clock
 	timing Timing
 
-	// lost is closed when the phase becomes lost.
+	// lost is closed when the phase becomes afterTerm.
 	lost chan struct{}
 
 	mu    sync.Mutex
@@ -41,10 +41,10 @@ type term struct {
 	openWrites int
 	// writesEnded is closed when openWrites becomes 0. It is nil before the end of the term.
 	writesEnded chan struct{}
-	// hasDoubt is true after a write that may have been carried out although it failed. doubtAt is when the
+	// hasUncertainWrite is true after a write that may have been carried out although it failed. uncertainAt is when the
 	// last write of this kind failed.
-	hasDoubt bool
-	doubtAt  Reading
+	hasUncertainWrite bool
+	uncertainAt       Reading
 }
 
 // newTerm returns a term that has not begun.
@@ -64,8 +64,8 @@ const (
 	// released is the phase after the orderly end of the term. Only the elector sends requests then, until
 	// the deadline.
 	released
-	// lost is the phase after the deadline, or after the loss of the lease.
-	lost
+	// afterTerm is the phase after the deadline, or after the loss of the lease.
+	afterTerm
 )
 
 // check returns an error if no request may be sent.
@@ -105,8 +105,8 @@ func (t *term) timeLeftLocked(now Reading) time.Duration {
 
 // loseLocked ends the term because the lease is lost.
 func (t *term) loseLocked() {
-	if t.phase != lost {
-		t.phase = lost
+	if t.phase != afterTerm {
+		t.phase = afterTerm
 		close(t.lost)
 	}
 }
@@ -135,8 +135,8 @@ func (t *term) endWrite(err error) {
 		close(t.writesEnded)
 		t.writesEnded = nil
 	}
-	if err != nil && isDoubtful(err) {
-		t.hasDoubt, t.doubtAt = true, t.clock()
+	if err != nil && isUncertain(err) {
+		t.hasUncertainWrite, t.uncertainAt = true, t.clock()
 	}
 }
 
@@ -176,11 +176,12 @@ func (t *term) isLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.expireLocked()
-	return t.phase == lost
+	return t.phase == afterTerm
 }
 
-// waitLost waits until the lease is lost. It returns false if ctx ends before. It needs nobody else: the timer of
-// a suspended machine may stand still, so it looks at the clock once in a second.
+// waitLost waits until the lease is lost. It returns false if ctx ends before. waitLost does not rely on
+// the timer of another goroutine, because the timers of a suspended machine may stand still. It looks at the clock once
+// in a second.
 func (t *term) waitLost(ctx context.Context) bool {
 	for !t.isLost() {
 		select {
@@ -208,7 +209,7 @@ func (t *term) release(ctx context.Context) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// The server ends each write by the deadline that was in force when the write was sent.
-	return !t.hasDoubt || t.clock().shortestSince(t.doubtAt) > t.timing.Duration
+	return !t.hasUncertainWrite || t.clock().shortestSince(t.uncertainAt) > t.timing.Duration
 }
 
 // beginRelease ends the term in an orderly way. It returns a channel that is closed when no write is under

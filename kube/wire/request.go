@@ -24,8 +24,10 @@ const (
 type Request struct {
 	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the home
 	// cluster.
-	Cluster     string
-	Verb        Verb
+	Cluster string
+	Verb    Verb
+	// Resource is the zero value in a request for the list of all groups (/apis). A request without Resource.Plural is
+	// for the list of the resources of a version, such as /apis/apps/v1.
 	Resource    Resource
 	Namespace   string
 	Name        string

@@ -232,10 +232,10 @@ type decision struct {
 	uid types.UID
 	// isCached is true if a cache shows the child.
 	isCached bool
-	// stale is the index of the owner reference to an earlier owner, which must be corrected first.
-	// staleUID is the uid in it, or empty if there is no such reference.
-	stale    int
-	staleUID types.UID
+	// earlierIndex is the index of the owner reference to an earlier owner, which must be corrected first.
+	// earlierUID is the uid in it, or empty if there is no such reference.
+	earlierIndex int
+	earlierUID   types.UID
 }
 
 // decide finds the child of r, and returns an error if r must not be sent. With mustRead, neither the
@@ -317,9 +317,9 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 	}
 	switch {
 	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWrittenSinceCreation(r, object)):
-		return decision{}, predecessorConflict(r, owner)
+		return decision{}, earlierOwnerConflict(r, owner)
 	case earlier >= 0:
-		return decision{uid: object.UID, stale: earlier, staleUID: object.OwnerReferences[earlier].UID}, nil
+		return decision{uid: object.UID, earlierIndex: earlier, earlierUID: object.OwnerReferences[earlier].UID}, nil
 	case !named:
 		if err := g.checkOwnerLabels(object, r, owner); err != nil {
 			return decision{}, err
@@ -381,9 +381,9 @@ func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
 	return isOurs && e.Subresource == "" && e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}")
 }
 
-// predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply
+// earlierOwnerConflict returns the refusal of an apply to a child of an earlier owner. An apply
 // by the same field manager would replace the owner, and the new one would inherit the child.
-func predecessorConflict(r *wire.Request, owner wire.Ref) error {
+func earlierOwnerConflict(r *wire.Request, owner wire.Ref) error {
 	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
 }
 
@@ -396,12 +396,12 @@ func conflict(r *wire.Request, message string) error {
 
 // replaceOwner corrects the reference to an earlier owner.
 func (d decision) replaceOwner(ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref) error {
-	if d.staleUID == "" {
+	if d.earlierUID == "" {
 		return nil
 	}
-	path := fmt.Sprintf("/metadata/ownerReferences/%d/uid", d.stale)
+	path := fmt.Sprintf("/metadata/ownerReferences/%d/uid", d.earlierIndex)
 	body, err := kube.Marshal([]kube.PatchOperation{
-		kube.TestAt("/metadata/uid", d.uid), kube.TestAt(path, d.staleUID), kube.ReplaceAt(path, owner.UID),
+		kube.TestAt("/metadata/uid", d.uid), kube.TestAt(path, d.earlierUID), kube.ReplaceAt(path, owner.UID),
 	})
 	if err != nil {
 		return fmt.Errorf("encode a patch: %w", err)
@@ -415,7 +415,7 @@ func (d decision) replaceOwner(ctx context.Context, next wire.Handler, r *wire.R
 	_, err = next.Do(ctx, &patch)
 	if kube.IsInvalid(err) || kube.IsNotFound(err) {
 		// A test failed: the object has changed.
-		return predecessorConflict(r, owner)
+		return earlierOwnerConflict(r, owner)
 	}
 	return err
 }

@@ -81,16 +81,17 @@ func (m *Mover) Forget() {
 	clear(m.checked)
 }
 
-// isChecked reports whether an object has nothing to move at a version.
-func (m *Mover) isChecked(ref wire.Ref, o checkedObject) bool {
+// isUnchangedSinceCheck reports whether an object is at the version at which it was found to have nothing to move.
+func (m *Mover) isUnchangedSinceCheck(ref wire.Ref, o checkedObject) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, ok := m.checked[ref]
 	return ok && known == o
 }
 
-// hasChecked reports whether an object that no cache shows has nothing to move.
-func (m *Mover) hasChecked(ref wire.Ref) bool {
+// hasNothingToMove reports whether an object was found to have nothing to move. It is for an object that no cache shows, so
+// that its version is not known.
+func (m *Mover) hasNothingToMove(ref wire.Ref) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known, ok := m.checked[ref]
@@ -145,9 +146,9 @@ func (h *moveHandler) isConcerned(r *wire.Request) bool {
 	case "":
 		return hasController(r.Body, h.owner.UID) || hasOwnerLabel(r.Body, h.owner.UID, h.mover.labels)
 	case "status":
-		self := h.owner
-		self.UID = ""
-		return childRef(r) == self
+		reconciled := h.owner
+		reconciled.UID = ""
+		return childRef(r) == reconciled
 	default:
 		return false
 	}
@@ -161,11 +162,11 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead 
 	known := h.mover.view.KnownState(ref)
 	switch {
 	case known.IsCertain && !mustRead:
-		if !known.IsPresent || h.mover.isChecked(ref, checkedObject{known.Record.UID, known.Record.ResourceVersion}) {
+		if !known.IsPresent || h.mover.isUnchangedSinceCheck(ref, checkedObject{known.Record.UID, known.Record.ResourceVersion}) {
 			return nil
 		}
 		metadata, err = known.Metadata()
-	case !known.IsCertain && !mustRead && h.mover.hasChecked(ref):
+	case !known.IsCertain && !mustRead && h.mover.hasNothingToMove(ref):
 		return nil
 	default:
 		var response *wire.Response
@@ -191,7 +192,7 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead 
 	if known.IsCertain {
 		checked.version = object.ResourceVersion
 	}
-	if !h.isProven(&object.ObjectMeta, r) {
+	if !h.belongsToOwner(&object.ObjectMeta, r) {
 		return nil
 	}
 	move, err := h.mover.plan(&object.ObjectMeta, r, h.owner)
@@ -215,9 +216,9 @@ func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead 
 	return nil
 }
 
-// isProven reports whether the object of r belongs to the owner: an owner reference or an owner label has its uid, or
+// belongsToOwner reports whether the object of r belongs to the owner: an owner reference or an owner label has its uid, or
 // the object is the owner.
-func (h *moveHandler) isProven(object *metav1.ObjectMeta, r *wire.Request) bool {
+func (h *moveHandler) belongsToOwner(object *metav1.ObjectMeta, r *wire.Request) bool {
 	if r.Subresource != "" {
 		return object.UID == h.owner.UID
 	}

@@ -165,8 +165,8 @@ type Streams interface {
 	ShownObjects(collection Target, selector labels.Selector) map[types.UID]bool
 }
 
-// Handler returns a handler that records the writes of a reconcile of key. It belongs directly above
-// the handler that sends the writes, so that skipped applies are not recorded. streams are the streams of the
+// Handler returns a handler that records the writes of a reconcile of key. It belongs below
+// the no-op check, so that skipped applies are not recorded. streams are the streams of the
 // controller. add adds a held trigger to the queue.
 //
 // ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
@@ -376,8 +376,8 @@ func (t *Tracker) ForgetOwnStatus(key queue.Key) {
 	}
 }
 
-// Forget drops all versions that writes have made. Later changes to these versions are no echoes.
-func (t *Tracker) Forget() {
+// ForgetVersions drops all versions that writes have made. Later changes to these versions are no echoes.
+func (t *Tracker) ForgetVersions() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.versions)

@@ -91,7 +91,7 @@ func TestAWriteWithoutAnAnswerExplainsOneChange(t *testing.T) {
 	tr.apply(func() (*wire.Response, error) { return nil, errors.New("the connection is closed") })
 	tr.expect(t, "shop", "12", queue.PossibleEcho)
 	tr.expect(t, "shop", "13", queue.NotEcho)
-	tr.Forget()
+	tr.ForgetVersions()
 	tr.expect(t, "shop", "12", queue.NotEcho)
 }
 

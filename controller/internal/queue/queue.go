@@ -401,11 +401,13 @@ func (q *Queue) Lock() { q.mu.Lock() }
 // Unlock unlocks the queue after Lock.
 func (q *Queue) Unlock() { q.mu.Unlock() }
 
-// IsAtRestLocked reports whether no key is ready or running. After Shutdown a ready key does not
+// IsAtRestLocked reports whether no key is ready or running, and none is due. After Shutdown a ready key does not
 // count, because no worker takes it.
 func (q *Queue) IsAtRestLocked() bool {
-	q.tick()
-	return q.runningCount == 0 && (q.isShutdown || q.ready.len() == 0)
+	if q.runningCount > 0 || q.isShutdown {
+		return q.runningCount == 0
+	}
+	return q.ready.len() == 0 && q.dueHeap.nearest() > instant(q.clock.Since(q.start))
 }
 
 // IsWorkingLocked reports whether a reconcile is under way.
@@ -420,8 +422,8 @@ func (q *Queue) UntilDueLocked() (time.Duration, bool) {
 	return time.Duration(nearest) - q.clock.Since(q.start), true
 }
 
-// MovedLocked makes the keys Due whose time has come because the clock was moved.
-func (q *Queue) MovedLocked() {
+// AfterMoveLocked makes the keys Due whose time has come because the clock was moved.
+func (q *Queue) AfterMoveLocked() {
 	q.timerAt = never
 	q.arm(q.tick())
 }

@@ -1,7 +1,7 @@
 package queue
 
-// The guaranteed share of a class is one of so many reconciles, while the class has work. High
-// has the rest.
+// While a class has work, it gets at least one of as many reconciles as its constant says: Low one of five, and Due one
+// of three. High has the rest.
 const (
 	lowShare = 5
 	dueShare = 3

@@ -34,7 +34,7 @@ func controllerMutations() []mutation {
 
 		{66, 15, "controller", "mapper.mapTask", `_failed = true`, `_failed = false`},
 		{67, 15, "controller", "reconciler.run", `_running.Go(_Replacement)`, ``},
-		{68, 15, "controller", "longCalls.takeLong", `_d < _c._reportAfter`, `_d < 100*_c._reportAfter`},
+		{68, 15, "controller", "longReconciles.takeLong", `_d < _c._reportAfter`, `_d < 100*_c._reportAfter`},
 		{69, 15, "controller", "mapper.run", `_running.Go(_Replacement)`, ``},
 
 		{70, 16, "controller", "recordErrorAttrs", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
@@ -48,10 +48,10 @@ func controllerMutations() []mutation {
 		{77, 18, "controller", "engine.end", `time.After(_e._configuration._grace)`, `time.After(100 * _e._configuration._grace)`},
 		{78, 18, "controller", "engine.run", `context.WithoutCancel(_ctx)`, `_ctx`},
 
-		{85, 20, "controller", "requestTrace.Do", `_t._reads++`, ``},
+		{85, 20, "controller", "requestRecorder.Do", `_t._reads++`, ``},
 		{86, 20, "controller", "reconciler.reconcile", `Causes: _Causes.String(), Waited: _Waited`, `Waited: _Waited`},
 		{87, 20, "controller", "reconciler.end", `_result._error, _result._duration = _err, time.Since(_Started)`, `_result._error = _err`},
-		{88, 20, "controller", "requestTrace.Do", `_w._skipped, _w._failed = _Skipped, _err != nil`, `_w._failed = _err != nil`},
+		{88, 20, "controller", "requestRecorder.Do", `_w._skipped, _w._failed = _Skipped, _err != nil`, `_w._failed = _err != nil`},
 
 		{93, 22, "controller/internal/adoption", "Guard.decideByMetadata",
 			`case _controls: return _Decision, fmt.Errorf(_Format, _Ref, _owner, kube.ErrForeignChild, _Kind, _Name)`,

@@ -19,7 +19,7 @@ func watchMutations() []mutation {
 		{13, 3, "internal/follow", "objectTracker.remove", `_X || !_Old.HasSameUID(_v)`, `_X`},
 		{14, 3, "internal/follow", "follower.handleNotFound", `case _checkErr != nil:`, `case _checkErr != nil && ctx.Err() != nil:`},
 
-		{16, 4, "internal/follow", "sequence.put", `_q._tracker.putUndecodable(_id)`, `_ = _id`},
+		{16, 4, "internal/follow", "sequence.putUndecodable", `_q._tracker.putUndecodable(_id)`, `_ = _id`},
 		{17, 4, "internal/follow", "objectTracker.putUndecodable", `_t._hasUnnamed = true`, `_t._hasUnnamed = false`},
 
 		{19, 5, "internal/follow", "backoffDelay", `minBackoff << min(_n-1, 10)`, `minBackoff << min(_n-_n, 10)`},

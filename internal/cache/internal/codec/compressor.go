@@ -1,6 +1,6 @@
 package codec
 
-// Compressor decides how the contents of a store are written: as they are until enough of them
+// Compressor decides how the contents of a database are written: as they are until enough of them
 // is known, then against a dictionary made of some, and against another one when that no longer
 // fits. Its caller keeps the contents, provides samples, and writes old contents anew. It must
 // not be used concurrently. The zero Compressor is ready.
@@ -74,7 +74,7 @@ func (c *Compressor) RecordContent(size int) {
 }
 
 // Train makes a dictionary of samples if one is due, and reports whether it is the current one
-// now. total is the number of all contents; isResting reports that no more are expected soon.
+// now. total is the number of all contents; isResting is true if no more are expected soon.
 func (c *Compressor) Train(total int, isResting bool, samples func() [][]byte) (isAdopted bool) {
 	if c.current == nil {
 		if c.hasEnough(isResting) {
@@ -117,8 +117,8 @@ func (c *Compressor) hasEnough(isResting bool) bool {
 	}
 }
 
-// endRound ends the round if it is long enough. It reports whether another dictionary should be
-// tried.
+// endRound returns whether another dictionary should be tried. It ends the round if the round is long enough. If there are
+// retrainAt contents, another dictionary should be tried, and the round goes on.
 func (c *Compressor) endRound(total int) (shouldRetrain bool) {
 	if total >= c.retrainAt {
 		c.retrainAt = growth * total

@@ -62,26 +62,26 @@ func (w *Writer) Build(i Item) (e *Entry, err error) {
 
 // putEntry puts the entry of an object into the database, and returns the entry that it replaces, or nil.
 func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
-	s := w.database
+	d := w.database
 	type indexed struct {
 		values    []string
 		isUnknown bool
 	}
 	var results []indexed
-	s.mu.Lock()
-	for len(results) < len(s.objects.contentIndexes) { // others may add an index meanwhile
-		x := s.objects.contentIndexes[len(results)]
-		s.mu.Unlock()
+	d.mu.Lock()
+	for len(results) < len(d.objects.contentIndexes) { // others may add an index meanwhile
+		x := d.objects.contentIndexes[len(results)]
+		d.mu.Unlock()
 		values, err := x.valuesOf(e.Key(), object)
 		if err != nil {
 			w.report(err)
 		}
 		results = append(results, indexed{values, err != nil})
-		s.mu.Lock()
+		d.mu.Lock()
 	}
-	defer s.mu.Unlock()
-	slot, before := s.objects.put(e)
-	for i, x := range s.objects.contentIndexes {
+	defer d.mu.Unlock()
+	slot, before := d.objects.put(e)
+	for i, x := range d.objects.contentIndexes {
 		x.set(slot, results[i].values, results[i].isUnknown)
 	}
 	w.compression.recordRecent(e)
@@ -117,23 +117,23 @@ func (w *Writer) MarkUndecodable(err *wire.DecodeError) {
 // Advance records that all changes up to version are in the database. A version that is empty, or
 // older than the version of the database, has no effect.
 func (w *Writer) Advance(version string) {
-	s := w.database
-	if version == "" || ident.IsNewer(s.version, version) {
+	d := w.database
+	if version == "" || ident.IsNewer(d.version, version) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.version = version
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.version = version
 }
 
 // Complete records that the database holds every object, as it was at version. The version may be
 // older than the database's version. Complete reports whether the database is complete for the first time.
 func (w *Writer) Complete(version string) (isFirst bool) {
-	s := w.database
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	isFirst = !s.isComplete
-	s.version, s.isComplete = version, true
+	d := w.database
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isFirst = !d.isComplete
+	d.version, d.isComplete = version, true
 	return isFirst
 }
 

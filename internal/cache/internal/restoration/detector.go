@@ -44,8 +44,8 @@ func selectorOf(s wire.Stream) labels.Selector {
 // IsDoubted reports whether the store of the stream may show what a restoration has undone.
 func (d *Detector) IsDoubted() bool { return d.doubt.isOpen() }
 
-// Settled returns the number of reasons for doubt that complete lists have settled so far.
-func (d *Detector) Settled() uint64 { return d.doubt.settledCount() }
+// SettledCount returns the number of reasons for doubt that complete lists have settled so far.
+func (d *Detector) SettledCount() uint64 { return d.doubt.settledCount() }
 
 // Expect records that the server has answered a request with an object, at version. objectLabels are the
 // labels of the object in JSON. From now on the stream is expected to show the object.
@@ -59,10 +59,10 @@ func (d *Detector) Expect(k kube.Key, version, objectLabels string) {
 type ShownState struct {
 	// Object is the zero Version if the store showed no object.
 	Object ident.Version
-	// Reached is the version that the store had reached.
-	Reached string
-	// Settled is what [Detector.Settled] returned: a list since then has replaced the state.
-	Settled uint64
+	// ReachedVersion is the version that the store had reached.
+	ReachedVersion string
+	// SettledCount is what [Detector.SettledCount] returned: a list since then has replaced the state.
+	SettledCount uint64
 }
 
 // CheckAnswer compares the object that the server has answered a request with and the state of the store before the
@@ -73,13 +73,13 @@ type ShownState struct {
 // server in turn, and undo its own writes again and again.
 func (d *Detector) CheckAnswer(before ShownState, answer ident.Version, k kube.Key, objectLabels string) error {
 	isOlder := before.Object.HasSameUID(answer) && answer.Before(before.Object)
-	isMissing := ident.HasReached(before.Reached, answer.ResourceVersion()) &&
+	isMissing := ident.HasReached(before.ReachedVersion, answer.ResourceVersion()) &&
 		(before.Object == ident.Version{} || before.Object.Before(answer)) && d.hasToShow(objectLabels)
-	if !isOlder && !isMissing || before.Settled != d.Settled() {
+	if !isOlder && !isMissing || before.SettledCount != d.SettledCount() {
 		return nil
 	}
 	return d.recordContradiction(fmt.Errorf("the server has answered with resource version %s of %s, which does not fit version %s that the watch has reached",
-		answer.ResourceVersion(), k, before.Reached))
+		answer.ResourceVersion(), k, before.ReachedVersion))
 }
 
 // recordContradiction records a contradiction between what the stream shows and what the server answers. The first

@@ -7,16 +7,16 @@ import "sync"
 //
 // Example: a restoration is found while the stream lists.
 //
-//	the list begins                              begun 0
-//	a restoration is found by another stream     count 1
-//	the list is complete                         settled 0: the store stays in doubt
-//	another list begins                          begun 1
-//	the list is complete                         settled 1: the doubt is over
+//	the list begins                              reasonCountAtList 0
+//	a restoration is found by another stream     reasonCount 1
+//	the list is complete                         settledReasonCount 0: the store stays in doubt
+//	another list begins                          reasonCountAtList 1
+//	the list is complete                         settledReasonCount 1: the doubt is over
 type doubt struct {
 	mu sync.Mutex
-	// count counts the reasons. begun is the count when the latest list began. settled is the count of the reasons
-	// from before the latest complete list.
-	count, begun, settled uint64
+	// reasonCount is the number of reasons so far. reasonCountAtList is the reasonCount when the latest list began.
+	// settledReasonCount is the number of reasons that complete lists have settled.
+	reasonCount, reasonCountAtList, settledReasonCount uint64
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
 	// isUnserved is true while the server does not serve the kind. No reason counts then.
@@ -27,7 +27,7 @@ type doubt struct {
 func (d *doubt) add() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.count++
+	d.reasonCount++
 }
 
 // addRestoration adds a restoration as a reason.
@@ -35,7 +35,7 @@ func (d *doubt) addRestoration() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.isUnserved {
-		d.count++
+		d.reasonCount++
 		d.isRestoration = true
 	}
 }
@@ -51,7 +51,7 @@ func (d *doubt) recordUnserved() {
 func (d *doubt) beginList() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.begun = d.count
+	d.reasonCountAtList = d.reasonCount
 	d.isUnserved = false
 }
 
@@ -60,25 +60,25 @@ func (d *doubt) beginList() {
 func (d *doubt) endList(settlesAll bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.settled = d.begun
+	d.settledReasonCount = d.reasonCountAtList
 	if settlesAll {
-		d.settled = d.count
+		d.settledReasonCount = d.reasonCount
 	}
-	d.isRestoration = d.isRestoration && d.count > d.settled
+	d.isRestoration = d.isRestoration && d.reasonCount > d.settledReasonCount
 }
 
 // isOpen reports whether the store is in doubt.
 func (d *doubt) isOpen() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.count > d.settled
+	return d.reasonCount > d.settledReasonCount
 }
 
-// settledCount returns the number of reasons that are settled.
+// settledCount returns the number of reasons that complete lists have settled.
 func (d *doubt) settledCount() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.settled
+	return d.settledReasonCount
 }
 
 // isDueToRestoration reports whether the store is in doubt because of a restoration.
@@ -92,12 +92,12 @@ func (d *doubt) isDueToRestoration() bool {
 func (d *doubt) isSettledByList() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.count > d.settled && d.count == d.begun
+	return d.reasonCount > d.settledReasonCount && d.reasonCount == d.reasonCountAtList
 }
 
 // needsList reports whether the store is in doubt for a reason from after the beginning of the latest list.
 func (d *doubt) needsList() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.count > d.settled && d.count > d.begun
+	return d.reasonCount > d.settledReasonCount && d.reasonCount > d.reasonCountAtList
 }

@@ -92,12 +92,12 @@ func TestExample(t *testing.T) {
 			}
 		},
 		"an answer is older than the object in the store": func(t *testing.T, s *testStream) {
-			if s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
+			if s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "110"), ReachedVersion: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
 				t.Error("no error is returned")
 			}
 		},
 		"an answer should be in the store": func(t *testing.T, s *testStream) {
-			if s.CheckAnswer(ShownState{Reached: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
+			if s.CheckAnswer(ShownState{ReachedVersion: "110"}, ident.NewVersion("u", "103"), web, "") == nil {
 				t.Error("no error is returned")
 			}
 		},
@@ -329,9 +329,9 @@ func TestNoLoss(t *testing.T) {
 		t.Error(err)
 	}
 	for _, err := range []error{
-		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), web, `{"app":"web"}`),
-		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), api, `{"app":"api"}`),
-		s.CheckAnswer(ShownState{Reached: "105"}, ident.NewVersion("v", "106"), web, `{"app":"web"}`),
+		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "105"), ReachedVersion: "105"}, ident.NewVersion("u", "105"), web, `{"app":"web"}`),
+		s.CheckAnswer(ShownState{Object: ident.NewVersion("u", "101"), ReachedVersion: "105"}, ident.NewVersion("v", "103"), api, `{"app":"api"}`),
+		s.CheckAnswer(ShownState{ReachedVersion: "105"}, ident.NewVersion("v", "106"), web, `{"app":"web"}`),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -347,7 +347,7 @@ func TestNoLoss(t *testing.T) {
 func TestAnswerToARequestFromBeforeTheList(t *testing.T) {
 	t.Parallel()
 	s := openGroup(newRestorations(nil), "")
-	before := ShownState{Reached: "100", Settled: s.Settled()}
+	before := ShownState{ReachedVersion: "100", SettledCount: s.SettledCount()}
 	s.list("60")
 	if err := s.CheckAnswer(before, ident.NewVersion("u", "62"), web, ""); err != nil || s.IsDoubted() {
 		t.Errorf("the answer is a contradiction: %v", err)
@@ -367,7 +367,7 @@ func TestContradictionsAreRareAndReported(t *testing.T) {
 		listed := int32(0) // of the other stream
 		contradict := func(until time.Duration) {
 			for time.Since(began) < until {
-				if err := s.CheckAnswer(ShownState{Reached: "100", Settled: s.Settled()}, ident.NewVersion("u", "90"), web, ""); err != nil {
+				if err := s.CheckAnswer(ShownState{ReachedVersion: "100", SettledCount: s.SettledCount()}, ident.NewVersion("u", "90"), web, ""); err != nil {
 					got = append(got, time.Since(began).Truncate(time.Minute))
 				}
 				if s.relists.Swap(0) > 0 {

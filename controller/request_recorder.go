@@ -11,9 +11,9 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// requestTrace records what one reconcile reads and writes. It is the outermost handler of the
+// requestRecorder records what one reconcile reads and writes. It is the outermost handler of the
 // reconcile's client.
-type requestTrace struct {
+type requestRecorder struct {
 	next wire.Handler
 	// ended returns an error once the reconcile's context has ended. A call that ignores its
 	// context must not write when another instance may have taken over.
@@ -24,26 +24,26 @@ type requestTrace struct {
 	writes []WriteReport
 }
 
-// newRequestTrace returns the trace of one reconcile, whose context is ctx.
-func newRequestTrace(ctx context.Context) *requestTrace {
-	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
+// newRequestRecorder returns the requestRecorder of one reconcile, whose context is ctx.
+func newRequestRecorder(ctx context.Context) *requestRecorder {
+	return &requestRecorder{ended: func() error { return context.Cause(ctx) }}
 }
 
-// RefusesForeignChildren marks the client of a reconcile for package kube. requestTrace refuses nothing by itself:
+// RefusesForeignChildren marks the client of a reconcile for package kube. requestRecorder refuses nothing by itself:
 // [adoption.Guard], a handler below it, refuses applies to foreign children. Package kube looks at the outermost handler
-// only. So the mark has its effect only while requestTrace is the outermost handler.
-func (t *requestTrace) RefusesForeignChildren() {}
+// only. So the mark has its effect only while requestRecorder is the outermost handler.
+func (q *requestRecorder) RefusesForeignChildren() {}
 
 // Do serves one request.
-func (t *requestTrace) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-	if err := t.ended(); err != nil {
+func (q *requestRecorder) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+	if err := q.ended(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Verb, r.Ref(), err)
 	}
-	response, err := t.next.Do(ctx, r)
+	response, err := q.next.Do(ctx, r)
 	if !r.Verb.IsWrite() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.reads++
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.reads++
 		return response, err
 	}
 	w := WriteReport{Verb: r.Verb, Object: r.Ref(), Subresource: r.Subresource}
@@ -51,9 +51,9 @@ func (t *requestTrace) Do(ctx context.Context, r *wire.Request) (*wire.Response,
 	if w.Object.Name = r.ObjectName(); w.Object.Name == "" && err == nil {
 		w.Object.Name = nameOf(response.Body) // the server generated the name
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.writes = append(t.writes, w)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.writes = append(q.writes, w)
 	return response, err
 }
 
@@ -67,8 +67,8 @@ func nameOf(body []byte) string {
 }
 
 // recorded returns the number of reads, and the writes, so far.
-func (t *requestTrace) recorded() (reads int, writes []WriteReport) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.reads, t.writes
+func (q *requestRecorder) recorded() (reads int, writes []WriteReport) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reads, q.writes
 }

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// longCall is how long a reconcile without a timeout may run before that is logged.
-	longCall = 5 * time.Minute
+	// longReconcile is how long a reconcile without a timeout may run before that is logged.
+	longReconcile = 5 * time.Minute
 	// timeoutSlack is how long after the timeout a reconcile may return. A later return is logged: the
 	// reconcile ignores its context.
 	timeoutSlack = 10 * time.Second
-	// longCallsInterval is the interval of the checks.
-	longCallsInterval = time.Minute
+	// longReconcilesInterval is the interval of the checks.
+	longReconcilesInterval = time.Minute
 )
 
-// longCalls logs the calls of reconcile and cleanup functions that do not return. Such a call keeps its
+// longReconciles logs the calls of reconcile and cleanup functions that do not return. Such a call keeps its
 // object and its worker: a second call for the object would break the promise that an object has one
 // worker, and calls beyond the concurrency might never return either.
-type longCalls struct {
+type longReconciles struct {
 	log *slog.Logger
 	// timeout is the timeout of the controller, or 0.
 	timeout     time.Duration
@@ -30,22 +30,22 @@ type longCalls struct {
 
 	mu sync.Mutex
 	// running holds the calls that have not returned.
-	running map[kube.Key]runningCall
+	running map[kube.Key]runningReconcile
 }
 
-type runningCall struct {
+type runningReconcile struct {
 	started time.Time
-	// reportAfter is how long the call may run before the next log line.
+	// reportAfter is how long the function may run before the next log line.
 	reportAfter time.Duration
 }
 
-func newLongCalls(log *slog.Logger, timeout time.Duration, concurrency int) *longCalls {
-	return &longCalls{log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningCall)}
+func newLongReconciles(log *slog.Logger, timeout time.Duration, concurrency int) *longReconciles {
+	return &longReconciles{log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningReconcile)}
 }
 
 // begin records that a call for k has started.
-func (l *longCalls) begin(k kube.Key) {
-	c := runningCall{started: time.Now(), reportAfter: longCall}
+func (l *longReconciles) begin(k kube.Key) {
+	c := runningReconcile{started: time.Now(), reportAfter: longReconcile}
 	if l.timeout > 0 {
 		c.reportAfter = l.timeout + timeoutSlack
 	}
@@ -54,8 +54,8 @@ func (l *longCalls) begin(k kube.Key) {
 	l.running[k] = c
 }
 
-// end records that the call for k has returned.
-func (l *longCalls) end(k kube.Key) {
+// end records that the function has returned for k.
+func (l *longReconciles) end(k kube.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.running, k)
@@ -63,7 +63,7 @@ func (l *longCalls) end(k kube.Key) {
 
 // takeLong returns the durations of the calls that have been running for longer than their reportAfter.
 // It doubles their reportAfter.
-func (l *longCalls) takeLong(now time.Time) map[kube.Key]time.Duration {
+func (l *longReconciles) takeLong(now time.Time) map[kube.Key]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var long map[kube.Key]time.Duration
@@ -83,8 +83,8 @@ func (l *longCalls) takeLong(now time.Time) map[kube.Key]time.Duration {
 }
 
 // run logs long calls until ctx ends.
-func (l *longCalls) run(ctx context.Context) {
-	ticker := time.NewTicker(longCallsInterval)
+func (l *longReconciles) run(ctx context.Context) {
+	ticker := time.NewTicker(longReconcilesInterval)
 	defer ticker.Stop()
 	for {
 		select {
