@@ -69,10 +69,15 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := newWebhookFront()
+	if err != nil {
+		recorder.Close()
+		return nil, err
+	}
 	e := &explorer{settings: s, runner: &runner{
 		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: outside.Empty},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside,
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside, webhooks: webhooks,
 	}}
 	e.rules = newRuleJudge(c, e.options, e.results, e.observe)
 	return e, nil
@@ -82,6 +87,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 // the removal of a namespace needs the conversions of its objects.
 func (e *explorer) close() error {
 	defer e.recorder.Close()
+	defer e.webhooks.close()
 	return errors.Join(e.namespaces.close(), e.launcher.close())
 }
 
