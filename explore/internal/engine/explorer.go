@@ -151,10 +151,10 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
 		}
-		if i == 0 && runs[0] != nil && hasWebhooks(runs[0].requests) {
-			// The user may have been faster than the program. All other runs wait for the webhooks.
+		if i == 0 && runs[0] != nil && servesCalls(runs[0].requests) {
+			// The user may have been faster than the program. All other runs wait for the webhooks and conversions.
 			e.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
-			e.hasWebhooks = true
+			e.servesCalls, e.hasWebhooks = true, hasWebhooks(runs[0].requests)
 			makeRun()
 		}
 		if i == 0 && kube.IsInvalid(errs[0]) { // the server refuses what the user applies
