@@ -71,7 +71,11 @@ func (b Binary) launch(s processSettings) (process, error) {
 	for _, arg := range b.Args {
 		cmd.Args = append(cmd.Args, fill.Replace(arg))
 	}
-	cmd.Env = b.environment(s, fill)
+	webhooks, err := s.webhooks.environment(s.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(b.environment(s, fill), webhooks...)
 	cmd.Stdout, cmd.Stderr = s.output, s.output
 	p, err := osprocess.Start(cmd, syscall.SIGKILL)
 	if err != nil {

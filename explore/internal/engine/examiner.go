@@ -46,7 +46,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 		return false, err
 	}
 	limits := e.limits
-	if faults.StopsComponents(j.schedule.Faults) {
+	if faults.InterruptsServer(j.schedule.Faults) {
 		limits = limits.forConfirmation() // the controllers of the control plane back off after an outage
 	}
 	var out *runResult
@@ -67,7 +67,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.verdict != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.InterruptsServer(j.schedule.Faults)) || out.verdict != "" {
 			break
 		}
 	}
@@ -258,7 +258,7 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if planned.field == "" && !faults.AreJudgedByRules(planned.schedule.Faults) && (!hasGaps || faults.StopsComponents(planned.schedule.Faults)) { // other values may replace objects
+	if planned.field == "" && !faults.AreJudgedByRules(planned.schedule.Faults) && (!hasGaps || faults.InterruptsServer(planned.schedule.Faults)) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {

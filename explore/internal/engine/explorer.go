@@ -69,10 +69,15 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := newWebhookFront()
+	if err != nil {
+		recorder.Close()
+		return nil, err
+	}
 	e := &explorer{settings: s, runner: &runner{
 		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: outside.Empty},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside,
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside, webhooks: webhooks,
 	}}
 	e.rules = newRuleJudge(c, e.options, e.results, e.observe)
 	return e, nil
@@ -82,6 +87,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 // the removal of a namespace needs the conversions of its objects.
 func (e *explorer) close() error {
 	defer e.recorder.Close()
+	defer e.webhooks.close()
 	return errors.Join(e.namespaces.close(), e.launcher.close())
 }
 
@@ -145,10 +151,10 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
 		}
-		if i == 0 && runs[0] != nil && hasWebhooks(runs[0].requests) {
-			// The user may have been faster than the program. All other runs wait for the webhooks.
+		if i == 0 && runs[0] != nil && servesCalls(runs[0].requests) {
+			// The user may have been faster than the program. All other runs wait for the webhooks and conversions.
 			e.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
-			e.hasWebhooks = true
+			e.servesCalls, e.hasWebhooks = true, hasWebhooks(runs[0].requests)
 			makeRun()
 		}
 		if i == 0 && kube.IsInvalid(errs[0]) { // the server refuses what the user applies

@@ -29,6 +29,8 @@ type processSettings struct {
 	namespace  string
 	// outside is the address by which the program reaches the external system. It is empty if there is none.
 	outside string
+	// webhooks takes the calls of the API server to the program. It is nil if nothing has to stand between them.
+	webhooks *webhookFront
 	// folder is for files of the process, such as kubeconfig.
 	folder string
 	output *output

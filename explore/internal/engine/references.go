@@ -187,6 +187,13 @@ func hasWebhooks(requests []proxy.RequestRecord) bool {
 	})
 }
 
+// servesCalls reports whether a program has published webhook configurations or a conversion, so that API servers call it.
+func servesCalls(requests []proxy.RequestRecord) bool {
+	return hasWebhooks(requests) || slices.ContainsFunc(requests, func(request proxy.RequestRecord) bool {
+		return request.Point.IsWrite() && request.Point.Resource == faults.Definitions && request.Code/100 == 2
+	})
+}
+
 // outsideParts returns how many parts of data passed to the external system and back in a step of each of the first two
 // references.
 func (r *references) outsideParts(step int) int {

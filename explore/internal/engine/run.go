@@ -18,7 +18,6 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -80,27 +79,28 @@ func (r *run) begin(ctx context.Context, limits waitLimits) error {
 		address = r.outside.Address()
 	}
 	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
-		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address}, r.releaseLease, &r.outages)
+		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address, webhooks: r.runner.webhooks}, r.releaseLease, &r.outages)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
-	if err := r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults)); err != nil || !r.runner.hasWebhooks {
+	if err := r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults)); err != nil || !r.runner.servesCalls {
 		return err
 	}
-	return r.waitForWebhooks(ctx)
+	return r.waitForPublications(ctx)
 }
 
 const (
-	// maxWebhooksWait is how long a program may take to publish its webhooks.
-	maxWebhooksWait = 20 * time.Second
-	// webhooksQuiet is how long a program sends nothing after the publication of its webhooks.
-	webhooksQuiet = 500 * time.Millisecond
+	// maxPublication is how long a program may take to publish its webhooks and conversions.
+	maxPublication = 20 * time.Second
+	// publicationQuiet is how long a program sends nothing after the publication of its webhooks and conversions.
+	publicationQuiet = 500 * time.Millisecond
 )
 
-// waitForWebhooks waits until the program has published its webhooks and is at rest. It gives up after some time, because the
-// rest of the run shows what is wrong.
-func (r *run) waitForWebhooks(ctx context.Context) error {
-	for until := time.Now().Add(maxWebhooksWait); time.Now().Before(until); {
+// waitForPublications waits until the program has published its webhooks and conversions, and is at rest. It gives up after some
+// time, because the rest of the run shows what is wrong. A conversion may be there from the run before.
+func (r *run) waitForPublications(ctx context.Context) error {
+	for until := time.Now().Add(maxPublication); time.Now().Before(until); {
 		quiet, isBusy := r.quietTime()
-		if faults.HasWebhooks(r.proxy.Created()) && !isBusy && quiet >= webhooksQuiet {
+		hasBegun := faults.HasWebhooks(r.proxy.Created()) || !r.runner.hasWebhooks && len(r.proxy.Requests()) > 0
+		if hasBegun && !isBusy && quiet >= publicationQuiet {
 			return nil
 		}
 		if err := clock.SleepReal(ctx, pollInterval); err != nil {
@@ -164,7 +164,7 @@ func (r *run) end() error {
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.result.verdict == "" && !faults.StopsComponents(r.schedule.Faults) && r.runner.permissions.account == nil
+	return r.result.verdict == "" && !faults.InterruptsServer(r.schedule.Faults) && r.runner.permissions.account == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
@@ -526,13 +526,13 @@ func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 }
 
 const (
-	// maxUserRetry is how long the user tries a request again that a webhook has not answered.
+	// maxUserRetry is how long the user tries a request again that a webhook or a conversion has not answered.
 	maxUserRetry = 20 * time.Second
 	// userRetryInterval is the time between two tries of the user.
 	userRetryInterval = 200 * time.Millisecond
 )
 
-// retryUnanswered makes a request of the user, and again while a webhook does not answer. A program that waits for its restart
+// retryUnanswered makes a request of the user, and again while a webhook or a conversion does not answer. A program that waits for its restart
 // is started before, because the program itself may have to answer.
 func (r *run) retryUnanswered(ctx context.Context, request func() error) error {
 	for until := time.Now().Add(maxUserRetry); ; {
@@ -540,7 +540,7 @@ func (r *run) retryUnanswered(ctx context.Context, request func() error) error {
 		if !isUnanswered(err) || time.Now().After(until) {
 			return err
 		}
-		r.trace.record(finding.Event{Lane: finding.Server, To: finding.User, Text: "refuses the request, because a webhook does not answer"})
+		r.trace.record(finding.Event{Lane: finding.Server, To: finding.User, Text: "refuses the request, because a webhook or a conversion does not answer"})
 		if err := r.replicas.restart(); err != nil {
 			return err
 		}
@@ -550,9 +550,14 @@ func (r *run) retryUnanswered(ctx context.Context, request func() error) error {
 	}
 }
 
-// isUnanswered reports whether the API server has refused a request because a webhook has not answered as it should.
+// isUnanswered reports whether the API server has refused a request because a webhook or a conversion has not answered as it
+// should.
 func isUnanswered(err error) bool {
-	return kube.HasReason(err, metav1.StatusReasonInternalError) && strings.Contains(err.Error(), "failed calling webhook")
+	answer, ok := kube.AsError(err)
+	if !ok || answer.Code != http.StatusInternalServerError {
+		return false
+	}
+	return strings.Contains(err.Error(), "failed calling webhook") || strings.Contains(err.Error(), "conversion webhook for")
 }
 
 // waitUntilServing waits until the API server answers a read that needs etcd.
@@ -569,8 +574,8 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 	}
 }
 
-// catchUp waits until the recorder has all objects that the server has. The server may be away for a time in a
-// run that stops components of the control plane.
+// catchUp waits until the recorder has all objects that the server has. The server may refuse requests for a time in a run whose
+// faults interrupt it.
 func (r *run) catchUp(ctx context.Context) error {
 	written := r.writtenResources()
 	for until := time.Now().Add(faults.MaxReturn); ; {
@@ -578,7 +583,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		if err == nil {
 			return r.lookOutside(ctx)
 		}
-		if !faults.StopsComponents(r.schedule.Faults) || time.Now().After(until) {
+		if !faults.InterruptsServer(r.schedule.Faults) || time.Now().After(until) {
 			return err
 		}
 		if err := clock.SleepReal(ctx, pollInterval); err != nil {
@@ -710,6 +715,10 @@ func (r *run) faultRun(limits waitLimits, over <-chan struct{}) *faults.Run {
 				return err
 			}
 			return r.waitUntilServing(ctx)
+		},
+		RecordReread: func(o faults.Object, path, reason string) {
+			object := o.Resource + "/" + r.names.Normalize(o.Name)
+			r.recordVerdict(finding.Reread, r.trace.currentStep(), []finding.Difference{{Object: object, Path: path, Reason: reason}})
 		},
 		RecordFault:  r.trace.recordFault,
 		RecordMissed: func(f faults.Fault) { r.result.missed = append(r.result.missed, f) },

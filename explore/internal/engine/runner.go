@@ -37,8 +37,11 @@ type runner struct {
 	// election is the election of the program in the references. It is nil before the references are made, and if the
 	// program elects no leader.
 	election *election
-	// hasWebhooks is true if the program has published webhook configurations in a reference.
-	hasWebhooks bool
+	// webhooks takes the calls of the API server to a compiled program.
+	webhooks *webhookFront
+	// servesCalls is true if API servers call the program: it has published webhook configurations or a conversion in a reference.
+	// hasWebhooks is true if it has published webhook configurations.
+	servesCalls, hasWebhooks bool
 	// rules judges all runs. It is nil for runs that nobody judges.
 	rules *ruleJudge
 }

@@ -49,6 +49,8 @@ const (
 	Late Verdict = "late"
 	// Busy means that the program never came to rest.
 	Busy Verdict = "busy"
+	// Reread means that an object at rest was read twice in one version, and was not the same.
+	Reread Verdict = "reread otherwise"
 	// CheckFailed means that a check of the user's own failed.
 	CheckFailed Verdict = "check failed"
 	// TwoLeaders means that the server carried out a write of a former leader after another replica had

@@ -159,6 +159,7 @@ func meaning(f finding.Finding) string {
 		finding.CheckFailed:   "A check of the test failed.",
 		finding.GaveUp:        "A write was denied for a time, and the program has not made it again.",
 		finding.TwoLeaders:    "A former leader wrote after another replica had taken the lease.",
+		finding.Reread:        "An object was read again in one version, or read and written back, and was not the same. Nobody had changed it.",
 		finding.NeverHeld:     "A condition of the test held in no version of any run.",
 		finding.ChangesAtRest: "The program changed something at rest, when time passed or when it was started again.",
 	}[f.Verdict]

@@ -23,8 +23,8 @@ func (atRest) Describe() Description {
 	return Description{Name: "at rest", Meaning: "The program changed an object again and again, and nothing had happened.", IsCertain: true}
 }
 
-// minRest is how long nothing has happened before a change without a cause. A change that comes earlier may follow from
-// the program's own write, which the program has just received.
+// minRest is how long a process has written nothing before a change without a cause. A change that comes earlier may follow from
+// the program's own write, which the program has just received, or belong to the same reconcile.
 const minRest = time.Second
 
 func (atRest) Violations(r *Run) []Violation {
@@ -74,7 +74,7 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		former, hasFormer := last[key]
 		last[key] = write{request.Ended, paths}
 		isSame := hasFormer && (len(paths) == 0 && len(former.paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(former.paths, p) }))
-		if !isSame || isReported[change.after.UID] || request.Began.Sub(former.ended) < minRest ||
+		if !isSame || isReported[change.after.UID] || longestQuiet(r, request.Session, former.ended, request.Began) < minRest ||
 			hasCause(r, request.Session, former.ended, request.Began, ownVersions, change.before) {
 			continue
 		}
@@ -93,6 +93,22 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// longestQuiet returns the longest time between two times in which no write of a process was under way. Example: a write is under
+// way from 2 s to 3 s. Then it is 6 s between 1 s and 9 s.
+func longestQuiet(r *Run, session string, from, until time.Time) (longest time.Duration) {
+	for _, request := range r.Requests {
+		isWrite := request.Session == session && request.Point.IsWrite() && !proxy.IsBackground(request.Point.Resource)
+		if !isWrite || !request.Began.After(from) || !request.Began.Before(until) {
+			continue
+		}
+		longest = max(longest, request.Began.Sub(from))
+		if request.Ended.After(from) { // writes can be under way at the same time
+			from = request.Ended
+		}
+	}
+	return max(longest, until.Sub(from))
 }
 
 // changedPaths returns the fields with other values, sorted. Times do not count, and neither does what depends on the

@@ -105,7 +105,7 @@ func (r *Run) hasFaultOf(kinds ...faults.Kind) bool {
 // isOrdinary reports whether the versions of the run are complete and in the order in which the server made them: no
 // fault has set the server back, or stopped a part of the control plane.
 func (r *Run) isOrdinary() bool {
-	return len(r.Gaps) == 0 && !faults.StopsComponents(r.Faults) && !faults.HasRestoration(r.Faults) && !r.hasFaultOf(faults.Unreadable)
+	return len(r.Gaps) == 0 && !faults.InterruptsServer(r.Faults) && !faults.HasRestoration(r.Faults) && !r.hasFaultOf(faults.Unreadable)
 }
 
 // successor is a version with the version of the same object before.

@@ -128,6 +128,11 @@ func TestCauses(t *testing.T) {
 			s.deliver(s.store("user", "configmaps", "settings", `{"metadata":{"name":"settings"}}`))
 		}, nil},
 		{"a change is read", func(s *scene, _ history.Version) { s.read(7) }, nil},
+		{"a change is delivered, with whose version a write without a change was answered", func(s *scene, _ history.Version) {
+			users := s.store("user", sites, "site", owner(2, `{"checks":1}`))
+			s.after(time.Millisecond).request("patch", users, s.at, 200)
+			s.deliver(users)
+		}, nil},
 		{"a request fails", func(s *scene, own history.Version) { s.request("patch", own, s.at, 409) }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -171,6 +176,25 @@ func TestChangeOfTimesAloneIsANote(t *testing.T) {
 		s.after(10*time.Second).write("patch", sites, "site", owner(1, `{"lastHeartbeatTime":"`+s.at.UTC().Format(time.RFC3339)+`"}`))
 	}
 	s.require(t, "note at rest changed sites.example.com/web")
+}
+
+// A reconcile on a busy machine, or with a slow server, takes more than a second. Its last write follows from what its first write
+// followed from. A program that makes both writes again and again has no cause.
+func TestWritesOfASlowReactionHaveACause(t *testing.T) {
+	t.Parallel()
+	react := func(s *scene, checks int) {
+		s.write("patch", sites, "site", owner(1, fmt.Sprintf(`{"former":[{"name":"main"}],"checks":%d}`, checks)))
+		began := s.at.Add(300 * time.Millisecond)
+		v := s.after(900*time.Millisecond).store("program", "configmaps", "page", page(fmt.Sprint(checks)))
+		s.request("patch", v, began, 200)
+		s.after(600*time.Millisecond).write("patch", sites, "site", owner(1, fmt.Sprintf(`{"checks":%d}`, checks)))
+	}
+	s := newScene()
+	s.store("user", sites, "site", owner(1, `{}`))
+	react(s, 1)
+	s.require(t)
+	react(s.after(10*time.Second), 2)
+	s.require(t, "warning at rest changed sites.example.com/web status.checks,status.former[name=main].name")
 }
 
 // Writes that follow one another at once belong together: the program has received its own write.

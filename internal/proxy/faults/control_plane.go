@@ -42,7 +42,7 @@ const whyNotStopped = "the exploration may not stop components of this control p
 type controlPlane struct{ baseFamily }
 
 func (controlPlane) Describe() Description {
-	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, StopsComponents: true, NeedsOwnControlPlane: true}
+	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, InterruptsServer: true, NeedsOwnControlPlane: true}
 }
 
 // controlPlanePoints is the number of writes at which each kind happens.
@@ -126,9 +126,9 @@ func whileStopped(ctx context.Context, run *Run, stop, start func(context.Contex
 	})
 }
 
-// StopsComponents reports whether one of these faults stops components of the control plane.
-func StopsComponents(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().StopsComponents })
+// InterruptsServer reports whether one of these faults interrupts the API server: see [Description.InterruptsServer].
+func InterruptsServer(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().InterruptsServer })
 }
 
 // NeedsOwnControlPlane reports whether the run of these faults needs the control plane for itself.

@@ -36,7 +36,7 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, outside{}, transition{}, stranger{}, userSteps{}, userActs{}, tools{}, clusterActs{}, webhooks{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, request{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, outside{}, transition{}, stranger{}, userSteps{}, userActs{}, tools{}, clusterActs{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 
@@ -60,8 +60,8 @@ type Description struct {
 	OutlastsStep bool
 	// NeedsStandby is true if a second replica of the program must stand by.
 	NeedsStandby bool
-	// StopsComponents is true if components of the control plane are stopped.
-	StopsComponents bool
+	// InterruptsServer is true if the API server refuses requests of everybody for some time, and ends watches.
+	InterruptsServer bool
 	// NeedsOwnControlPlane is true if a fault concerns everybody who uses the control plane. Then no other run is made at
 	// the same time.
 	NeedsOwnControlPlane bool

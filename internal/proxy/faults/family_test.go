@@ -241,7 +241,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)
 	}
 	_, reasons := planAll(t, references())
-	inapplicable := []faults.Kind{"leader", faults.JobExpired, faults.PodEvicted, faults.QuotaFull, "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata, "webhooks"}
+	inapplicable := []faults.Kind{"leader", faults.JobExpired, faults.PodEvicted, faults.QuotaFull, "outside", faults.StrangerField, faults.StrangerItem, faults.StrangerMetadata, "webhooks", "conversion", faults.Reread}
 	for _, k := range inapplicable {
 		if reasons[k] == "" || len(reasons) != len(inapplicable) {
 			t.Errorf("not applicable: %v", reasons)

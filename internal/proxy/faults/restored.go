@@ -15,7 +15,7 @@ const Restored Kind = "restored"
 type restored struct{ baseFamily }
 
 func (restored) Describe() Description {
-	return Description{OptIn: []Kind{Restored}, StopsComponents: true, NeedsOwnControlPlane: true}
+	return Description{OptIn: []Kind{Restored}, InterruptsServer: true, NeedsOwnControlPlane: true}
 }
 
 // Plan plans one restoration for each step.

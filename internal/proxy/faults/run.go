@@ -54,6 +54,9 @@ type Run struct {
 	WaitForRest func(ctx context.Context) error
 	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
 	ExpectNoChange func(ctx context.Context, act func() error) error
+	// RecordReread records as a problem that an object, which has its real name, was read twice, and a field was not the same. The
+	// path of the whole object is empty.
+	RecordReread func(o Object, path, reason string)
 	// Outage calls work while the server may be down, and returns when the server serves.
 	Outage func(ctx context.Context, work func() error) error
 	// PreventRest calls work. The run is not at rest before work returns.

@@ -25,8 +25,9 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// webhookServer answers the calls of copies of the webhooks of a program. Calls about dry runs, and calls after the
-// disturbance, are answered without an objection. Its methods are safe for concurrent use.
+// webhookServer answers the calls of an API server to copies of the webhooks of a program, or in place of its conversions. Calls of
+// copies about dry runs, and after the disturbance, are answered without an objection. Calls for conversions are forwarded to the
+// program before and after the disturbance. Its methods are safe for concurrent use.
 type webhookServer struct {
 	kind     Kind
 	listener net.Listener
@@ -37,7 +38,7 @@ type webhookServer struct {
 	bundle             []byte
 
 	mu sync.Mutex
-	// targets are the webhooks of the program. The path of a call is the index of its target.
+	// targets are the webhooks or conversions of the program. The path of a call is the index of its target.
 	targets []webhookTarget
 	// calls counts the calls.
 	calls int
@@ -46,7 +47,7 @@ type webhookServer struct {
 	until        time.Time
 }
 
-// webhookTarget is a webhook of the program: its URL, and a client that trusts its certificates.
+// webhookTarget is a webhook or a conversion of the program: its URL, and a client that trusts its certificates.
 type webhookTarget struct {
 	url    string
 	client *http.Client
@@ -89,7 +90,7 @@ func (s *webhookServer) close() error {
 	return err
 }
 
-// add adds a webhook of the program, and returns the URL of its copy.
+// add adds a webhook or a conversion of the program, and returns the URL that stands for it.
 func (s *webhookServer) add(url string, bundle []byte) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -135,9 +136,16 @@ func (s *webhookServer) hasDisturbed() bool {
 	return !s.until.IsZero()
 }
 
+// isOver reports whether the disturbance has ended.
+func (s *webhookServer) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.until.IsZero() && time.Now().After(s.until)
+}
+
 // certificate returns the certificate of a connection.
 func (s *webhookServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if s.kind == WebhookUntrusted && s.beginDisturbance() {
+	if (s.kind == WebhookUntrusted || s.kind == ConversionUntrusted) && s.beginDisturbance() {
 		return &s.untrusted, nil
 	}
 	return &s.trusted, nil
@@ -168,31 +176,39 @@ const maxReview = 16 << 20
 // answer answers a call.
 func (s *webhookServer) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
-	var call review
-	if err = cmp.Or(err, json.Unmarshal(body, &call)); err != nil || call.Request == nil {
-		http.Error(w, "the body is no AdmissionReview", http.StatusBadRequest)
-		return
-	}
 	s.mu.Lock()
 	s.calls++
 	s.mu.Unlock()
-	if !call.Request.DryRun && s.beginDisturbance() {
+	isConversion := (conversions{}).Describe().has(s.kind)
+	var call review
+	if !isConversion {
+		if err = cmp.Or(err, json.Unmarshal(body, &call)); err == nil && call.Request == nil {
+			err = errors.New("the body is no AdmissionReview")
+		}
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	isDisturbed := (isConversion || !call.Request.DryRun) && s.beginDisturbance()
+	if isDisturbed {
 		switch s.kind {
-		case WebhookDown:
+		case WebhookDown, ConversionDown:
 			panic(http.ErrAbortHandler) // it ends the connection
-		case WebhookFailing:
+		case WebhookFailing, ConversionFailing:
 			http.Error(w, "the webhook fails", http.StatusInternalServerError)
 			return
-		case WebhookSlow:
+		case WebhookSlow, ConversionSlow:
 			if clock.SleepReal(r.Context(), webhookDelay) != nil {
 				return
 			}
-		case WebhookTwice:
-			if err := s.forward(w, r, body); err != nil {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-			}
-			return
 		}
+	}
+	if isConversion || isDisturbed && s.kind == WebhookTwice {
+		if err := s.forward(w, r, body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(review{
@@ -200,7 +216,7 @@ func (s *webhookServer) answer(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// forward calls the webhook of the program, and answers what the webhook answers.
+// forward calls the webhook or the conversion of the program, and answers what the program answers.
 func (s *webhookServer) forward(w http.ResponseWriter, r *http.Request, body []byte) error {
 	s.mu.Lock()
 	targets := s.targets
@@ -213,6 +229,7 @@ func (s *webhookServer) forward(w http.ResponseWriter, r *http.Request, body []b
 	if err != nil {
 		return err
 	}
+	request.URL.RawQuery = r.URL.RawQuery // it has the timeout of the call
 	request.Header.Set("Content-Type", "application/json")
 	response, err := targets[index].client.Do(request)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Each kind disturbs the first calls in its way. Calls about dry runs are never disturbed.
@@ -49,6 +50,43 @@ func TestWebhookServer(t *testing.T) {
 			}
 			if got := calls.Load(); got > 0 != (kind == WebhookTwice) {
 				t.Errorf("the webhook of the program got %d calls", got)
+			}
+		})
+	}
+}
+
+// Calls for conversions are forwarded before and after the disturbance. The query has the timeout of the call.
+func TestServerOfConversions(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[Kind]string{ConversionDown: "EOF", ConversionFailing: "500", ConversionUntrusted: "certificate", ConversionSlow: "200 true"} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			program := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprintf(w, `{"allowed":%t}`, r.URL.Query().Get("timeout") == "30s")
+			}))
+			t.Cleanup(program.Close)
+			s, err := newWebhookServer(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := s.close(); err != nil {
+					t.Error(err)
+				}
+			})
+			url := s.add(program.URL, pemOf(program.Certificate().Raw)) + "?timeout=30s"
+			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbed() {
+				t.Errorf("a call before the disturbance: %s", got)
+			}
+			s.disturb()
+			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbed() || s.isOver() {
+				t.Errorf("a disturbed call: %s, want %s", got, want)
+			}
+			s.mu.Lock()
+			s.until = time.Now().Add(-time.Second)
+			s.mu.Unlock()
+			if got := callWebhook(t, s, url, false); got != "200 true" || !s.isOver() {
+				t.Errorf("a call after the disturbance: %s", got)
 			}
 		})
 	}

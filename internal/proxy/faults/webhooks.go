@@ -34,13 +34,13 @@ const (
 )
 
 const (
-	// webhookDisturbance is how long webhooks do not answer as they should.
+	// webhookDisturbance is how long webhooks and conversions do not answer as they should.
 	webhookDisturbance = 3 * time.Second
-	// webhookDelay is the delay of a call of a slow webhook.
+	// webhookDelay is the delay of a call of a slow webhook or conversion.
 	webhookDelay = 2 * time.Second
 	// maxWebhookWait is how long the API server may take to call webhooks that are new.
 	maxWebhookWait = 20 * time.Second
-	// maxWebhookRemoval is how long the removal of the copies may take.
+	// maxWebhookRemoval is how long the end of a fault may take: the removal of the copies, or of another conversion.
 	maxWebhookRemoval = 30 * time.Second
 )
 
