@@ -236,7 +236,7 @@ func twins() []twin {
 		},
 
 		{
-			name: "swallows a conflict", wrong: parts(swallowConflict), right: parts(replacePage),
+			name: "swallows a conflict", wrong: parts(swallowConflict), right: parts(updatePage),
 			steps: changed(), finds: []faults.Kind{faults.DeniedConflict}, verdict: finding.GaveUp,
 		}, {
 			name: "swallows a refusal", wrong: parts(swallowRefusal), right: parts(applyMainPage),

@@ -371,7 +371,7 @@ func usersTwins() []twin {
 			name: "cuts names", wrong: parts(applyNamed(cutName)), right: parts(applyNamed(hashedName)),
 			steps: alone(), finds: similar, verdict: finding.Wrong,
 		}, {
-			name: "cuts names, and takes what exists for its own", wrong: parts(createNamed(cutName)), right: parts(createNamed(hashedName)),
+			name: "cuts names, and takes what exists for its own", wrong: parts(createNamed(cutName)), right: parts(applyNamed(hashedName)),
 			steps: alone(), finds: similar, verdict: finding.Wrong, values: map[string][]any{"spec.text": nil},
 		}, {
 			name: "cuts names, and logs that others own the child", wrong: parts(claimNamed(cutName)), right: parts(refuseLongNames),
@@ -380,7 +380,7 @@ func usersTwins() []twin {
 			name: "makes dots to hyphens", wrong: parts(createNamed(flatName)), right: parts(applyLongPage),
 			steps: alone(), finds: similar, verdict: finding.Wrong,
 		}, {
-			name: "deletes by the beginning of a name", wrong: unwatchedCleaning(deletePagesByPrefix), right: unwatchedCleaning(deleteLongPage),
+			name: "deletes by the beginning of a name", wrong: unwatchedCleaning(deletePagesByPrefix), right: cleaningUp(applyLongPage, deleteLongPage),
 			steps: alone(), finds: similar, verdict: finding.BreaksRule,
 		},
 		{
