@@ -22,6 +22,8 @@ const (
 const (
 	// gitOpsManager is the field manager of [GitOps]. Its name begins with the name of [ForeignManager].
 	gitOpsManager = ForeignManager + "-gitops"
+	// maxReleases is how often the tool tries to end its ownership of an object that somebody changes meanwhile.
+	maxReleases = 5
 	// lastAppliedAnnotation is the annotation of kubectl apply: see
 	// https://kubernetes.io/docs/reference/labels-annotations-taints/#kubectl-kubernetes-io-last-applied-configuration.
 	lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
@@ -58,7 +60,10 @@ func (t tools) AfterStep(ctx context.Context, run *Run, f Fault) error {
 		return err
 	}
 	// The samples are as the tool wants them, so the second apply changes nothing.
-	return run.ExpectNoChange(ctx, func() error { return t.apply(ctx, run) })
+	if err := run.ExpectNoChange(ctx, func() error { return t.apply(ctx, run) }); err != nil {
+		return err
+	}
+	return t.release(ctx, run)
 }
 
 // apply applies the samples as the tool.
@@ -66,6 +71,29 @@ func (tools) apply(ctx context.Context, run *Run) error {
 	return forEachSample(run, func(sample *unstructured.Unstructured, api kube.API[unstructured.Unstructured]) error {
 		_, err := api.For(run.Client().WithFieldManager(gitOpsManager), run.Namespace).Apply(ctx, sample)
 		return err
+	})
+}
+
+// release ends the ownership of the tool. Otherwise a field would stay that the user removes in a later step, because a field
+// stays as long as one of its owners applies the field.
+func (tools) release(ctx context.Context, run *Run) error {
+	return forEachSample(run, func(sample *unstructured.Unstructured, api kube.API[unstructured.Unstructured]) error {
+		for tries := 1; ; tries++ {
+			live, err := api.Get(ctx, sample.GetName())
+			if err != nil {
+				return kube.IgnoreNotFound(err)
+			}
+			bare := &unstructured.Unstructured{}
+			bare.SetGroupVersionKind(sample.GroupVersionKind())
+			bare.SetNamespace(run.Namespace)
+			bare.SetName(sample.GetName())
+			bare.SetUID(live.GetUID())
+			bare.SetResourceVersion(live.GetResourceVersion()) // with the UID alone, the apply might create an object
+			_, err = api.For(run.Client().WithFieldManager(gitOpsManager), run.Namespace).Apply(ctx, bare)
+			if !kube.IsConflict(err) || tries == maxReleases {
+				return err
+			}
+		}
 	})
 }
 
