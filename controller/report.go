@@ -100,10 +100,14 @@ func specState(obj kube.Object, err error) string {
 
 // successText returns the text of the log line about a result without an error.
 func successText(r Result) string {
-	if r.Cleanup {
+	switch {
+	case r.isPending:
+		return "cleanup pending"
+	case r.Cleanup:
 		return "cleaned up"
+	default:
+		return "reconciled"
 	}
-	return "reconciled"
 }
 
 // failureText returns the text of the log line about a result with an error.
