@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -132,7 +133,7 @@ func TestCleanupThatIsNotFinished(t *testing.T) {
 				create(t, c, g)
 				remove(t, c, g)
 				first := true
-				start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+				p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 					calls.record("reconcile")
 					return controller.Done(), nil
 				}).Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
@@ -146,6 +147,10 @@ func TestCleanupThatIsNotFinished(t *testing.T) {
 				time.Sleep(test.again - time.Millisecond)
 				if s.object("gardens", "default", "eden") == nil {
 					t.Fatal("the object is gone before cleanup was done")
+				}
+				// Regression: the log named each cleanup without an error "cleaned up", also one that only waits.
+				if lines := p.log.lines(slog.LevelDebug); slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "cleaned up") }) {
+					t.Errorf("the log says that the object is cleaned up: %q", lines)
 				}
 				if test.again == time.Hour { // only a change helps
 					time.Sleep(time.Millisecond)

@@ -193,7 +193,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 			cleanupClient = client.Live() // the former leader may have made what the cleanup has to find
 		}
 		cleanup, err := callAuthor(ctx, r.longReconciles, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
-		rec.result.Next = cleanup.after
+		rec.result.Next, rec.result.isPending = cleanup.after, err == nil && !cleanup.isDone
 		if err != nil || !cleanup.isDone {
 			return err
 		}

@@ -36,7 +36,7 @@ func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, record
 	case isVerbose && r.Err != nil:
 		c.log(slog.LevelDebug, failureText(r), attributes)
 	case isVerbose:
-		c.log(slog.LevelDebug, successText(r), attributes)
+		c.log(slog.LevelDebug, r.successText(), attributes)
 	}
 	if p.observer != nil {
 		callLoggingPanic(p.log, "the observer of results", func() { p.observer.Result(r) })
@@ -96,14 +96,6 @@ func specState(obj kube.Object, err error) string {
 	default:
 		return fmt.Sprint(obj.GetGeneration(), obj.GetLabels(), obj.GetAnnotations())
 	}
-}
-
-// successText returns the text of the log line about a result without an error.
-func successText(r Result) string {
-	if r.Cleanup {
-		return "cleaned up"
-	}
-	return "reconciled"
 }
 
 // failureText returns the text of the log line about a result with an error.

@@ -14,6 +14,8 @@ type Result struct {
 	Object wire.Ref
 	// Cleanup is true if the object was being deleted, or no longer matched the selectors of [Reconciled].
 	Cleanup bool
+	// isPending is true if the cleanup has ended without an error, and has more to do.
+	isPending bool
 	// Causes lists the first few causes of the reconcile, and how many there were.
 	Causes string
 	// Waited is how long the reconcile was due before a worker was free.
@@ -90,5 +92,17 @@ func (r Result) Outcome() Outcome {
 		return OutcomeConflict
 	default:
 		return OutcomeError
+	}
+}
+
+// successText returns the text of the log line about a result without an error.
+func (r Result) successText() string {
+	switch {
+	case r.isPending:
+		return "cleanup pending"
+	case r.Cleanup:
+		return "cleaned up"
+	default:
+		return "reconciled"
 	}
 }

@@ -44,7 +44,8 @@ func TestErrorPredicates(t *testing.T) {
 		want    []string
 	}{
 		{"not found", 404, "application/json", notFoundBody, `pods "p" not found (NotFound)`, []string{"NotFound", "api NotFound"}},
-		{"no resource", 404, "text/plain; charset=utf-8", "404 page not found\n", "404 page not found (HTTP 404)", []string{"NoResource", "api NotFound"}},
+		{"no resource", 404, "text/plain; charset=utf-8", "404 page not found\n",
+			"the server does not serve this resource in version v1; is its CustomResourceDefinition applied? 404 page not found (HTTP 404)", []string{"NoResource", "api NotFound"}},
 		{"no resource, as a Status", 404, "application/json", status(404, "NotFound", "the server could not find the requested resource", `,"details":{}`),
 			"the server could not find", []string{"NoResource", "api NotFound"}},
 		{"exists", 409, "application/json", status(409, "AlreadyExists", "exists", ""), "exists (AlreadyExists)", []string{"AlreadyExists", "api AlreadyExists"}},

@@ -77,7 +77,7 @@ func (reporter *problemReporter) handler(next wire.Handler) wire.Handler {
 	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		response, err := next.Do(ctx, r)
 		if err != nil {
-			err = explainDenial(ctx, reporter.checker, r, err)
+			err = explainRefusal(ctx, reporter.checker, r, err)
 		}
 		if ctx.Err() == nil {
 			reporter.recordOutcome(r, err)

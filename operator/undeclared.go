@@ -30,7 +30,7 @@ func refuseUndeclared(checker *access.Checker) func(wire.Handler) wire.Handler {
 				Verb: r.Verb, Ref: ref, Subresource: r.Subresource, Code: http.StatusForbidden,
 				Answer: metav1.Status{
 					Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-					Message: "it was not sent, because the program does not declare it: " + advice(ctx, checker.Declaration(r, missing)),
+					Message: "it was not sent, because the program does not declare it: " + advice(ctx, checker.Declaration(r, missing)) + watchAdvice(ctx, r),
 				},
 			}
 		})
@@ -41,24 +41,48 @@ func refuseUndeclared(checker *access.Checker) func(wire.Handler) wire.Handler {
 // that made the request.
 func advice(ctx context.Context, declaration string) string {
 	place := "to the part that needs it"
-	if s, ok := logctx.From(ctx); ok {
-		for _, a := range s.LogAttrs() {
-			switch a.Key {
-			case "controller":
-				place = "to the controller " + a.Value.String()
-			case "task":
-				place = fmt.Sprintf("to the task %q", a.Value.String())
-			}
-		}
+	if name := logAttr(ctx, "controller"); name != "" {
+		place = "to the controller " + name
+	} else if name := logAttr(ctx, "task"); name != "" {
+		place = fmt.Sprintf("to the task %q", name)
 	}
 	return "add " + declaration + " " + place
 }
 
-// explainDenial returns err, the outcome of r. If the server refused r because of an undeclared permission,
-// the error contains the expression that declares the permission. checker may be nil.
-func explainDenial(ctx context.Context, checker *access.Checker, r *wire.Request, err error) error {
+// watchAdvice returns the end of the advice for r, a request that was not sent. A controller that reads a kind usually has
+// to follow its changes too. It returns nothing for another request.
+func watchAdvice(ctx context.Context, r *wire.Request) string {
+	if r.Subresource != "" || r.Verb != wire.VerbGet && r.Verb != wire.VerbList || logAttr(ctx, "controller") == "" {
+		return ""
+	}
+	return "; if a change of the object must lead to a reconcile, watch it by controller.WatchesReferenced or controller.Watches instead"
+}
+
+// logAttr returns the log attribute of a name that the part has whose context ctx is. It returns nothing if the part has
+// no such attribute.
+func logAttr(ctx context.Context, key string) string {
+	if s, ok := logctx.From(ctx); ok {
+		for _, a := range s.LogAttrs() {
+			if a.Key == key {
+				return a.Value.String()
+			}
+		}
+	}
+	return ""
+}
+
+// explainRefusal returns err, the outcome of r. If the server refused r because of an undeclared permission, the error
+// contains the expression that declares the permission. If the server cannot select by a field, the error names the
+// alternatives. checker may be nil.
+func explainRefusal(ctx context.Context, checker *access.Checker, r *wire.Request, err error) error {
 	e, ok := kube.AsError(err)
-	if !ok || checker == nil || !kube.IsForbidden(err) {
+	if !ok {
+		return err
+	}
+	if strings.HasPrefix(e.Answer.Message, "field label not supported: ") {
+		return withRemedy(e, `select by kube.NewIndex and Index.Is, or give the field of a custom resource the tag crd:"selectable"`)
+	}
+	if checker == nil || !kube.IsForbidden(err) {
 		return err
 	}
 	var remedy string
@@ -74,6 +98,11 @@ func explainDenial(ctx context.Context, checker *access.Checker, r *wire.Request
 	default:
 		return err
 	}
+	return withRemedy(e, remedy)
+}
+
+// withRemedy returns a copy of e whose message ends with remedy.
+func withRemedy(e *wire.Error, remedy string) error {
 	explained := *e
 	explained.Answer.Message += ": " + remedy
 	return &explained

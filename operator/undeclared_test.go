@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -106,5 +107,60 @@ func TestRefusalsNameWhatToDeclare(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// Regression: an author of controller-runtime who reads a Secret got the advice to declare the read, and nothing said that the
+// Secret has to be watched too.
+func TestUndeclaredReadOfAControllerNamesWatches(t *testing.T) {
+	t.Parallel()
+	const watch = "watch it by controller.WatchesReferenced"
+	inController := logctx.With(t.Context(), slog.Default(), slog.String("controller", "gadget"))
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		do   func(ctx context.Context, c *kube.Client) error
+		want bool
+	}{
+		"get": {inController, getSecret, true},
+		"a write": {inController, func(ctx context.Context, c *kube.Client) error {
+			return c.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}})
+		}, false},
+		"no watch": {logctx.With(t.Context(), slog.Default(), slog.String("task", "clean")), getSecret, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			needs, err := needsOf([]Part{Task("clean", idleTask)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			requests := 0
+			err = c.do(c.ctx, answering(&requests, nil).With(refuseUndeclared(access.NewChecker(needs, nil, ""))))
+			if !kube.IsForbidden(err) || strings.Contains(err.Error(), watch) != c.want {
+				t.Errorf("the error is %v, names watches: want %t", err, c.want)
+			}
+		})
+	}
+}
+
+func getSecret(ctx context.Context, c *kube.Client) error {
+	_, err := kube.Get[corev1.Secret](ctx, c, "a", "b")
+	return err
+}
+
+// Regression: a list by a field of a custom resource, the habit of MatchingFields, failed without a word about indexes.
+func TestUnsupportedFieldNamesIndexes(t *testing.T) {
+	t.Parallel()
+	needs, err := needsOf([]Part{Task("clean", idleTask)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsupported := &wire.Error{Code: 400, Answer: metav1.Status{Code: 400, Reason: metav1.StatusReasonBadRequest, Message: "field label not supported: spec.zone"}}
+	for _, checker := range []*access.Checker{nil, access.NewChecker(needs, nil, "")} {
+		reporter := newProblemReporter(slog.New(slog.DiscardHandler), "", "", needs, checker)
+		requests := 0
+		_, err := kube.List[gadget](t.Context(), answering(&requests, unsupported).With(reporter.handler), "a", kube.Field("spec.zone", "z"))
+		if !kube.HasReason(err, metav1.StatusReasonBadRequest) || !strings.Contains(err.Error(), "spec.zone: select by kube.NewIndex") {
+			t.Errorf("the error is %v", err)
+		}
 	}
 }

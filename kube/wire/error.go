@@ -57,6 +57,9 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		b.WriteString(e.Err.Error())
 	} else {
+		if e.Code == http.StatusNotFound && (e.Answer.Details == nil || e.Answer.Details.Name == "") {
+			fmt.Fprintf(&b, "the server does not serve this resource in version %s; is its CustomResourceDefinition applied? ", e.Ref.Resource.Version)
+		}
 		b.WriteString(cmp.Or(e.Answer.Message, http.StatusText(e.Code), "the server gave no reason"))
 		if e.Answer.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", e.Answer.Reason)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -151,26 +152,42 @@ func (l logLine) reconcile() (work string, changes []string, ok bool) {
 			writes, ok = a.Value.Any().([]any)
 		}
 	}
-	if !ok || l.level != slog.LevelDebug || l.message != "reconciled" && l.message != "cleaned up" {
+	if !ok || l.level != slog.LevelDebug || !slices.Contains([]string{"reconciled", "cleaned up", "cleanup pending"}, l.message) {
 		return "", nil, false
 	}
-	for _, w := range writes {
-		if text := fmt.Sprint(w); !strings.HasSuffix(text, " (skipped)") {
-			changes = append(changes, text)
-		}
-	}
+	changes = changesOf(writes)
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
 	return fmt.Sprintf("%s %s %s (%s): ", controller, l.message, name, cause), changes, true
 }
 
+// changesOf returns the texts of writes without the skipped writes.
+func changesOf(writes []any) (changes []string) {
+	for _, w := range writes {
+		if text := fmt.Sprint(w); !strings.HasSuffix(text, " (skipped)") {
+			changes = append(changes, text)
+		}
+	}
+	return changes
+}
+
+// secondsAttr returns an attribute with the duration of a, whose value is a number of seconds. It returns a if its value
+// is something else.
+func secondsAttr(a slog.Attr) slog.Attr {
+	if seconds, err := strconv.ParseFloat(a.Value.String(), 64); err == nil {
+		return slog.Duration(a.Key, time.Duration(seconds*float64(time.Second)).Round(time.Millisecond))
+	}
+	return a
+}
+
 // shortFailure returns a line about a reconcile that failed with the error in its message, directly behind the object, because
 // the error is what the reader looks for. Numbers about the reconcile are left out. Other lines stay as they are. Example:
 //
-//	greeter reconcile failed default/hello (retry): the disk is full retry=490ms
+//	greeter reconcile failed default/hello (retry): the disk is full (wrote patch greeters "default/hello" status) retry=490ms
 func (l logLine) shortFailure() logLine {
 	var namespace, name, controller, cause, failure string
+	var changes []string
 	short := l
 	short.attributes = nil
 	for _, a := range l.attributes {
@@ -186,10 +203,13 @@ func (l logLine) shortFailure() logLine {
 		case "error":
 			failure = text
 		case "reconcileID", "reads", "took":
+		case "retry":
+			short.attributes = append(short.attributes, secondsAttr(a))
+		case "wrote":
+			writes, _ := a.Value.Any().([]any)
+			changes = changesOf(writes)
 		default:
-			if writes, ok := a.Value.Any().([]any); !ok || len(writes) > 0 {
-				short.attributes = append(short.attributes, a)
-			}
+			short.attributes = append(short.attributes, a)
 		}
 	}
 	if controller == "" || failure == "" || l.message != "reconcile failed" && l.message != "cleanup failed" {
@@ -199,6 +219,9 @@ func (l logLine) shortFailure() logLine {
 		name = namespace + "/" + name
 	}
 	short.message = fmt.Sprintf("%s %s %s (%s): %s", controller, l.message, name, cause, failure)
+	if len(changes) > 0 {
+		short.message += " (wrote " + strings.Join(changes, ", ") + ")"
+	}
 	return short
 }
 

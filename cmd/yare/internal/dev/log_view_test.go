@@ -92,7 +92,8 @@ func TestOtherLines(t *testing.T) {
 		fmt.Sprintf(unchanged, 1) + fmt.Sprintf(unchanged, 2) +
 		strings.Replace(fmt.Sprintf(unchanged, 3), " (skipped)", "", 1) +
 		`{"time":"2026-11-22T12:00:04Z","level":"DEBUG","msg":"reconcile failed","wrote":[],"error":"no"}` + "\n" +
-		`{"time":"2026-11-22T12:00:04Z","level":"ERROR","msg":"reconcile failed","controller":"gadget","namespace":"default","name":"one","reconcileID":"8b","cause":"retry","wrote":[],"reads":0,"took":0.1,"error":"the disk is full","retry":"490ms"}` + "\n" +
+		`{"time":"2026-11-22T12:00:04Z","level":"ERROR","msg":"reconcile failed","controller":"gadget","namespace":"default","name":"one","reconcileID":"8b","cause":"retry","wrote":[],"reads":0,"took":0.1,"error":"the disk is full","retry":0.49}` + "\n" +
+		`{"time":"2026-11-22T12:00:04Z","level":"ERROR","msg":"cleanup failed","controller":"gadget","namespace":"default","name":"one","reconcileID":"8b","cause":"retry","wrote":["patch x \"y\" status","patch x \"z\" (skipped)"],"reads":0,"took":0.1,"error":"the disk is full","retry":4.2}` + "\n" +
 		"panic: at the disco\n{not JSON}\n" + `{"level":"INFO"}` + "\n" + fmt.Sprintf(unchanged, 5) + "the end"
 	// Lines come in pieces.
 	for _, piece := range strings.SplitAfter(input, ":") {
@@ -107,6 +108,7 @@ func TestOtherLines(t *testing.T) {
 		`12:00:03 INF gadget reconciled one (requeue): patch x "y" (2 more reconciles changed nothing)`,
 		"12:00:04 DBG reconcile failed wrote=[] error=no",
 		"12:00:04 ERR gadget reconcile failed default/one (retry): the disk is full retry=490ms",
+		`12:00:04 ERR gadget cleanup failed default/one (retry): the disk is full (wrote patch x "y" status) retry=4.2s`,
 		"panic: at the disco", "{not JSON}", `{"level":"INFO"}`, "the end",
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")

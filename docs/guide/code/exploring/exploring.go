@@ -16,7 +16,7 @@ import (
 
 // TestExplored explores the operator in this folder for a bounded time.
 func TestExplored(t *testing.T) {
-	explore.Run(t, explore.Binary{Path: "."}, explore.Settings{Budget: 5 * time.Minute, ReportFile: "exploration.html"})
+	explore.Run(t, explore.Binary{Path: "."}, explore.Settings{Budget: 5 * time.Minute})
 }
 
 // TestOwners makes a check of its own at every version of every object.

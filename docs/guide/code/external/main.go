@@ -29,7 +29,10 @@ type BucketStatus struct {
 
 // Definition returns the definition of Buckets.
 func (BucketSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Bucket"}
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Bucket", Columns: []kube.Column{
+		{Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].status`},
+		{Name: "Reason", Type: "string", JSONPath: `.status.conditions[?(@.type=="Ready")].reason`},
+	}}
 }
 
 // Bucket is a bucket of a storage service.

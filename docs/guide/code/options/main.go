@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,8 @@ type Dump = kube.CustomResource[DumpSpec, DumpStatus]
 type dumper struct {
 	command  string
 	recorder *events.Recorder
+	// dumpCount is the number of dumps since the start of the program.
+	dumpCount atomic.Int64
 }
 
 func main() {
@@ -57,6 +60,9 @@ func main() {
 			flags.StringVar(&d.command, "command", "pg_dumpall", "the `COMMAND` that prints the dump")
 		},
 		Parts: func() ([]operator.Part, error) { return []operator.Part{d.controller(), d.recorder}, nil },
+		Metrics: func(w io.Writer) {
+			fmt.Fprintf(w, "# TYPE dumps_total counter\ndumps_total %d\n", d.dumpCount.Load())
+		},
 	}.Main()
 }
 
@@ -102,6 +108,7 @@ func (d *dumper) reconcile(ctx context.Context, dump *Dump, c *kube.Client) (con
 	if err != nil {
 		return controller.Done(), err
 	}
+	d.dumpCount.Add(1)
 	d.recorder.Normal(dump, "Dumped", "Dump", "the dump has %d bytes", len(text))
 	dump.Status.Bytes, dump.Status.At = len(text), &metav1.Time{Time: controller.Now(ctx)}
 	return controller.RequeueAfter(24 * time.Hour), c.ApplyStatus(ctx, dump)
