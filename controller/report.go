@@ -32,11 +32,11 @@ func (p *reporter) report(c *call, obj kube.Object, r Result, f *objectRecord) {
 	}
 	switch {
 	case isErrorLogged:
-		c.log(slog.LevelError, failureText(r), attributes)
+		c.log(slog.LevelError, r.logText(), attributes)
 	case isVerbose && r.Err != nil:
-		c.log(slog.LevelDebug, failureText(r), attributes)
+		c.log(slog.LevelDebug, r.logText(), attributes)
 	case isVerbose:
-		c.log(slog.LevelDebug, successText(r), attributes)
+		c.log(slog.LevelDebug, r.logText(), attributes)
 	}
 	if p.observer != nil {
 		callLoggingPanic(p.log, "the observer of results", func() { p.observer.Result(r) })
@@ -96,26 +96,6 @@ func specState(obj kube.Object, err error) string {
 	default:
 		return fmt.Sprint(obj.GetGeneration(), obj.GetLabels(), obj.GetAnnotations())
 	}
-}
-
-// successText returns the text of the log line about a result without an error.
-func successText(r Result) string {
-	switch {
-	case r.isPending:
-		return "cleanup pending"
-	case r.Cleanup:
-		return "cleaned up"
-	default:
-		return "reconciled"
-	}
-}
-
-// failureText returns the text of the log line about a result with an error.
-func failureText(r Result) string {
-	if r.Cleanup {
-		return "cleanup failed"
-	}
-	return "reconcile failed"
 }
 
 // debugAttrs returns the attributes of a log line about a result at the level Debug.
