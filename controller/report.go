@@ -32,11 +32,11 @@ func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, record
 	}
 	switch {
 	case isErrorLogged:
-		c.log(slog.LevelError, failureText(r), attributes)
+		c.log(slog.LevelError, r.logText(), attributes)
 	case isVerbose && r.Err != nil:
-		c.log(slog.LevelDebug, failureText(r), attributes)
+		c.log(slog.LevelDebug, r.logText(), attributes)
 	case isVerbose:
-		c.log(slog.LevelDebug, r.successText(), attributes)
+		c.log(slog.LevelDebug, r.logText(), attributes)
 	}
 	if p.observer != nil {
 		callLoggingPanic(p.log, "the observer of results", func() { p.observer.Result(r) })
@@ -96,14 +96,6 @@ func specState(obj kube.Object, err error) string {
 	default:
 		return fmt.Sprint(obj.GetGeneration(), obj.GetLabels(), obj.GetAnnotations())
 	}
-}
-
-// failureText returns the text of the log line about a result with an error.
-func failureText(r Result) string {
-	if r.Cleanup {
-		return "cleanup failed"
-	}
-	return "reconcile failed"
 }
 
 // debugAttrs returns the attributes of a log line about a result at the level Debug.

@@ -79,6 +79,22 @@ const (
 	OutcomePanic Outcome = "panic"
 )
 
+// logText returns the text of the log line about the result.
+func (r Result) logText() string {
+	switch {
+	case r.Cleanup && r.Err != nil:
+		return "cleanup failed"
+	case r.isPending:
+		return "cleanup pending"
+	case r.Cleanup:
+		return "cleaned up"
+	case r.Err != nil:
+		return "reconcile failed"
+	default:
+		return "reconciled"
+	}
+}
+
 // Outcome returns how the reconcile ended.
 func (r Result) Outcome() Outcome {
 	switch {
@@ -92,17 +108,5 @@ func (r Result) Outcome() Outcome {
 		return OutcomeConflict
 	default:
 		return OutcomeError
-	}
-}
-
-// successText returns the text of the log line about a result without an error.
-func (r Result) successText() string {
-	switch {
-	case r.isPending:
-		return "cleanup pending"
-	case r.Cleanup:
-		return "cleaned up"
-	default:
-		return "reconciled"
 	}
 }

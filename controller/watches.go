@@ -64,8 +64,9 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 
 // WatchesReferenced runs the reconcile of the objects that refer to an S when the S changes. The index
 // is an index of the reconciled kind. Its function returns what an object refers to: the name of each S
-// in the object's own namespace, and namespace/name of each S in another namespace. An empty name refers to nothing. Of
-// Secrets only the metadata is kept: see [KeepSecrets].
+// in the object's own namespace, and namespace/name of each S in another namespace. If S is cluster-scoped, its function
+// returns the name alone. If the reconciled kind is cluster-scoped, its function returns namespace/name. An empty name refers
+// to nothing. Of Secrets only the metadata is kept: see [KeepSecrets].
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //

@@ -65,44 +65,38 @@ func (d *difference) compare(path string, before, after jsontext.Value) {
 	if bytes.Equal(before, after) {
 		return
 	}
-	switch {
-	case before.Kind() == '{' && after.Kind() == '{':
-		d.compareObjects(path, before, after)
-	case before.Kind() == '[' && after.Kind() == '[':
-		d.compareLists(path, before, after)
+	switch kind := before.Kind(); {
+	case kind == '{' && kind == after.Kind():
+		d.compareMembers(path, membersOf(before), membersOf(after), pathOfMember)
+	case kind == '[' && kind == after.Kind():
+		d.compareLists(path, elementsOf(before), elementsOf(after))
 	default:
 		d.add(path, before, after)
 	}
 }
 
-func (d *difference) compareObjects(path string, before, after jsontext.Value) {
-	from, to := membersOf(before), membersOf(after)
+// compareMembers adds what differs between the values of two maps, in the order of their names. pathOf returns how path goes
+// on with a name.
+func (d *difference) compareMembers(path string, from, to map[string]jsontext.Value, pathOf func(name string) string) {
 	for _, name := range unionOfNames(from, to) {
-		at := path + pathOfMember(name)
-		if isCounted(at) {
-			continue
+		if at := path + pathOf(name); !isCounted(at) {
+			d.compare(at, from[name], to[name])
 		}
-		d.compare(at, from[name], to[name])
 	}
 }
 
-func (d *difference) compareLists(path string, before, after jsontext.Value) {
-	from, to := elementsOf(before), elementsOf(after)
+// compareLists adds what differs between two lists. Their elements are compared by the first key that gives each of them a name
+// of its own, and otherwise by position.
+func (d *difference) compareLists(path string, from, to []jsontext.Value) {
 	for _, key := range []string{"name", "type", "key", "uid"} {
-		fromByName, fromNames := byName(from, key)
-		toByName, toNames := byName(to, key)
-		if len(fromByName) < len(from) || len(toByName) < len(to) {
-			continue // some element has no name, or the name of another one
+		fromByName, toByName := byName(from, key), byName(to, key)
+		if len(fromByName) == len(from) && len(toByName) == len(to) {
+			d.compareMembers(path, fromByName, toByName, pathOfElement)
+			return
 		}
-		for i, name := range append(toNames, fromNames...) {
-			if _, stays := toByName[name]; i < len(toNames) || !stays {
-				d.compare(path+"["+name+"]", fromByName[name], toByName[name])
-			}
-		}
-		return
 	}
 	for i := range max(len(from), len(to)) {
-		d.compare(path+"["+strconv.Itoa(i)+"]", elementAt(from, i), elementAt(to, i))
+		d.compare(path+pathOfElement(strconv.Itoa(i)), elementAt(from, i), elementAt(to, i))
 	}
 }
 
@@ -166,36 +160,31 @@ func elementsOf(value jsontext.Value) []jsontext.Value {
 // unionOfNames returns the names of the members of two objects, sorted.
 func unionOfNames(a, b map[string]jsontext.Value) []string {
 	names := make([]string, 0, len(a)+len(b))
-	for _, members := range []map[string]jsontext.Value{a, b} {
-		for name := range members {
+	for name := range a {
+		names = append(names, name)
+	}
+	for name := range b {
+		if _, isInBoth := a[name]; !isInBoth {
 			names = append(names, name)
 		}
 	}
-	return sortedNames(names)
-}
-
-// sortedNames sorts names, and returns each of them once.
-func sortedNames(names []string) []string {
 	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
-// byName returns the elements of a list by the text at key, and these texts in the order of the list. An element without
-// the text is left out.
-func byName(list []jsontext.Value, key string) (elements map[string]jsontext.Value, names []string) {
-	elements = make(map[string]jsontext.Value, len(list))
+// byName returns the elements of a list by the text at key. An element without the text is left out, and so is all but the last
+// element with one text.
+func byName(list []jsontext.Value, key string) map[string]jsontext.Value {
+	elements := make(map[string]jsontext.Value, len(list))
 	for _, element := range list {
-		value := jsontext.Value(nil)
-		if element.Kind() == '{' {
-			value = membersOf(element)[key]
-		}
-		name, ok := textOf(value)
-		if !ok {
+		if element.Kind() != '{' {
 			continue
 		}
-		elements[name], names = element, append(names, name)
+		if name, ok := textOf(membersOf(element)[key]); ok {
+			elements[name] = element
+		}
 	}
-	return elements, names
+	return elements
 }
 
 // textOf returns the text that a JSON value encodes. It reports whether the value is a text.
@@ -222,17 +211,12 @@ func pathOfMember(name string) string {
 	return "." + name
 }
 
-// shownValue returns the JSON of a value on one line, cut after maxValue bytes. It returns nothing for no value.
+// pathOfElement returns how a path goes on with the name or the position of an element of a list.
+func pathOfElement(name string) string { return "[" + name + "]" }
+
+// shownValue returns the JSON of a value, cut after maxValue bytes. It returns nothing for no value. The JSON of API servers and
+// of the client has no spaces between its values.
 func shownValue(value jsontext.Value) string {
-	if len(value) == 0 {
-		return ""
-	}
-	if len(value) <= 8*maxValue { // a longer one is cut anyway
-		compact := value.Clone()
-		if compact.Compact() == nil {
-			value = compact
-		}
-	}
 	return shortened(string(value[:min(len(value), 2*maxValue)]), maxValue)
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -267,3 +268,21 @@ func TestReadersAreBounded(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A reader is served on one connection for two minutes. Whoever guards the page then asks again whether the reader may read it.
+func TestReaderConnectsAgainAfterTwoMinutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		page := NewPage(NewRecorder(nil), Sources{
+			Streams: func() []cache.Stats { return nil }, UncachedStreams: func() []follow.StreamState { return nil },
+			Leadership: func() string { return "leads" }, UnreadyReasons: func() []string { return nil },
+			CertificateEnds: func() map[string]time.Time { return nil }, Memory: func() Memory { return Memory{} },
+		})
+		began := time.Now()
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/live-page/events", nil))
+		if lasted := time.Since(began); lasted != 2*time.Minute || !strings.HasPrefix(answer.Body.String(), "retry: 1000\n") {
+			t.Errorf("the connection ended after %s, and began with %.60q", lasted, answer.Body)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,13 @@ const (
 	maxRows = 100
 	// policy is the content security policy: nothing but the style, the script, the icon and the events of the page itself.
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	// headers are those of each answer. X-Accel-Buffering is for a proxy, which would hold events back.
+	headers = "Content-Security-Policy: " + policy + `
+X-Content-Type-Options: nosniff
+Referrer-Policy: no-referrer
+Cross-Origin-Resource-Policy: same-origin
+Cache-Control: no-store
+X-Accel-Buffering: no`
 )
 
 var (
@@ -87,12 +95,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // setHeaders sets the headers of each answer.
 func setHeaders(h http.Header) {
-	for _, each := range [][2]string{
-		{"Content-Security-Policy", policy}, {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"},
-		{"Cross-Origin-Resource-Policy", "same-origin"}, {"Cache-Control", "no-store"},
-		{"X-Accel-Buffering", "no"}, // for a proxy, which would hold events back
-	} {
-		h.Set(each[0], each[1])
+	for _, line := range strings.Split(headers, "\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Set(name, value)
 	}
 }
 
@@ -149,12 +154,14 @@ func objectOf(query url.Values) objectName {
 	return objectName{parameter(query, "kind"), parameter(query, "namespace"), parameter(query, "name")}
 }
 
-// kinds returns the kinds that the program reconciles, sorted.
+// kinds returns the kinds that the program reconciles, each of them once.
 func (p *Page) kinds() (kinds []string) {
 	for i := range p.sources.Reconciled {
-		kinds = append(kinds, p.sources.Reconciled[i].Kind)
+		if kind := p.sources.Reconciled[i].Kind; !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
 	}
-	return sortedNames(kinds)
+	return kinds
 }
 
 // writeState writes the state of the program.

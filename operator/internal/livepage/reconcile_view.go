@@ -299,9 +299,9 @@ func writeFilter(m *markup, f filter, kinds []string, isGiven bool) {
 }
 
 func writeOption(m *markup, value, text, chosen string) {
+	selected := ""
 	if value == chosen {
-		m.write(`<option selected value="%">%</option>`, value, text)
-		return
+		selected = " selected"
 	}
-	m.write(`<option value="%">%</option>`, value, text)
+	m.write(`<option value="%"%>%</option>`, value, selected, text)
 }
