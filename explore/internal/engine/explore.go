@@ -89,7 +89,7 @@ func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record
 	defer func() { err = errors.Join(err, e.close()) }()
 	defer e.reportProgress(ctx)()
 	err = e.explore(ctx, began)
-	record = e.results.record()
+	record = e.results.snapshot()
 	return record, err
 }
 
@@ -97,7 +97,7 @@ func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record
 func newStoppedRecord(l Launcher, s Settings, err error) finding.Record {
 	r := newResults(l.String(), s)
 	r.stop(err)
-	return r.record()
+	return r.snapshot()
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.

@@ -309,7 +309,7 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		statements, err = codeCoverage(ctx, folder)
 	}
 	total, unheld := e.checks.conditions()
-	record := e.results.record()
+	record := e.results.snapshot()
 	for _, d := range unheld {
 		d.Reason = fmt.Sprintf("the condition never held in %d runs: %s", record.Coverage.Runs, d.Reason)
 		if !record.Coverage.Complete {

@@ -31,7 +31,7 @@ type replicas struct {
 	// mayRestart is true if a program that ends at its start is started again.
 	mayRestart bool
 	// outages counts the faults because of which the control plane may be down. Replicas are not supervised then.
-	outages *atomic.Int32
+	outages atomic.Int32
 
 	mu  sync.Mutex
 	all []*replica
@@ -47,8 +47,8 @@ type replicas struct {
 	released string
 }
 
-func newReplicas(l Launcher, p *faults.Proxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error, outages *atomic.Int32) *replicas {
-	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, outages: outages, numbers: make(map[string]int)}
+func newReplicas(l Launcher, p *faults.Proxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error) *replicas {
+	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, numbers: make(map[string]int)}
 }
 
 // pollInterval is the time between two looks at who leads.
@@ -177,8 +177,8 @@ func (r *replicas) isWorking() bool {
 	return slices.ContainsFunc(r.all, func(rep *replica) bool { return rep.isRunning() && rep.process.isWorking() })
 }
 
-// exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
-func (r *replicas) exit() error {
+// exitError returns why the program ended by itself, or nil. A replica that has lost its lease may end.
+func (r *replicas) exitError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range r.all {
@@ -277,6 +277,13 @@ func (r *replicas) releaseLeaseLocked(ctx context.Context) error {
 	}
 	r.released = last.Session
 	return nil
+}
+
+// callInOutage calls work while the control plane may be down. Replicas are not supervised meanwhile.
+func (r *replicas) callInOutage(work func() error) error {
+	r.outages.Add(1)
+	defer r.outages.Add(-1)
+	return work()
 }
 
 // advanceClock lets time pass for the program. It reports false if the program has the time of the machine.

@@ -76,8 +76,8 @@ func (r *results) update(change func(c *finding.Coverage)) {
 	change(&r.coverage)
 }
 
-// record returns a copy of what was covered and found.
-func (r *results) record() finding.Record {
+// snapshot returns a copy of what was covered and found.
+func (r *results) snapshot() finding.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	findings := slices.Clone(r.findings)

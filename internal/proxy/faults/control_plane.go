@@ -111,7 +111,7 @@ func whileStopped(ctx context.Context, run *Run, stop, start func(context.Contex
 	// The components are started in any case.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxReturn)
 	defer cancel()
-	return run.Outage(ctx, func() error {
+	return run.CallInOutage(ctx, func() error {
 		var errs []error
 		for _, each := range components {
 			errs = append(errs, stop(ctx, each))

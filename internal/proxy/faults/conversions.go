@@ -105,13 +105,13 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	if err != nil {
 		return err
 	}
-	run.AtEnd(server.close)
+	run.AtStepEnd(server.close)
 	if _, err := run.Injector.Arm(f); err != nil {
 		return err
 	}
 	for _, k := range converted {
 		url := server.add(k.url, k.bundle)
-		run.AtEnd(func() error {
+		run.AtStepEnd(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
 			defer cancel()
 			return k.replaceURL(ctx, run, url, k.url, k.bundle)
@@ -127,7 +127,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	readers.Go(func() {
 		_ = run.PreventRest(func() error { return readConverted(reading, run, converted, server) }) // the end of the step ends it
 	})
-	run.AtEnd(func() error {
+	run.AtStepEnd(func() error {
 		stop()
 		readers.Wait()
 		if !server.hasDisturbed() {

@@ -82,7 +82,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	if err != nil {
 		return err
 	}
-	run.AtEnd(server.close)
+	run.AtStepEnd(server.close)
 	copies := 0
 	for _, at := range run.Created() {
 		resource, isWebhooks := webhookResource(path.Dir(at))
@@ -105,7 +105,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 			continue
 		}
 		copies++
-		run.AtEnd(func() error {
+		run.AtStepEnd(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
 			defer cancel()
 			return kube.IgnoreNotFound(api.Delete(ctx, disturbed.GetName()))
@@ -123,7 +123,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	}
 	run.RecordFault(InServer, f.String())
 	server.disturb()
-	run.AtEnd(func() error {
+	run.AtStepEnd(func() error {
 		if !server.hasDisturbed() {
 			run.RecordMissed(f)
 		}
