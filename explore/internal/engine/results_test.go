@@ -126,9 +126,9 @@ func TestActivities(t *testing.T) {
 func TestViolationsOfOneRuleAreOneFinding(t *testing.T) {
 	t.Parallel()
 	page := func(name string) faults.Object { return faults.Object{Resource: "configmaps", Name: name} }
-	remade := rules.Violation{Rule: "remade", Severity: rules.Failure, Object: page("a"), Direction: "remade", Text: "a was made again", Evidence: "It was"}
-	left := rules.Violation{Rule: "gone", Severity: rules.Failure, Object: page("a"), Direction: "left", Text: "a is left", Evidence: "It is"}
-	note := rules.Violation{Rule: "gone", Severity: rules.Note, Object: page("b"), Direction: "left", Text: "b waits", Evidence: "It does"}
+	remade := rules.Violation{Rule: "remade", Severity: rules.Failure, Object: page("a"), Effect: "remade", Text: "a was made again", Evidence: "It was"}
+	left := rules.Violation{Rule: "gone", Severity: rules.Failure, Object: page("a"), Effect: "left", Text: "a is left", Evidence: "It is"}
+	note := rules.Violation{Rule: "gone", Severity: rules.Note, Object: page("b"), Effect: "left", Text: "b waits", Evidence: "It does"}
 	r := newResults("operator", Settings{})
 	add := func(kind faults.Kind, violations ...rules.Violation) {
 		s := finding.Schedule{}

@@ -35,7 +35,7 @@ type Description struct {
 
 // All returns all rules.
 func All() []Rule {
-	return []Rule{gone{}, atRest{}, remade{}, readyTooEarly{}, whatOthersPut{}, anothers{}, growth{}}
+	return []Rule{leftObject{}, changeAtRest{}, recreation{}, earlyReadiness{}, removedAddition{}, unrelatedChange{}, growth{}}
 }
 
 // Names returns the names of all rules.
@@ -69,8 +69,8 @@ type Run struct {
 	Requests     []proxy.RequestRecord
 	Deliveries   []proxy.Delivery
 	Observations []proxy.Observation
-	// OwnObjects are the objects that the program makes without any sample. They are nil if nobody knows. Nothing looks at
-	// them unless [NeedsOwnObjects].
+	// OwnObjects are the objects that the program makes without any sample. They are nil if they are unknown, and are read
+	// only if [NeedsOwnObjects] is true.
 	OwnObjects map[faults.Object]bool
 }
 
@@ -187,18 +187,18 @@ type Violation struct {
 	Object   faults.Object
 	// Paths are the fields that are concerned, sorted. It is empty if the whole object is concerned.
 	Paths []string
-	// Direction is what happened to the object or to the fields, in a word, such as: left.
-	Direction string
+	// Effect is what happened to the object or to the fields, in a word: left, deleted, changed, removed, reordered, and so on.
+	Effect string
 	// Text says what is wrong, and Evidence how the run shows it. Both are sentences without a period.
 	Text, Evidence string
 	Step           int
 	At             time.Time
 }
 
-// Key returns a text that is equal for violations that one finding stands for: those of the same rule, kind, field paths
-// and direction.
+// Key returns a text that is equal for violations that one finding stands for: those of the same rule, kind, effect
+// and field paths.
 func (v Violation) Key() string {
-	return fmt.Sprintf("%s %s %s %s", v.Rule, v.Object.Resource, v.Direction, strings.Join(v.Paths, ","))
+	return fmt.Sprintf("%s %s %s %s", v.Rule, v.Object.Resource, v.Effect, strings.Join(v.Paths, ","))
 }
 
 // Differences returns the violation as it stands in a finding. A violation without paths has one difference.

@@ -15,17 +15,17 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// remade is the rule about children that the program deletes and makes again with the same content.
-type remade struct{}
+// recreation is the rule "remade": a program does not delete a child and make it again with the same content.
+type recreation struct{}
 
-func (remade) Describe() Description {
+func (recreation) Describe() Description {
 	return Description{Name: "remade", Meaning: "The program deleted a child, and made it again with the same content, while its owner lived.", IsCertain: true}
 }
 
 // Violations compares each object with the object of its name that the program has deleted before. Pods do not count, and
 // neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
 // change.
-func (remade) Violations(r *Run) (all []Violation) {
+func (recreation) Violations(r *Run) (all []Violation) {
 	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
 	// child that is deleted for another object is made again.
 	if !r.isOrdinary() || isBehind(r) || r.hasFaultOf(faults.Clones, faults.Pair) {
@@ -37,7 +37,7 @@ func (remade) Violations(r *Run) (all []Violation) {
 		}
 		object := r.Object(pair.after)
 		all = append(all, Violation{
-			Severity: Failure, Object: object, Direction: "remade", Step: pair.after.Step, At: pair.after.At,
+			Severity: Failure, Object: object, Effect: "remade", Step: pair.after.Step, At: pair.after.At,
 			Text: fmt.Sprintf("%s was deleted and made again with the same content", object),
 			Evidence: fmt.Sprintf("The program deleted the object with the uid %s, and created the one with the uid %s %s. Its owner lived all the time",
 				pair.before.UID, pair.after.UID, r.timeText(pair.after)),
