@@ -24,7 +24,7 @@ type faultRun struct {
 	names     *history.Names
 	options   history.Options
 	steps     []finding.Step
-	proxy     *faults.Proxy
+	proxy     *faults.InjectingProxy
 	// history returns the history of the run so far.
 	history func() history.History
 	// catchUp brings the history up to the present: see [stateReader.catchUp].

@@ -20,7 +20,7 @@ import (
 // replicas are the replicas of the program of a run. Its methods are safe for concurrent use.
 type replicas struct {
 	launcher Launcher
-	proxy    *faults.Proxy
+	proxy    *faults.InjectingProxy
 	trace    *trace
 	// election is the election of the program, or nil if the program elects no leader, or if that is not known yet.
 	election *election
@@ -47,7 +47,7 @@ type replicas struct {
 	released string
 }
 
-func newReplicas(l Launcher, p *faults.Proxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error) *replicas {
+func newReplicas(l Launcher, p *faults.InjectingProxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error) *replicas {
 	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, numbers: make(map[string]int)}
 }
 
@@ -264,11 +264,11 @@ func (r *replicas) supervise(ctx context.Context) error {
 
 // releaseLeaseLocked releases the lease if it belongs to a process that has ended.
 func (r *replicas) releaseLeaseLocked(ctx context.Context) error {
-	claims := r.election.claims(r.proxy.Requests())
-	if len(claims) == 0 || r.hasLeaderLocked() {
+	writes := r.election.leaseWrites(r.proxy.Requests())
+	if len(writes) == 0 || r.hasLeaderLocked() {
 		return nil
 	}
-	last := claims[len(claims)-1]
+	last := writes[len(writes)-1]
 	if last.Holder == "" || last.Session == r.released {
 		return nil
 	}

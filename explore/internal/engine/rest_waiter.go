@@ -18,7 +18,7 @@ type restWaiter struct {
 	// operator is the name of the program.
 	operator string
 	// faults are the faults of the run.
-	faults   []faults.Fault
+	faults   faults.Faults
 	replicas *replicas
 	quiet    *quietMeter
 	// catchUp brings the recording of the run up to the present: see [stateReader.catchUp].
@@ -73,7 +73,7 @@ func (w *restWaiter) waitForRest(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(until) {
-			if faults.OutlastsStep(w.faults, w.trace.currentStep()) {
+			if w.faults.OutlastStep(w.trace.currentStep()) {
 				return nil // the program tries the denied write again and again
 			}
 			w.recordVerdict(finding.Busy, fmt.Sprintf("the run does not come to rest within %s: the last request was %s", w.limits.rest, lastRequest(w.requests())))

@@ -42,8 +42,8 @@ type results struct {
 	// broken holds where runs have broken rules, by [rules.Violation.Key]. judged counts the runs that were judged.
 	broken map[string]*brokenRule
 	judged int
-	// isNoted is set for the keys of the notes.
-	isNoted map[string]bool
+	// noteKeys are the keys of the notes.
+	noteKeys map[string]bool
 	// planned is when the first planned runs were known, and until is when the budget ends. Both may be zero.
 	planned, until time.Time
 	// fields are the fields that can have another value. The value is true for a field that had one in a run.
@@ -62,7 +62,7 @@ type brokenRule struct {
 func newResults(operator string, s Settings) *results {
 	return &results{
 		report: s.Progress, activities: &activities{}, fields: make(map[string]bool),
-		broken: make(map[string]*brokenRule), isNoted: make(map[string]bool),
+		broken: make(map[string]*brokenRule), noteKeys: make(map[string]bool),
 		coverage: finding.Coverage{
 			Operator: operator, Seed: s.Seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
 			NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
@@ -164,8 +164,8 @@ func (r *results) addViolations(s finding.Schedule, out *runResult, recreated []
 
 // addNoteLocked adds a note of a rule, unless there is one of the same kind.
 func (r *results) addNoteLocked(v rules.Violation) {
-	if !r.isNoted[v.Key()] {
-		r.isNoted[v.Key()] = true
+	if !r.noteKeys[v.Key()] {
+		r.noteKeys[v.Key()] = true
 		r.coverage.Notes = append(r.coverage.Notes, v.Rule+": "+v.Text+". "+v.Evidence+".")
 	}
 }

@@ -140,7 +140,7 @@ func newTestReplicas(t *testing.T) (*replicas, *fakeLauncher) {
 // newTestRestWaiter returns a waiter of a run in which nothing happens.
 func newTestRestWaiter(r *replicas) *restWaiter {
 	return &restWaiter{
-		limits: waitLimits{window: 2 * pollInterval, rest: 500 * time.Millisecond}, operator: "fake", replicas: r, quiet: newQuietMeter(),
+		limits: waitLimits{window: time.Minute, rest: 300 * time.Millisecond}, operator: "fake", replicas: r, quiet: newQuietMeter(),
 		catchUp: func(context.Context) error { return nil }, isDisturbed: func() bool { return false },
 		requests: func() []proxy.RequestRecord { return nil }, activity: (&activities{}).begin("test"), trace: newTrace(), output: &output{},
 		result: &runResult{},

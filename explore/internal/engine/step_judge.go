@@ -11,7 +11,6 @@ import (
 	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/proxy"
-	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // stepJudge judges the states that a run has at the rest after its steps.
@@ -83,7 +82,7 @@ func (j *stepJudge) judgeStep(ctx context.Context, step int) error {
 	if j.isJudged() || j.replicas.isDown() {
 		return nil
 	}
-	if faults.OutlastsStep(j.schedule.Faults, step) {
+	if j.schedule.Faults.OutlastStep(step) {
 		return nil // the next step shows whether the program recovers
 	}
 	differences, err := j.waitForHealing(ctx, step)
@@ -130,7 +129,7 @@ const minDenialHealing, maxDenialHealing = 15 * time.Second, 30 * time.Second
 func (j *stepJudge) waitForHealing(ctx context.Context, step int) ([]finding.Difference, error) {
 	differences := j.differences(step, j.state())
 	began, limit := time.Now(), j.limits.converge
-	if slices.ContainsFunc(j.schedule.Faults, faults.Fault.IsDenial) {
+	if j.schedule.Faults.DenyWrites() {
 		limit = min(max(limit, minDenialHealing), maxDenialHealing)
 	}
 	j.activity.setWait("healing", began.Add(limit))

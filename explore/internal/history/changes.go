@@ -42,7 +42,7 @@ func Changes(h History, count int, o Options) []finding.Difference {
 		case v.Deleted:
 			all = append(all, finding.Difference{Object: object.String(), Want: finding.Exists})
 		default:
-			changed, isAccepted := changedFields(object, fieldsOf(old, w, claims{}), fieldsOf(v, w, claims{}), o)
+			changed, isAccepted := changedFields(object, fieldsOf(old, w, ownership{}), fieldsOf(v, w, ownership{}), o)
 			if len(changed) == 0 && !isAccepted && isSameContent(old, v) {
 				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions with the same content", written[uid])}}
 			}

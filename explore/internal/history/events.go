@@ -75,7 +75,7 @@ func eventsOf(h History, o Options) events {
 			isCreated[v.UID] = true
 			e.creations = append(e.creations, event{object: object, Version: v})
 		}
-		e.addValues(object, v, fieldsOf(v, w, o.claimsOf(v)), o.isUser(v.Manager))
+		e.addValues(object, v, fieldsOf(v, w, o.ownershipOf(v)), o.isUser(v.Manager))
 	}
 	return e
 }

@@ -68,7 +68,7 @@ func isOwnedByOneOf(v history.Version, owners []history.Version) bool {
 
 // CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged by
 // the comparison with the references.
-func CanJudgeDeletion(all []faults.Fault) bool {
+func CanJudgeDeletion(all faults.Faults) bool {
 	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
 		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Clones, faults.Pair, faults.ManyChanges}, f.Kind)
 	})

@@ -61,7 +61,7 @@ type Run struct {
 	*history.View
 	// Steps and Faults are the schedule of the run.
 	Steps  []Step
-	Faults []faults.Fault
+	Faults faults.Faults
 	// States are the objects at the rest after each step that was made.
 	States []history.State
 	// Requests are the requests of the program. Deliveries are the events that it received on watches, and Observations
@@ -97,15 +97,10 @@ func appliedObjects(steps []Step) map[faults.Object]map[string]any {
 	return applied
 }
 
-// hasFaultOf reports whether a fault of one of the kinds belongs to the run.
-func (r *Run) hasFaultOf(kinds ...faults.Kind) bool {
-	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return slices.Contains(kinds, f.Kind) })
-}
-
 // isOrdinary reports whether the versions of the run are complete and in the order in which the server made them: no
 // fault has set the server back, or stopped a part of the control plane.
 func (r *Run) isOrdinary() bool {
-	return len(r.Gaps) == 0 && !faults.InterruptsServer(r.Faults) && !faults.HasRestoration(r.Faults) && !r.hasFaultOf(faults.Unreadable)
+	return len(r.Gaps) == 0 && !r.Faults.InterruptServer() && !r.Faults.HaveKind(faults.Restored) && !r.Faults.HaveKind(faults.Unreadable)
 }
 
 // successor is a version with the version of the same object before.
