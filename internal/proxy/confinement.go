@@ -48,7 +48,7 @@ func NewConfinement(namespace string, target *kube.Config, admin *Upstream) *Con
 func (c *Confinement) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
 	isClusterScoped := x.isStored() && x.Namespace == "" && x.Query.Get("dryRun") == ""
 	isOutOfBounds := c.isOutOfBounds(x)
-	x.Record(func(r *RequestRecord) { r.ClusterScoped, r.OutOfBounds = isClusterScoped, isOutOfBounds })
+	x.Record(func(r *RequestRecord) { r.IsClusterScoped, r.IsOutOfBounds = isClusterScoped, isOutOfBounds })
 	forbidden := func(format string, args ...any) (*http.Response, error) {
 		message := fmt.Sprintf("%s is forbidden: ", x.Recorded()) + fmt.Sprintf(format, args...)
 		return Answer(NewStatus(http.StatusForbidden, metav1.StatusReasonForbidden, message)), nil

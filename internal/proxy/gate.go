@@ -12,9 +12,9 @@ type Decision struct {
 	Until <-chan struct{}
 	// Break is called if it is not nil. Then the watch is cut, and the event is not delivered. Both happen at once, or after Until.
 	Break func()
-	// Twice delivers the event twice.
-	Twice bool
+	// DeliversTwice is true if the event is delivered twice.
+	DeliversTwice bool
 }
 
 // IsDelivery reports whether the event is delivered once.
-func (d Decision) IsDelivery() bool { return d.Until == nil && d.Break == nil && !d.Twice }
+func (d Decision) IsDelivery() bool { return d.Until == nil && d.Break == nil && !d.DeliversTwice }

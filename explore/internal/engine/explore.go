@@ -155,7 +155,7 @@ func withReferences(ctx context.Context, l Launcher, s Settings, work func(*expl
 // Checks that are not among the options cannot fail. A condition that never held is no run, and is left out. The record
 // has the findings that were replayed, also beside an error.
 func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries int) (finding.Record, error) {
-	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, Complete: true}}
+	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, IsComplete: true}}
 	record, err := report.ReadFile(path)
 	if err != nil {
 		return again, err
@@ -178,7 +178,7 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 		got, err := Replay(ctx, l, s, f, tries)
 		again.Coverage.Took = time.Since(began)
 		if err != nil {
-			again.Coverage.Complete, again.Coverage.Stopped = false, err.Error()
+			again.Coverage.IsComplete, again.Coverage.Stopped = false, err.Error()
 			return again, err
 		}
 		again.Coverage.Runs += got.Tries

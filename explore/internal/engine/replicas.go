@@ -143,7 +143,7 @@ func (r *replicas) stopLocked() {
 func (r *replicas) crash(why string, now bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, Fault: true})
+	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, IsFault: true})
 	r.stopLocked()
 	if !now {
 		r.isRestartDue = true

@@ -64,7 +64,7 @@ func newResults(operator string, s Settings) *results {
 		report: s.Progress, activities: &activities{}, fields: make(map[string]bool),
 		broken: make(map[string]*brokenRule), noteKeys: make(map[string]bool),
 		coverage: finding.Coverage{
-			Operator: operator, Seed: s.Seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
+			Operator: operator, Seed: s.Seed, IsComplete: true, Kinds: make(map[faults.Kind]finding.Count),
 			NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
 		}}
 }
@@ -289,7 +289,7 @@ func (r *results) addFailedRun(j job, err error) {
 func (r *results) stop(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.coverage.Complete, r.coverage.Stopped = false, why.Error()
+	r.coverage.IsComplete, r.coverage.Stopped = false, why.Error()
 }
 
 // addRepeat adds a run of a replay.
@@ -357,9 +357,9 @@ func (r *results) addOutsideWrites(requests []proxy.RequestRecord) {
 	defer r.mu.Unlock()
 	for _, request := range requests {
 		switch {
-		case request.OutOfBounds:
+		case request.IsOutOfBounds:
 			r.coverage.OutOfBounds = insert(r.coverage.OutOfBounds, describeWrite(request))
-		case request.ClusterScoped:
+		case request.IsClusterScoped:
 			r.coverage.ClusterScoped = insert(r.coverage.ClusterScoped, describeWrite(request))
 		}
 	}

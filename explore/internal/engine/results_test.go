@@ -15,8 +15,8 @@ import (
 // What a program writes outside of its namespace is in the coverage, once for each kind of write.
 func TestWritesOutsideAreInTheCoverage(t *testing.T) {
 	t.Parallel()
-	refused := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "kube-system", OutOfBounds: true}
-	clustered := proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, ClusterScoped: true}
+	refused := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "kube-system", IsOutOfBounds: true}
+	clustered := proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, IsClusterScoped: true}
 	own := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "run"}
 	r := newResults("operator", Settings{})
 	r.addOutsideWrites([]proxy.RequestRecord{refused, own, clustered})

@@ -32,14 +32,14 @@ func Changes(h History, count int, o Options) []finding.Difference {
 	var all []finding.Difference
 	for uid, v := range after {
 		object := w.objectOf(v)
-		if o.Accepted.accept(object, "", faults.Idle) {
+		if o.Accepted.acceptDifference(object, "", faults.Idle) {
 			continue
 		}
 		old, existed := before[uid]
 		switch {
-		case !existed || old.Deleted:
+		case !existed || old.IsDeleted:
 			all = append(all, finding.Difference{Object: object.String(), Got: finding.Exists})
-		case v.Deleted:
+		case v.IsDeleted:
 			all = append(all, finding.Difference{Object: object.String(), Want: finding.Exists})
 		default:
 			changed, isAccepted := changedFields(object, fieldsOf(old, w, ownership{}), fieldsOf(v, w, ownership{}), o)
@@ -61,7 +61,7 @@ func changedFields(object faults.Object, before, after fields, o Options) (chang
 	for path := range paths {
 		switch old, now := before[path].value, after[path].value; {
 		case old == now:
-		case o.Accepted.accept(object, path, faults.Idle):
+		case o.Accepted.acceptDifference(object, path, faults.Idle):
 			isAccepted = true
 		default:
 			changed = append(changed, finding.Difference{Object: object.String(), Path: path, Want: old, Got: now})

@@ -111,7 +111,7 @@ func statuses(r *Run) (all []*status) {
 	latest := make(map[types.UID]*status)
 	former := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
-		if v.Deleted || !history.IsCustom(v) {
+		if v.IsDeleted || !history.IsCustom(v) {
 			continue
 		}
 		before := former[v.UID]
@@ -172,7 +172,7 @@ func workloadsOf(r *Run, owner types.UID, at time.Time) (all []history.Version) 
 	latest := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
 		if isWorkload(v.Resource) && controllerOf(v) == owner && !v.At.After(at) {
-			if latest[v.UID] = v; v.Deleted {
+			if latest[v.UID] = v; v.IsDeleted {
 				delete(latest, v.UID)
 			}
 		}
@@ -195,7 +195,7 @@ func isWorkload(resource string) bool {
 func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord) (states []history.Version) {
 	versions := make(map[string]history.Version)
 	for _, v := range r.Versions {
-		if v.UID == workload.UID && !v.Deleted {
+		if v.UID == workload.UID && !v.IsDeleted {
 			versions[v.ResourceVersion] = v
 		}
 	}

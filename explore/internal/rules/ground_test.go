@@ -81,7 +81,7 @@ func (s *scene) deliver(v history.Version) {
 // remove adds the deletion of an object. If the program has sent it, its request is added.
 func (s *scene) remove(v history.Version, isByProgram bool) {
 	s.version++
-	v.Deleted, v.ResourceVersion, v.At, v.Step, v.Manager = true, fmt.Sprint(s.version), s.at.Add(time.Millisecond), s.step, ""
+	v.IsDeleted, v.ResourceVersion, v.At, v.Step, v.Manager = true, fmt.Sprint(s.version), s.at.Add(time.Millisecond), s.step, ""
 	if isByProgram {
 		s.request("delete", v, s.at, 200)
 	}

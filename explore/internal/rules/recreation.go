@@ -97,7 +97,7 @@ func replacements(r *Run) (all []replacement) {
 		at := name{v.Resource, v.Name}
 		switch {
 		case proxy.IsBackground(v.Resource) || v.Resource == "pods" || history.IsMadeByController(v):
-		case v.Deleted:
+		case v.IsDeleted:
 			if !history.IsFinishedJob(v) && isDeletedByProgram(r, v) && !hasStrangers(r, v) {
 				deleted[at] = v
 			}
@@ -171,7 +171,7 @@ func livesAt(r *Run, uid types.UID, at history.Version) bool {
 			continue
 		}
 		exists = true
-		if v.Deleted || v.Content().GetDeletionTimestamp() != nil {
+		if v.IsDeleted || v.Content().GetDeletionTimestamp() != nil {
 			return false
 		}
 	}

@@ -114,7 +114,7 @@ func (r *Run) successors() (all []successor) {
 		if proxy.IsBackground(v.Resource) {
 			continue
 		}
-		if before, exists := latest[v.UID]; exists && !v.Deleted {
+		if before, exists := latest[v.UID]; exists && !v.IsDeleted {
 			all = append(all, successor{before, v})
 		}
 		latest[v.UID] = v
@@ -157,7 +157,7 @@ func (r *Run) ownVersions() map[versionKey]bool {
 	former := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
 		key := versionKey{v.Resource, v.ResourceVersion}
-		if own[key] && !deletions[key] && !v.Deleted && r.writeOf(successor{former[v.UID], v}) == nil {
+		if own[key] && !deletions[key] && !v.IsDeleted && r.writeOf(successor{former[v.UID], v}) == nil {
 			delete(own, key)
 		}
 		former[v.UID] = v
@@ -219,7 +219,7 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 		name := rule.Describe().Name
 		for _, v := range rule.Violations(r) {
 			v.Rule = name
-			if !isAccepted(accepted, v, kinds) {
+			if !acceptViolation(accepted, v, kinds) {
 				all = append(all, v)
 			}
 		}
@@ -228,13 +228,14 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 	return all
 }
 
-// isAccepted reports whether a violation is intended: the whole object, or each of the fields.
-func isAccepted(accepted *history.Accepted, v Violation, kinds []faults.Kind) bool {
+// acceptViolation counts a violation for the acceptances that match it, and reports whether the violation is intended: the whole
+// object, or each of the fields.
+func acceptViolation(accepted *history.Accepted, v Violation, kinds []faults.Kind) (isAccepted bool) {
 	if len(v.Paths) == 0 {
-		return accepted.AcceptsViolation(v.Rule, v.Object, "", kinds...)
+		return accepted.AcceptViolation(v.Rule, v.Object, "", kinds...)
 	}
 	for _, path := range v.Paths {
-		if !accepted.AcceptsViolation(v.Rule, v.Object, path, kinds...) {
+		if !accepted.AcceptViolation(v.Rule, v.Object, path, kinds...) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && livesAt(r, controllerOf(v), v)
 	}
 	for _, v := range r.Versions {
-		if !v.Deleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
+		if !v.IsDeleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
 			continue
 		}
 		object := r.Object(v)
