@@ -233,7 +233,7 @@ func (e *examiner) compareEnd(steps []finding.Step) compareState {
 		if step < len(steps)-1 {
 			return nil
 		}
-		if e.oneValue.isWaiting(steps, state) {
+		if e.oneValue.recordWaiting(steps, state) {
 			return nil
 		}
 		return compareLast(len(e.references.masks)-1, state)

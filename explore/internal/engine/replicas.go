@@ -138,14 +138,14 @@ func (r *replicas) stopLocked() {
 	}
 }
 
-// crash kills the processes of the program. The program starts again at once, or when
-// restart is called.
-func (r *replicas) crash(why string, now bool) error {
+// crash kills the processes of the program. The program starts again at once if restartsNow is true, or else when restart is
+// called.
+func (r *replicas) crash(why string, restartsNow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, IsFault: true})
 	r.stopLocked()
-	if !now {
+	if !restartsNow {
 		r.isRestartDue = true
 		return nil
 	}

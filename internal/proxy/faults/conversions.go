@@ -85,7 +85,8 @@ func (conversions) Text(f Fault) string {
 	return fmt.Sprintf("%s in step %d", f.Kind, f.Step+1)
 }
 
-// arm returns an effect that holds the events about CustomResourceDefinitions. It has no part in whether the fault has happened.
+// arm returns an effect that holds the events about CustomResourceDefinitions. The effect does not record that the fault has
+// happened.
 func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 	hold := func(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{Until: a.ended} }
 	return streamEffect{fault: Fault{Stream: Definitions}, decide: hold}, nil
@@ -110,7 +111,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		return err
 	}
 	for _, k := range converted {
-		url := server.add(k.url, k.bundle)
+		url := server.addTarget(k.url, k.bundle)
 		run.AtStepEnd(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
 			defer cancel()
@@ -121,7 +122,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		}
 	}
 	run.RecordFault(InServer, f.String())
-	server.disturb()
+	server.allowDisturbance()
 	reading, stop := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	readers.Go(func() {
@@ -248,7 +249,7 @@ func (k convertedKind) replaceURL(ctx context.Context, run *Run, from, to string
 		}}}},
 	}))
 	if err != nil {
-		_ = stream.BodyReader.Close() // it has no more to say
+		_ = stream.BodyReader.Close() // the watch is not needed
 		return err
 	}
 	late := time.AfterFunc(maxServedAnew, func() { _ = stream.BodyReader.Close() })

@@ -122,7 +122,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		return err
 	}
 	run.RecordFault(InServer, f.String())
-	server.disturb()
+	server.allowDisturbance()
 	run.AtStepEnd(func() error {
 		if !server.hasDisturbed() {
 			run.RecordMissed(f)
@@ -177,7 +177,7 @@ func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *
 		if err != nil {
 			return nil, fmt.Errorf("the caBundle of a webhook of %s is no base64: %w", published.GetName(), err)
 		}
-		webhook["clientConfig"] = map[string]any{"url": server.add(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
+		webhook["clientConfig"] = map[string]any{"url": server.addTarget(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
 		err = unstructured.SetNestedField(webhook, run.Namespace, "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
 		if err != nil {
 			return nil, err
