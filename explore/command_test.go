@@ -20,15 +20,15 @@ func TestExitStatuses(t *testing.T) {
 		failure  error
 		want     int
 	}{
-		"nothing found":                         {finding.Coverage{Complete: true}, nil, nil, 0},
-		"each kind has happened":                {finding.Coverage{Complete: false}, nil, nil, 0},
-		"a warning":                             {finding.Coverage{Complete: true}, late, nil, 0},
-		"a finding":                             {finding.Coverage{Complete: true}, found, nil, 1},
+		"nothing found":                         {finding.Coverage{IsComplete: true}, nil, nil, 0},
+		"each kind has happened":                {finding.Coverage{IsComplete: false}, nil, nil, 0},
+		"a warning":                             {finding.Coverage{IsComplete: true}, late, nil, 0},
+		"a finding":                             {finding.Coverage{IsComplete: true}, found, nil, 1},
 		"a finding, and a kind never happened":  {finding.Coverage{NeverHappened: []faults.Kind{faults.Reset}}, found, nil, 1},
 		"a finding before a failure":            {finding.Coverage{Stopped: "the server is away"}, found, failure, 1},
 		"a failure":                             {finding.Coverage{Stopped: "the server is away"}, late, failure, 2},
-		"nothing was compared":                  {finding.Coverage{Complete: true, ComparedSteps: finding.Count{Total: 2}}, nil, nil, 2},
-		"a kind never happened":                 {finding.Coverage{Complete: true, NeverHappened: []faults.Kind{faults.Conflict}}, nil, nil, 3},
+		"nothing was compared":                  {finding.Coverage{IsComplete: true, ComparedSteps: finding.Count{Total: 2}}, nil, nil, 2},
+		"a kind never happened":                 {finding.Coverage{IsComplete: true, NeverHappened: []faults.Kind{faults.Conflict}}, nil, nil, 3},
 		"the time ended in runs without faults": {finding.Coverage{Stopped: "the time ended"}, nil, nil, 3},
 	} {
 		got := 0

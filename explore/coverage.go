@@ -35,7 +35,7 @@ type Count struct{ Done, Total int }
 // newCoverage returns the public part of the coverage in a record.
 func newCoverage(c finding.Coverage) *Coverage {
 	public := &Coverage{
-		Runs: c.Runs, Complete: c.Complete, Kinds: newCounts(c.Kinds),
+		Runs: c.Runs, Complete: c.IsComplete, Kinds: newCounts(c.Kinds),
 		Points: Count(c.Points), Fields: Count(c.Fields), Transitions: Count(c.Transitions), Conditions: Count(c.Conditions),
 		Statements: newCounts(c.Statements), Warnings: c.Warnings, UnusedAcceptances: c.UnusedAcceptances,
 	}

@@ -84,11 +84,11 @@ func (p *Process) wait(t testing.TB, from *lines, what string, match func(string
 		case <-more:
 		case <-p.process.Done():
 			if !slices.ContainsFunc(from.all(), match) {
-				t.Fatalf("the process ended (%v) without %s", p.process.Err(), what)
+				t.Fatalf("%s ended (%v) without %s", p.command, p.process.Err(), what)
 			}
 			return
 		case <-timer.C:
-			t.Fatalf("no sign within %s of %s", timeout, what)
+			t.Fatalf("%s wrote nothing within %s that matches %s", p.command, timeout, what)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (p *Process) Wait(t testing.TB) int {
 	select {
 	case <-p.process.Done():
 	case <-time.After(timeout):
-		t.Fatalf("it did not end within %s", timeout)
+		t.Fatalf("%s did not end within %s", p.command, timeout)
 	}
 	return p.process.ExitStatus()
 }

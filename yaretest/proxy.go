@@ -145,14 +145,14 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 	Eventually(t, func() error {
 		last, asked := p.lastRequest()
 		if time.Since(asked) < idleTime {
-			return fmt.Errorf("it does not become idle: the last request was %s", last)
+			return fmt.Errorf("the program does not become idle: the last request was %s", last)
 		}
 		calls := reconcilesWithoutRequeue(t, programs)
 		if len(calls) != count {
 			count, since = len(calls), time.Now()
 		}
 		if len(calls) > 0 && time.Since(since) < idleTime {
-			return fmt.Errorf("it does not become idle: the last reconcile was %s", calls[len(calls)-1])
+			return fmt.Errorf("the program does not become idle: the last reconcile was %s", calls[len(calls)-1])
 		}
 		return nil
 	})
@@ -163,13 +163,13 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 		t.Fatal("the test ended before its program had been idle")
 	}
 	if more := p.requestsButWatches(); len(more) > len(before) {
-		t.Errorf("within %s it made %d requests besides its watches:", d, len(more)-len(before))
+		t.Errorf("within %s the program made %d requests besides its watches:", d, len(more)-len(before))
 		for _, r := range more[len(before):] {
 			t.Errorf("  %s", r)
 		}
 	}
 	if calls := reconcilesWithoutRequeue(t, programs); len(calls) > count {
-		t.Errorf("within %s it reconciled %d times without a requeue:", d, len(calls)-count)
+		t.Errorf("within %s the program reconciled %d times without a requeue:", d, len(calls)-count)
 		for _, call := range calls[count:] {
 			t.Errorf("  %s", call)
 		}
@@ -180,7 +180,7 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 func reconcilesWithoutRequeue(t testing.TB, programs []*Process) (reconciles []string) {
 	t.Helper()
 	for _, program := range programs {
-		logged := false
+		hasLogged := false
 		for _, line := range program.Log() {
 			var entry struct {
 				Cause *string  `json:"cause"`
@@ -189,12 +189,12 @@ func reconcilesWithoutRequeue(t testing.TB, programs []*Process) (reconciles []s
 			if json.Unmarshal([]byte(line), &entry) != nil || entry.Cause == nil || entry.Took == nil {
 				continue
 			}
-			logged = true
+			hasLogged = true
 			if *entry.Cause != "requeue" {
 				reconciles = append(reconciles, line)
 			}
 		}
-		if !logged {
+		if !hasLogged {
 			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", program.command)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // front is a proxy that the operator uses as its API server. It injects faults into requests at random, and faults of
 // watches in turn.
 type front struct {
-	proxy   *faults.Proxy
+	proxy   *faults.InjectingProxy
 	session *proxy.Session
 	counts  counts
 

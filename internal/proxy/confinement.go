@@ -32,8 +32,8 @@ type Confinement struct {
 	admin *Upstream
 
 	mu sync.Mutex
-	// isNamespaced holds whether the objects of a resource are in namespaces, by the path of the resource.
-	isNamespaced map[string]bool
+	// scopes holds for the paths of resources whether their objects are in namespaces.
+	scopes map[string]bool
 	// created holds the paths of the objects in no namespace that the program has created.
 	created []string
 }
@@ -41,14 +41,14 @@ type Confinement struct {
 // NewConfinement returns a confinement to a namespace. The proxy sends requests with the rights of target. The
 // confinement itself reads the discovery and removes objects as admin.
 func NewConfinement(namespace string, target *kube.Config, admin *Upstream) *Confinement {
-	return &Confinement{namespace: namespace, user: target.Impersonate.UserName, admin: admin, isNamespaced: map[string]bool{}}
+	return &Confinement{namespace: namespace, user: target.Impersonate.UserName, admin: admin, scopes: map[string]bool{}}
 }
 
 // RoundTrip implements [Hook].
 func (c *Confinement) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
 	isClusterScoped := x.isStored() && x.Namespace == "" && x.Query.Get("dryRun") == ""
 	isOutOfBounds := c.isOutOfBounds(x)
-	x.Record(func(r *RequestRecord) { r.ClusterScoped, r.OutOfBounds = isClusterScoped, isOutOfBounds })
+	x.Record(func(r *RequestRecord) { r.IsClusterScoped, r.IsOutOfBounds = isClusterScoped, isOutOfBounds })
 	forbidden := func(format string, args ...any) (*http.Response, error) {
 		message := fmt.Sprintf("%s is forbidden: ", x.Recorded()) + fmt.Sprintf(format, args...)
 		return Answer(NewStatus(http.StatusForbidden, metav1.StatusReasonForbidden, message)), nil
@@ -158,7 +158,7 @@ func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Res
 // /apis/apps/v1/ names. It also reports whether the server serves the resource.
 func (c *Confinement) scopeOf(ctx context.Context, version, plural string) (isNamespaced, isServed bool, err error) {
 	c.mu.Lock()
-	isNamespaced, isServed = c.isNamespaced[version+plural]
+	isNamespaced, isServed = c.scopes[version+plural]
 	c.mu.Unlock()
 	if isServed {
 		return isNamespaced, true, nil
@@ -170,9 +170,9 @@ func (c *Confinement) scopeOf(ctx context.Context, version, plural string) (isNa
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range list.APIResources {
-		c.isNamespaced[version+r.Name] = r.Namespaced
+		c.scopes[version+r.Name] = r.Namespaced
 	}
-	isNamespaced, isServed = c.isNamespaced[version+plural]
+	isNamespaced, isServed = c.scopes[version+plural]
 	return isNamespaced, isServed, nil
 }
 

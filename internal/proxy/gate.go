@@ -10,11 +10,11 @@ type Gate interface {
 type Decision struct {
 	// Until holds the event, and all that follow, until the channel is closed. Then the gate decides again.
 	Until <-chan struct{}
-	// Break breaks the watch in place of the event, at once or after Until. It is called before that.
+	// Break is called if it is not nil. Then the watch is cut, and the event is not delivered. Both happen at once, or after Until.
 	Break func()
-	// Twice delivers the event twice.
-	Twice bool
+	// DeliversTwice is true if the event is delivered twice.
+	DeliversTwice bool
 }
 
 // IsDelivery reports whether the event is delivered once.
-func (d Decision) IsDelivery() bool { return d.Until == nil && d.Break == nil && !d.Twice }
+func (d Decision) IsDelivery() bool { return d.Until == nil && d.Break == nil && !d.DeliversTwice }

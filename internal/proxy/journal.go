@@ -66,8 +66,8 @@ func (j *journal) end(x *Exchange) {
 	}
 }
 
-// beginStep counts points from 1 again.
-func (j *journal) beginStep(step int) {
+// setStep sets the step of the next requests, and counts points from 1 again.
+func (j *journal) setStep(step int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.step = step

@@ -141,8 +141,9 @@ func (p *Proxy) Requests() []RequestRecord { return p.journal.requests() }
 // Activity returns the present activity of requests.
 func (p *Proxy) Activity() Activity { return p.journal.activity() }
 
-// BeginStep begins a step of the user, in which points are counted from 1. The step is -1 until the first call.
-func (p *Proxy) BeginStep(step int) { p.journal.beginStep(step) }
+// SetStep sets the step of the user to which the next requests belong. Their points are counted from 1. The step is -1 before the
+// first call.
+func (p *Proxy) SetStep(step int) { p.journal.setStep(step) }
 
 // serve serves a request of a program. A panic with http.ErrAbortHandler breaks the connection, or
 // the request if the program speaks HTTP/2.

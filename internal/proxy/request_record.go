@@ -23,10 +23,10 @@ type RequestRecord struct {
 
 	// Fault is the kind of the fault that was armed for the request. It is empty if there was none.
 	Fault string
-	// OutOfBounds is true for a write that a [Confinement] has refused.
-	OutOfBounds bool
-	// ClusterScoped is true for a write of an object that is in no namespace.
-	ClusterScoped bool
+	// IsOutOfBounds is true for a write that a [Confinement] has refused.
+	IsOutOfBounds bool
+	// IsClusterScoped is true for a write of an object that is in no namespace.
+	IsClusterScoped bool
 	// Version is the resource version of the object in the server's answer to a write that was carried
 	// out. It is empty if the answer has no object, such as the answer to most deletions. [WriteRecorder] sets
 	// it.

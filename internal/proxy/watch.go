@@ -153,7 +153,7 @@ func (w *watch) nextEvent() (Event, error) {
 		case e.end != nil:
 			return e, e.end
 		default:
-			w.deliver(e, d.Twice)
+			w.deliver(e, d.DeliversTwice)
 			return e, nil
 		}
 	}

@@ -84,8 +84,7 @@ func (b Binary) launch(s processSettings) (process, error) {
 	return &childProcess{process: p, isCounted: b.CoverFolder != "", activityFile: s.activityFile()}, nil
 }
 
-// environment returns the environment of a process. Nothing of the environment of this process is in it but PATH and what
-// Env names, so that the runs of a user and of a CI are the same, and no credential of the user reaches the program.
+// environment returns the environment of a process. Of the environment of this process it has only PATH and what Env names, so that the runs of a user and of a CI are the same, and no credential of the user reaches the program.
 func (b Binary) environment(s processSettings, fill *strings.Replacer) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder,
@@ -131,7 +130,7 @@ type childProcess struct {
 	process *osprocess.Process
 	// isCounted is true if the program writes which statements have run when it ends in an orderly way.
 	isCounted bool
-	// activityFile is the file in which a program that uses yare says whether it works. Other programs make no such file.
+	// activityFile is the file in which a program that uses yare writes whether it works. Other programs make no such file.
 	activityFile string
 }
 

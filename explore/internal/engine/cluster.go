@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -92,6 +93,17 @@ func (c *cluster) find(ctx context.Context, o faults.Object, namespace string, n
 		return nil, api, false, nil
 	}
 	return all[i], api, true, nil
+}
+
+// releaseLease releases the Lease of a name in a namespace, as a leader that ends in order does.
+func (c *cluster) releaseLease(ctx context.Context, namespace, name string) error {
+	resource, err := c.resource(proxy.Leases)
+	if err != nil {
+		return err
+	}
+	api := kube.Dynamic(c.client.WithFieldManager(faults.ForeignManager), resource, namespace)
+	_, err = api.Patch(ctx, name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
+	return kube.IgnoreNotFound(err)
 }
 
 // stepsOf returns the default steps of an exploration with these samples: the user applies the samples, and

@@ -46,7 +46,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 		return false, err
 	}
 	limits := e.limits
-	if faults.InterruptsServer(j.schedule.Faults) {
+	if j.schedule.Faults.InterruptServer() {
 		limits = limits.forConfirmation() // the controllers of the control plane back off after an outage
 	}
 	var out *runResult
@@ -67,7 +67,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.InterruptsServer(j.schedule.Faults)) || out.verdict != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.InterruptServer()) || out.verdict != "" {
 			break
 		}
 	}
@@ -148,7 +148,7 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
 	isChanged := func(f faults.Fault) bool { return f.IsDenial() && f.At == nil } // the user changes the sample
-	if len(f.Schedule.Faults) == 0 || faults.OutlastsStep(f.Schedule.Faults, 0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
+	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.OutlastStep(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
 		j.field = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)
@@ -212,7 +212,7 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 // comparison returns the comparison of the states of a run.
 func (e *examiner) comparison(ctx context.Context, planned job) (compareState, error) {
 	switch {
-	case faults.AreJudgedByRules(planned.schedule.Faults):
+	case planned.schedule.Faults.AreJudgedByRules():
 		return expectNothing, nil
 	case planned.schedule.Comparison == finding.CompareChildren:
 		return compareChildren(ctx, e.oneValue, planned.schedule.Steps)
@@ -233,7 +233,7 @@ func (e *examiner) compareEnd(steps []finding.Step) compareState {
 		if step < len(steps)-1 {
 			return nil
 		}
-		if e.oneValue.isWaiting(steps, state) {
+		if e.oneValue.recordWaiting(steps, state) {
 			return nil
 		}
 		return compareLast(len(e.references.masks)-1, state)
@@ -254,11 +254,11 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 	if e.judgeTerms(planned, out) {
 		return
 	}
-	if faults.HasRestoration(planned.schedule.Faults) { // objects come again with other uids, and versions go back
+	if planned.schedule.Faults.HaveKind(faults.Restored) { // objects come again with other uids, and versions go back
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if planned.field == "" && !faults.AreJudgedByRules(planned.schedule.Faults) && (!hasGaps || faults.InterruptsServer(planned.schedule.Faults)) { // other values may replace objects
+	if planned.field == "" && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.InterruptServer()) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {
@@ -283,7 +283,7 @@ func (e *examiner) judgeDestruction(planned job, out *runResult) {
 // reports whether there are any. In other runs the exploration itself releases leases.
 func (e *examiner) judgeTerms(planned job, out *runResult) bool {
 	election := e.references.election
-	if election == nil || !faults.NeedsStandby(planned.schedule.Faults) {
+	if election == nil || !planned.schedule.Faults.NeedStandby() {
 		return false
 	}
 	late, step := election.lateWrites(out.requests)

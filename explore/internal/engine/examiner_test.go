@@ -30,7 +30,7 @@ func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 	if len(verdicts) > 0 {
 		t.Errorf("%d runs were not made", len(verdicts))
 	}
-	return results.record()
+	return results.snapshot()
 }
 
 // A finding is a verdict that at least one of two repetitions shows.
@@ -82,7 +82,7 @@ func TestFindingBeforeTheEndIsUnconfirmed(t *testing.T) {
 		results := newResults("operator", Settings{})
 		e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
 		_, err := e.examine(ctx, job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}})
-		record := results.record()
+		record := results.snapshot()
 		if record.Coverage.Kinds[faults.Crash].Done != 1 {
 			t.Errorf("%s: the run is not counted: %v", verdict, record.Coverage.Kinds)
 		}

@@ -89,7 +89,7 @@ func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record
 	defer func() { err = errors.Join(err, e.close()) }()
 	defer e.reportProgress(ctx)()
 	err = e.explore(ctx, began)
-	record = e.results.record()
+	record = e.results.snapshot()
 	return record, err
 }
 
@@ -97,7 +97,7 @@ func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record
 func newStoppedRecord(l Launcher, s Settings, err error) finding.Record {
 	r := newResults(l.String(), s)
 	r.stop(err)
-	return r.record()
+	return r.snapshot()
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.
@@ -155,7 +155,7 @@ func withReferences(ctx context.Context, l Launcher, s Settings, work func(*expl
 // Checks that are not among the options cannot fail. A condition that never held is no run, and is left out. The record
 // has the findings that were replayed, also beside an error.
 func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries int) (finding.Record, error) {
-	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, Complete: true}}
+	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, IsComplete: true}}
 	record, err := report.ReadFile(path)
 	if err != nil {
 		return again, err
@@ -178,7 +178,7 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 		got, err := Replay(ctx, l, s, f, tries)
 		again.Coverage.Took = time.Since(began)
 		if err != nil {
-			again.Coverage.Complete, again.Coverage.Stopped = false, err.Error()
+			again.Coverage.IsComplete, again.Coverage.Stopped = false, err.Error()
 			return again, err
 		}
 		again.Coverage.Runs += got.Tries

@@ -111,7 +111,7 @@ func (e *explorer) explore(ctx context.Context, began time.Time) error {
 		err = e.makePlannedRuns(limited, began)
 	}
 	if ctx.Err() == nil && errors.Is(context.Cause(limited), errBudgetEnded) {
-		e.results.update(func(c *finding.Coverage) { c.Complete = false })
+		e.results.update(func(c *finding.Coverage) { c.IsComplete = false })
 		if e.references == nil {
 			e.results.update(func(c *finding.Coverage) { c.Stopped = "the time ended before the runs without faults were made" })
 		}
@@ -261,7 +261,7 @@ func (e *explorer) runAll(ctx context.Context, planned, more []job, began time.T
 		isAloneComplete, err = makeAll(alone, moreAlone, 1, end)
 		isComplete = isComplete && isAloneComplete
 	}
-	e.results.update(func(c *finding.Coverage) { c.Complete = isComplete })
+	e.results.update(func(c *finding.Coverage) { c.IsComplete = isComplete })
 	return err
 }
 
@@ -309,10 +309,10 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		statements, err = codeCoverage(ctx, folder)
 	}
 	total, unheld := e.checks.conditions()
-	record := e.results.record()
+	record := e.results.snapshot()
 	for _, d := range unheld {
 		d.Reason = fmt.Sprintf("the condition never held in %d runs: %s", record.Coverage.Runs, d.Reason)
-		if !record.Coverage.Complete {
+		if !record.Coverage.IsComplete {
 			e.results.update(func(c *finding.Coverage) {
 				c.Warnings = append(c.Warnings, fmt.Sprintf("condition %q: %s. Not all planned runs were made.", d.Check, d.Reason))
 			})
@@ -331,7 +331,7 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		if only := e.settings.Only; len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
 			warnOfUnchanged(c)
 		}
-		if c.Complete {
+		if c.IsComplete {
 			c.UnusedAcceptances = unused
 		}
 	})

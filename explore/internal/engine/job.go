@@ -58,7 +58,7 @@ func (j job) withoutRefused(err error) (job, bool) {
 // splitJobs returns the jobs that share the control plane, and the jobs with the control plane to themselves.
 func splitJobs(jobs []job) (shared, alone []job) {
 	for _, j := range jobs {
-		if faults.NeedsOwnControlPlane(j.schedule.Faults) {
+		if j.schedule.Faults.NeedOwnControlPlane() {
 			alone = append(alone, j)
 		} else {
 			shared = append(shared, j)

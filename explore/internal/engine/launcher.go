@@ -36,7 +36,7 @@ type processSettings struct {
 	output *output
 }
 
-// activityFile returns the path of the file in which a program that uses yare says whether it works.
+// activityFile returns the path of the file in which a program that uses yare writes whether it works.
 func (s processSettings) activityFile() string { return s.kubeconfig + ".activity" }
 
 // process is one process of an operator.
@@ -48,8 +48,8 @@ type process interface {
 	// kill ends the process as a crash does, and returns when nothing of it runs any more. The process has
 	// been cut off from the server before.
 	kill()
-	// isWorking reports whether a reconcile is under way, as far as the program says so. It sends no request meanwhile if it
-	// works on an external system.
+	// isWorking reports whether a reconcile is under way, as far as the program shows that. A reconcile that works on an external
+	// system sends no requests meanwhile.
 	isWorking() bool
 	// ended returns a channel that is closed when the process has ended.
 	ended() <-chan struct{}

@@ -40,37 +40,37 @@ func electionOf(requests []proxy.RequestRecord) (e election, isElecting bool) {
 // polls, and a machine may be slow.
 func (e *election) takeOverTime() time.Duration { return 3*e.duration + 10*time.Second }
 
-// term is the time from a claim of the lease to the next claim of another replica.
+// term is the time from the first write of the lease by a replica to the first one by another replica.
 type term struct {
 	// session is the session of the leader. It is empty for the time after a release.
 	session string
-	// version is the resource version of the claim, whose answer was forwarded at the time answered.
+	// version is the resource version of that first write, whose answer was forwarded at the time answered.
 	version  string
 	answered time.Time
 	step     int
 }
 
-// claims returns the requests that have written the Lease, in the order of the server.
-func (e *election) claims(requests []proxy.RequestRecord) []proxy.RequestRecord {
-	var claims []proxy.RequestRecord
+// leaseWrites returns the requests that have written the Lease, in the order of the server.
+func (e *election) leaseWrites(requests []proxy.RequestRecord) []proxy.RequestRecord {
+	var writes []proxy.RequestRecord
 	for _, r := range requests {
 		if r.Point.Resource == proxy.Leases && r.Point.Name == e.lease && r.Version != "" {
-			claims = append(claims, r)
+			writes = append(writes, r)
 		}
 	}
-	slices.SortStableFunc(claims, func(a, b proxy.RequestRecord) int { return ident.Compare(a.Version, b.Version) })
-	return claims
+	slices.SortStableFunc(writes, func(a, b proxy.RequestRecord) int { return ident.Compare(a.Version, b.Version) })
+	return writes
 }
 
 // terms returns the terms of the leaders, in their order.
 func (e *election) terms(requests []proxy.RequestRecord) (all []term) {
-	for _, c := range e.claims(requests) {
-		session := c.Session
-		if c.Holder == "" {
+	for _, w := range e.leaseWrites(requests) {
+		session := w.Session
+		if w.Holder == "" {
 			session = ""
 		}
 		if n := len(all); n == 0 || all[n-1].session != session {
-			all = append(all, term{session: session, version: c.Version, answered: c.Ended, step: c.Point.Step})
+			all = append(all, term{session: session, version: w.Version, answered: w.Ended, step: w.Point.Step})
 		}
 	}
 	return all
@@ -89,13 +89,13 @@ func (e *election) leader(requests []proxy.RequestRecord) string {
 // hasLost reports whether a session has led, and either another session has the lease now, or the last renewal is
 // so long ago that the program may have given the lease up.
 func (e *election) hasLost(session string, requests []proxy.RequestRecord) bool {
-	claims := e.claims(requests)
-	own := func(c proxy.RequestRecord) bool { return c.Session == session && c.Holder != "" }
-	if !slices.ContainsFunc(claims, own) {
+	writes := e.leaseWrites(requests)
+	isOwn := func(w proxy.RequestRecord) bool { return w.Session == session && w.Holder != "" }
+	if !slices.ContainsFunc(writes, isOwn) {
 		return false
 	}
-	last := claims[len(claims)-1]
-	return !own(last) || time.Since(last.Began) > e.duration/2
+	last := writes[len(writes)-1]
+	return !isOwn(last) || time.Since(last.Began) > e.duration/2
 }
 
 // lateWrites returns the writes that the server carried out for a former leader after another replica had
@@ -108,7 +108,7 @@ func (e *election) lateWrites(requests []proxy.RequestRecord) (late []finding.Di
 		}
 		present := -1 // the term in which the server carried out r
 		for i, t := range terms {
-			if isAfterClaim(r, t) {
+			if isAfterBeginning(r, t) {
 				present = i
 			}
 		}
@@ -145,7 +145,7 @@ func isCarriedOut(r proxy.RequestRecord) bool {
 	return r.Point.IsWrite() && r.Version != ""
 }
 
-// isAfterClaim reports whether the server has carried out a write after a claim of the lease.
-func isAfterClaim(r proxy.RequestRecord, t term) bool {
+// isAfterBeginning reports whether the server has carried out a request after a term has begun.
+func isAfterBeginning(r proxy.RequestRecord, t term) bool {
 	return ident.IsNewer(r.Version, t.version) || !t.answered.IsZero() && r.Sent.After(t.answered)
 }

@@ -10,8 +10,8 @@ import (
 // at returns a time of the tests.
 func at(second int) time.Time { return time.Unix(1000+int64(second), 0) }
 
-// claim returns a write of the Lease, which is answered a second after it is sent.
-func claim(session, holder, version string, second int) proxy.RequestRecord {
+// leaseWrite returns a write of the Lease, which is answered a second after it is sent.
+func leaseWrite(session, holder, version string, second int) proxy.RequestRecord {
 	return proxy.RequestRecord{
 		Point: proxy.Point{Verb: "update", Resource: proxy.Leases, Name: "operator"}, Session: session,
 		Code: 200, Sent: at(second), Ended: at(second + 1), Version: version, Holder: holder, LeaseDuration: 15 * time.Second,
@@ -26,12 +26,12 @@ func write(session, verb, resource, version string, second int) proxy.RequestRec
 	}
 }
 
-// A write of a former leader is late if the server has carried it out after the claim of the next leader.
+// A write of a former leader is late if the server has carried it out after the next leader has written the lease.
 func TestLateWrites(t *testing.T) {
 	t.Parallel()
 	e := election{lease: "operator", duration: 15 * time.Second}
-	claims := []proxy.RequestRecord{
-		claim("process-1", "a", "10", 0), claim("process-1", "a", "12", 2), claim("process-2", "b", "20", 20),
+	leases := []proxy.RequestRecord{
+		leaseWrite("process-1", "a", "10", 0), leaseWrite("process-1", "a", "12", 2), leaseWrite("process-2", "b", "20", 20),
 	}
 	refused := write("process-1", "delete", "configmaps", "", 30)
 	refused.Code = 409
@@ -39,25 +39,25 @@ func TestLateWrites(t *testing.T) {
 		requests []proxy.RequestRecord
 		isLate   bool
 	}{
-		"in its term":                   {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "19", 19)}, false},
-		"answered late":                 {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "19", 20)}, false},
-		"after the claim":               {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "21", 20)}, true},
-		"without a change":              {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "11", 30)}, true},
-		"a deletion after the claim":    {[]proxy.RequestRecord{write("process-1", "delete", "configmaps", "", 30)}, true},
-		"a deletion during the claim":   {[]proxy.RequestRecord{write("process-1", "delete", "configmaps", "", 20)}, false},
-		"refused":                       {[]proxy.RequestRecord{refused}, false},
-		"an Event":                      {[]proxy.RequestRecord{write("process-1", "create", "events", "30", 30)}, false},
-		"of the present leader":         {[]proxy.RequestRecord{write("process-2", "patch", "configmaps", "30", 30)}, false},
-		"of a standby":                  {[]proxy.RequestRecord{write("process-3", "patch", "configmaps", "30", 30)}, false},
-		"of a standby that leads later": {[]proxy.RequestRecord{write("process-2", "patch", "configmaps", "15", 15)}, false},
+		"in its term":                      {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "19", 19)}, false},
+		"answered late":                    {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "19", 20)}, false},
+		"after the next leader":            {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "21", 20)}, true},
+		"without a change":                 {[]proxy.RequestRecord{write("process-1", "patch", "configmaps", "11", 30)}, true},
+		"a deletion after the next leader": {[]proxy.RequestRecord{write("process-1", "delete", "configmaps", "", 30)}, true},
+		"a deletion with the next leader":  {[]proxy.RequestRecord{write("process-1", "delete", "configmaps", "", 20)}, false},
+		"refused":                          {[]proxy.RequestRecord{refused}, false},
+		"an Event":                         {[]proxy.RequestRecord{write("process-1", "create", "events", "30", 30)}, false},
+		"of the present leader":            {[]proxy.RequestRecord{write("process-2", "patch", "configmaps", "30", 30)}, false},
+		"of a standby":                     {[]proxy.RequestRecord{write("process-3", "patch", "configmaps", "30", 30)}, false},
+		"of a standby that leads later":    {[]proxy.RequestRecord{write("process-2", "patch", "configmaps", "15", 15)}, false},
 		"after the lease was released": {[]proxy.RequestRecord{
-			claim("process-2", "", "25", 25), write("process-2", "patch", "configmaps", "26", 26),
+			leaseWrite("process-2", "", "25", 25), write("process-2", "patch", "configmaps", "26", 26),
 		}, false},
 		"after it leads again": {[]proxy.RequestRecord{
-			claim("process-1", "a", "40", 40), write("process-1", "patch", "configmaps", "41", 41), write("process-2", "patch", "configmaps", "42", 42),
+			leaseWrite("process-1", "a", "40", 40), write("process-1", "patch", "configmaps", "41", 41), write("process-2", "patch", "configmaps", "42", 42),
 		}, true},
 	} {
-		late, step := e.lateWrites(append(claims[:len(claims):len(claims)], test.requests...))
+		late, step := e.lateWrites(append(leases[:len(leases):len(leases)], test.requests...))
 		if (len(late) > 0) != test.isLate {
 			t.Errorf("a write %s: %v", name, late)
 		}
@@ -70,10 +70,10 @@ func TestLateWrites(t *testing.T) {
 // A program elects a leader if it has written a Lease with a holder.
 func TestElectionOf(t *testing.T) {
 	t.Parallel()
-	other := claim("process-1", "a", "3", 3)
+	other := leaseWrite("process-1", "a", "3", 3)
 	other.Point.Name, other.LeaseDuration = "other", time.Minute
 	e, isElecting := electionOf([]proxy.RequestRecord{
-		write("process-1", "patch", "configmaps", "1", 1), claim("process-1", "a", "2", 2), other,
+		write("process-1", "patch", "configmaps", "1", 1), leaseWrite("process-1", "a", "2", 2), other,
 	})
 	if !isElecting || e.lease != "operator" || e.duration != 15*time.Second {
 		t.Errorf("the election is %+v, %t", e, isElecting)
@@ -87,11 +87,11 @@ func TestElectionOf(t *testing.T) {
 func TestHasLost(t *testing.T) {
 	t.Parallel()
 	e := election{lease: "operator", duration: 15 * time.Second}
-	fresh := claim("process-1", "a", "10", 0)
+	fresh := leaseWrite("process-1", "a", "10", 0)
 	fresh.Began = time.Now()
 	stale := fresh
 	stale.Began = time.Now().Add(-e.duration)
-	next := claim("process-2", "b", "20", 20)
+	next := leaseWrite("process-2", "b", "20", 20)
 	next.Began = time.Now()
 	for name, test := range map[string]struct {
 		session  string

@@ -34,7 +34,7 @@ type namespaces struct {
 	cluster cluster
 	// emptyOutside removes what the run of a namespace has left in the external system. It is nil if there is none.
 	emptyOutside func(ctx context.Context, namespace string) error
-	// emptying is of the goroutines that empty namespaces.
+	// emptying counts the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
 	mu sync.Mutex
@@ -43,7 +43,7 @@ type namespaces struct {
 	errs []error
 }
 
-// acquire returns the name of a namespace for a run. isNew reports that the namespace does not exist yet.
+// acquire returns the name of a namespace for a run. isNew is true if the namespace does not exist yet.
 func (n *namespaces) acquire() (name string, isNew bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

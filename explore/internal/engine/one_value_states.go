@@ -101,9 +101,9 @@ func (f *oneValueStates) isUnusable(objects []json.RawMessage, out *runResult) b
 	return f.reference.hasChildren && len(childrenOf(out.states[0], f.options, f.cluster.namesOf(objects))) == 0
 }
 
-// isWaiting reports whether an object that the user has deleted waits for a finalizer. Then nobody knows the right state,
-// even if the user has applied the object again.
-func (f *oneValueStates) isWaiting(steps []finding.Step, state history.State) (isWaiting bool) {
+// recordWaiting records the objects that the user has deleted and that wait for a finalizer, and reports whether there are any.
+// Then nobody knows the right state, even if the user has applied such an object again.
+func (f *oneValueStates) recordWaiting(steps []finding.Step, state history.State) (isWaiting bool) {
 	for _, v := range state.Objects() {
 		object, finalizers := faults.Object{Resource: v.Resource, Name: v.Name}, v.Content().GetFinalizers()
 		isDeleted := slices.ContainsFunc(steps, func(s finding.Step) bool { return slices.Contains(s.Delete, object) })
@@ -144,7 +144,7 @@ func (f *oneValueStates) comparison(ctx context.Context, steps []finding.Step) (
 		if s.masks == nil {
 			return nil
 		}
-		if f.isWaiting(steps[:step+1], state) {
+		if f.recordWaiting(steps[:step+1], state) {
 			return nil
 		}
 		return s.masks.Compare(s.state, state, faults.Transition)

@@ -33,7 +33,7 @@ func TestValueWithoutReferenceIsNotCompared(t *testing.T) {
 	if err != nil || state.masks != nil {
 		t.Errorf("the state is %+v, %v", state, err)
 	}
-	warnings := f.results.record().Coverage.Warnings
+	warnings := f.results.snapshot().Coverage.Warnings
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "configmaps/page is in 1 of 2 reference runs") {
 		t.Errorf("the warnings are %q", warnings)
 	}

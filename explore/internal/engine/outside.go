@@ -9,7 +9,7 @@ import (
 
 // Outside is the external system of an operator.
 type Outside struct {
-	// Address is the address of the system, as host:port. The program reaches the system by another address, that of a proxy
+	// Address is the address of the system, as host:port. The program reaches the system by another address, that of a relay
 	// of the exploration. Default: no faults of connections.
 	Address string
 	// Look returns a text about what the run of a namespace has in the system. The lines are compared between runs. Default:
@@ -21,25 +21,25 @@ type Outside struct {
 
 // outsideConnections are the connections of a run to the external system. They are a [faults.Outside].
 type outsideConnections struct {
-	*outside.Proxy
+	*outside.Relay
 	injected *outside.Injection
 }
 
-// newOutsideConnections starts the proxy of a run.
+// newOutsideConnections starts the relay of a run.
 func newOutsideConnections(address string) (*outsideConnections, error) {
-	p, err := outside.Listen(address)
+	r, err := outside.Listen(address)
 	if err != nil {
 		return nil, err
 	}
-	return &outsideConnections{Proxy: p}, nil
+	return &outsideConnections{Relay: r}, nil
 }
 
 // Inject implements [faults.Outside].
-func (c *outsideConnections) Inject(k faults.Kind, parts int) {
+func (c *outsideConnections) Inject(k faults.Kind, part int) {
 	effects := map[faults.Kind]outside.Effect{
 		faults.OutsideRefused: outside.Refuse, faults.OutsideCut: outside.Cut, faults.OutsideSlow: outside.Delay,
 	}
-	c.injected = c.Proxy.Inject(effects[k], parts)
+	c.injected = c.Relay.Inject(effects[k], part)
 }
 
 // HasHappened implements [faults.Outside].

@@ -157,10 +157,6 @@ func (p *planner) newJob(kind faults.Kind, field string, all ...faults.Fault) jo
 
 // planInput returns what the families of faults plan from.
 func (p *planner) planInput() (*faults.PlanInput, error) {
-	kinds := p.settings.Only
-	if len(kinds) == 0 {
-		kinds = faults.DefaultKinds()
-	}
 	later, err := p.laterRestarts()
 	if err != nil {
 		return nil, err
@@ -171,7 +167,7 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 		c.Unrepeated = append(c.Unrepeated, unrepeated...)
 	})
 	input := &faults.PlanInput{
-		Kinds: slices.Concat(kinds, p.settings.OptIn), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
+		Kinds: plannedKinds(p.settings), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
 		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
 		Sample: firstSample(p.settings.Steps), HasWebhooks: hasWebhooks(p.references.runs[0].requests),
 		HasOutside: p.settings.Outside != nil && p.settings.Outside.Address != "",
@@ -190,6 +186,22 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	}
 	input.Objects, err = p.writtenObjects(points)
 	return input, err
+}
+
+// plannedKinds returns the kinds of faults that an exploration plans. Where components of the control plane may be stopped, the kinds
+// that stop them are planned too, unless the settings name some of them.
+func plannedKinds(s Settings) []faults.Kind {
+	kinds := s.Only
+	if len(kinds) == 0 {
+		kinds = faults.DefaultKinds()
+	}
+	kinds = slices.Concat(kinds, s.OptIn)
+	ofPlane := faults.FamilyOf(faults.EtcdKilled).Describe().Kinds
+	isNamed := slices.ContainsFunc(ofPlane, func(k faults.Kind) bool { return slices.Contains(kinds, k) })
+	if s.Components != nil && !isNamed {
+		kinds = append(kinds, ofPlane...)
+	}
+	return kinds
 }
 
 // firstSample returns the first object that the user applies in the first step, or nil.

@@ -20,7 +20,7 @@ import (
 // replicas are the replicas of the program of a run. Its methods are safe for concurrent use.
 type replicas struct {
 	launcher Launcher
-	proxy    *faults.Proxy
+	proxy    *faults.InjectingProxy
 	trace    *trace
 	// election is the election of the program, or nil if the program elects no leader, or if that is not known yet.
 	election *election
@@ -31,7 +31,7 @@ type replicas struct {
 	// mayRestart is true if a program that ends at its start is started again.
 	mayRestart bool
 	// outages counts the faults because of which the control plane may be down. Replicas are not supervised then.
-	outages *atomic.Int32
+	outages atomic.Int32
 
 	mu  sync.Mutex
 	all []*replica
@@ -47,8 +47,8 @@ type replicas struct {
 	released string
 }
 
-func newReplicas(l Launcher, p *faults.Proxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error, outages *atomic.Int32) *replicas {
-	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, outages: outages, numbers: make(map[string]int)}
+func newReplicas(l Launcher, p *faults.InjectingProxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error) *replicas {
+	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, numbers: make(map[string]int)}
 }
 
 // pollInterval is the time between two looks at who leads.
@@ -138,14 +138,14 @@ func (r *replicas) stopLocked() {
 	}
 }
 
-// crash kills the processes of the program. The program starts again at once, or when
-// restart is called.
-func (r *replicas) crash(why string, now bool) error {
+// crash kills the processes of the program. The program starts again at once if restartsNow is true, or else when restart is
+// called.
+func (r *replicas) crash(why string, restartsNow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, Fault: true})
+	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, IsFault: true})
 	r.stopLocked()
-	if !now {
+	if !restartsNow {
 		r.isRestartDue = true
 		return nil
 	}
@@ -177,8 +177,8 @@ func (r *replicas) isWorking() bool {
 	return slices.ContainsFunc(r.all, func(rep *replica) bool { return rep.isRunning() && rep.process.isWorking() })
 }
 
-// exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
-func (r *replicas) exit() error {
+// exitError returns why the program ended by itself, or nil. A replica that has lost its lease may end.
+func (r *replicas) exitError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range r.all {
@@ -264,11 +264,11 @@ func (r *replicas) supervise(ctx context.Context) error {
 
 // releaseLeaseLocked releases the lease if it belongs to a process that has ended.
 func (r *replicas) releaseLeaseLocked(ctx context.Context) error {
-	claims := r.election.claims(r.proxy.Requests())
-	if len(claims) == 0 || r.hasLeaderLocked() {
+	writes := r.election.leaseWrites(r.proxy.Requests())
+	if len(writes) == 0 || r.hasLeaderLocked() {
 		return nil
 	}
-	last := claims[len(claims)-1]
+	last := writes[len(writes)-1]
 	if last.Holder == "" || last.Session == r.released {
 		return nil
 	}
@@ -277,6 +277,13 @@ func (r *replicas) releaseLeaseLocked(ctx context.Context) error {
 	}
 	r.released = last.Session
 	return nil
+}
+
+// callInOutage calls work while the control plane may be down. Replicas are not supervised meanwhile.
+func (r *replicas) callInOutage(work func() error) error {
+	r.outages.Add(1)
+	defer r.outages.Add(-1)
+	return work()
 }
 
 // advanceClock lets time pass for the program. It reports false if the program has the time of the machine.

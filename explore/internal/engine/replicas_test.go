@@ -3,11 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
-
-	"github.com/yare-go/yare/internal/proxy/faults"
-	"github.com/yare-go/yare/kube"
 )
 
 // fakeLauncher launches processes that do nothing.
@@ -42,19 +38,7 @@ func (p *fakeProcess) err() error             { return errors.New("it ended") }
 // itself is noticed.
 func TestReplicasCrashAndRestart(t *testing.T) {
 	t.Parallel()
-	config := &kube.Config{Host: "http://127.0.0.1:1"}
-	proxy, err := faults.New(faults.Options{Target: config, Admin: config, Namespace: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proxy.Close()
-	launcher := &fakeLauncher{}
-	release := func(context.Context, string) error { return nil }
-	r := newReplicas(launcher, proxy, newTrace(), nil, processSettings{folder: t.TempDir()}, release, new(atomic.Int32))
-	defer r.end()
-	if err := r.start(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	r, launcher := newTestReplicas(t)
 	if err := r.crash("a crash", false); err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +48,11 @@ func TestReplicasCrashAndRestart(t *testing.T) {
 	if err := r.restart(); err != nil {
 		t.Fatal(err)
 	}
-	if r.isDown() || len(launcher.launched) != 2 || r.exit() != nil {
-		t.Errorf("after the restart: down %t, processes %d, exit %v", r.isDown(), len(launcher.launched), r.exit())
+	if r.isDown() || len(launcher.launched) != 2 || r.exitError() != nil {
+		t.Errorf("after the restart: down %t, processes %d, exit %v", r.isDown(), len(launcher.launched), r.exitError())
 	}
 	close(launcher.launched[1].done)
-	if r.exit() == nil {
+	if r.exitError() == nil {
 		t.Error("the end of the program is not noticed")
 	}
 }

@@ -42,8 +42,8 @@ type results struct {
 	// broken holds where runs have broken rules, by [rules.Violation.Key]. judged counts the runs that were judged.
 	broken map[string]*brokenRule
 	judged int
-	// isNoted is set for the keys of the notes.
-	isNoted map[string]bool
+	// noteKeys are the keys of the notes.
+	noteKeys map[string]bool
 	// planned is when the first planned runs were known, and until is when the budget ends. Both may be zero.
 	planned, until time.Time
 	// fields are the fields that can have another value. The value is true for a field that had one in a run.
@@ -62,9 +62,9 @@ type brokenRule struct {
 func newResults(operator string, s Settings) *results {
 	return &results{
 		report: s.Progress, activities: &activities{}, fields: make(map[string]bool),
-		broken: make(map[string]*brokenRule), isNoted: make(map[string]bool),
+		broken: make(map[string]*brokenRule), noteKeys: make(map[string]bool),
 		coverage: finding.Coverage{
-			Operator: operator, Seed: s.Seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
+			Operator: operator, Seed: s.Seed, IsComplete: true, Kinds: make(map[faults.Kind]finding.Count),
 			NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
 		}}
 }
@@ -76,8 +76,8 @@ func (r *results) update(change func(c *finding.Coverage)) {
 	change(&r.coverage)
 }
 
-// record returns a copy of what was covered and found.
-func (r *results) record() finding.Record {
+// snapshot returns a copy of what was covered and found.
+func (r *results) snapshot() finding.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	findings := slices.Clone(r.findings)
@@ -164,8 +164,8 @@ func (r *results) addViolations(s finding.Schedule, out *runResult, recreated []
 
 // addNoteLocked adds a note of a rule, unless there is one of the same kind.
 func (r *results) addNoteLocked(v rules.Violation) {
-	if !r.isNoted[v.Key()] {
-		r.isNoted[v.Key()] = true
+	if !r.noteKeys[v.Key()] {
+		r.noteKeys[v.Key()] = true
 		r.coverage.Notes = append(r.coverage.Notes, v.Rule+": "+v.Text+". "+v.Evidence+".")
 	}
 }
@@ -289,7 +289,7 @@ func (r *results) addFailedRun(j job, err error) {
 func (r *results) stop(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.coverage.Complete, r.coverage.Stopped = false, why.Error()
+	r.coverage.IsComplete, r.coverage.Stopped = false, why.Error()
 }
 
 // addRepeat adds a run of a replay.
@@ -357,9 +357,9 @@ func (r *results) addOutsideWrites(requests []proxy.RequestRecord) {
 	defer r.mu.Unlock()
 	for _, request := range requests {
 		switch {
-		case request.OutOfBounds:
+		case request.IsOutOfBounds:
 			r.coverage.OutOfBounds = insert(r.coverage.OutOfBounds, describeWrite(request))
-		case request.ClusterScoped:
+		case request.IsClusterScoped:
 			r.coverage.ClusterScoped = insert(r.coverage.ClusterScoped, describeWrite(request))
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // What a program writes outside of its namespace is in the coverage, once for each kind of write.
 func TestWritesOutsideAreInTheCoverage(t *testing.T) {
 	t.Parallel()
-	refused := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "kube-system", OutOfBounds: true}
-	clustered := proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, ClusterScoped: true}
+	refused := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "kube-system", IsOutOfBounds: true}
+	clustered := proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, IsClusterScoped: true}
 	own := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "run"}
 	r := newResults("operator", Settings{})
 	r.addOutsideWrites([]proxy.RequestRecord{refused, own, clustered})
@@ -70,7 +70,7 @@ func TestKindsThatNeverHappened(t *testing.T) {
 	r.addRun(jobOf(faults.ForeignEdit), &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: faults.ForeignEdit}, "it is refused"}}})
 	r.addRun(jobOf(faults.ForeignEdit), &runResult{})
 	r.complete()
-	c := r.record().Coverage
+	c := r.snapshot().Coverage
 	if want := []faults.Kind{faults.Conflict}; !slices.Equal(c.NeverHappened, want) {
 		t.Errorf("the kinds that never happened are %v, want %v", c.NeverHappened, want)
 	}
@@ -126,9 +126,9 @@ func TestActivities(t *testing.T) {
 func TestViolationsOfOneRuleAreOneFinding(t *testing.T) {
 	t.Parallel()
 	page := func(name string) faults.Object { return faults.Object{Resource: "configmaps", Name: name} }
-	remade := rules.Violation{Rule: "remade", Severity: rules.Failure, Object: page("a"), Direction: "remade", Text: "a was made again", Evidence: "It was"}
-	left := rules.Violation{Rule: "gone", Severity: rules.Failure, Object: page("a"), Direction: "left", Text: "a is left", Evidence: "It is"}
-	note := rules.Violation{Rule: "gone", Severity: rules.Note, Object: page("b"), Direction: "left", Text: "b waits", Evidence: "It does"}
+	remade := rules.Violation{Rule: "remade", Severity: rules.Failure, Object: page("a"), Effect: "remade", Text: "a was made again", Evidence: "It was"}
+	left := rules.Violation{Rule: "gone", Severity: rules.Failure, Object: page("a"), Effect: "left", Text: "a is left", Evidence: "It is"}
+	note := rules.Violation{Rule: "gone", Severity: rules.Note, Object: page("b"), Effect: "left", Text: "b waits", Evidence: "It does"}
 	r := newResults("operator", Settings{})
 	add := func(kind faults.Kind, violations ...rules.Violation) {
 		s := finding.Schedule{}
@@ -138,14 +138,14 @@ func TestViolationsOfOneRuleAreOneFinding(t *testing.T) {
 		r.addViolations(s, &runResult{violations: violations}, []string{"jobs.batch/a"})
 	}
 	add("", left, note)
-	if record := r.record(); len(record.Findings) != 0 || len(record.Coverage.Notes) != 1 {
+	if record := r.snapshot(); len(record.Findings) != 0 || len(record.Coverage.Notes) != 1 {
 		t.Errorf("after one run that is not certain the findings are %v, and the notes %q", record.Findings, record.Coverage.Notes)
 	}
 	other := remade
 	other.Object = page("b")
 	add(faults.Deletion, remade, other)
 	add(faults.Pair, left, other)
-	record := r.record()
+	record := r.snapshot()
 	if len(record.Findings) != 2 {
 		t.Fatalf("the findings are %v", record.Findings)
 	}
@@ -169,12 +169,12 @@ func TestWarningOfARuleBecomesAFinding(t *testing.T) {
 	v := rules.Violation{Rule: "at rest", Severity: rules.Warning, Paths: []string{"spec"}, Text: "once"}
 	r := newResults("operator", Settings{})
 	r.addViolations(finding.Schedule{}, &runResult{violations: []rules.Violation{v}}, nil)
-	if f := r.record().Findings[0]; f.Verdict != finding.MayBreakRule {
+	if f := r.snapshot().Findings[0]; f.Verdict != finding.MayBreakRule {
 		t.Errorf("the verdict is %s", f.Verdict)
 	}
 	v.Severity, v.Text = rules.Failure, "twice"
 	r.addViolations(finding.Schedule{}, &runResult{violations: []rules.Violation{v}}, nil)
-	if all := r.record().Findings; len(all) != 1 || all[0].Verdict != finding.BreaksRule || all[0].Summary != "twice" || all[0].Seen != 2 {
+	if all := r.snapshot().Findings; len(all) != 1 || all[0].Verdict != finding.BreaksRule || all[0].Summary != "twice" || all[0].Seen != 2 {
 		t.Errorf("the findings are %+v", all)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleJudge judges each run by the rules of package rules, and adds what it finds to the results. Its methods are safe for
+// ruleJudge checks the rules of package rules in each run, and adds what it finds to the results. Its methods are safe for
 // concurrent use.
 type ruleJudge struct {
 	cluster *cluster
 	options history.Options
 	results *results
-	// observe makes a run that nobody judges.
+	// observe makes a run, and checks no rules in it.
 	observe runFunc
 
 	// mu is held while the run is made that shows ownObjects.
@@ -27,7 +27,7 @@ type ruleJudge struct {
 	ownObjects map[faults.Object]bool
 }
 
-// newRuleJudge returns the judge of the runs of a runner. observe makes a run that nobody judges.
+// newRuleJudge returns the judge of the runs of a runner. observe makes a run, and checks no rules in it.
 func newRuleJudge(c *cluster, o history.Options, r *results, observe runFunc) *ruleJudge {
 	return &ruleJudge{cluster: c, options: o, results: r, observe: observe}
 }

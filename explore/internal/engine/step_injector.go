@@ -11,7 +11,7 @@ import (
 
 // stepInjector injects the faults of one step into a run.
 type stepInjector struct {
-	faults []faults.Fault
+	faults faults.Faults
 	run    *faults.Run
 	// over is closed when the step is over. running counts the goroutines that wait for triggers.
 	over    chan struct{}

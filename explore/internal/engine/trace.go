@@ -40,7 +40,7 @@ func (t *trace) record(event finding.Event) {
 
 // recordFault adds a fault that happens now.
 func (t *trace) recordFault(where faults.Place, text string) {
-	event := finding.Event{Lane: finding.Operator, Text: text, Fault: true}
+	event := finding.Event{Lane: finding.Operator, Text: text, IsFault: true}
 	switch where {
 	case faults.InServer:
 		event.Lane = finding.Server
@@ -73,7 +73,7 @@ func (t *trace) addRequests(replicas *replicas, requests []proxy.RequestRecord) 
 		}
 		event := finding.Event{
 			At: request.Began.Sub(t.began), Step: request.Point.Step, Lane: finding.Operator, To: finding.Server,
-			Text: fmt.Sprintf("%s → %d", request.Point, request.Code), Fault: request.Fault != "",
+			Text: fmt.Sprintf("%s → %d", request.Point, request.Code), IsFault: request.Fault != "",
 		}
 		switch {
 		case request.Fault != "":
@@ -91,11 +91,11 @@ func (t *trace) addRequests(replicas *replicas, requests []proxy.RequestRecord) 
 // addVersions adds the changes that the control plane has made. All other versions are the answers to requests.
 func (t *trace) addVersions(versions []history.Version, names *history.Names) {
 	for _, v := range versions {
-		if !history.IsControlPlane(v.Manager) && !v.Deleted {
+		if !history.IsControlPlane(v.Manager) && !v.IsDeleted {
 			continue
 		}
 		what := "changes"
-		if v.Deleted {
+		if v.IsDeleted {
 			what = "removes"
 		}
 		t.add(finding.Event{

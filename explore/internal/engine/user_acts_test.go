@@ -84,7 +84,7 @@ func TestEachObjectOfTheSamplesChanges(t *testing.T) {
 	if len(late) != 2 || late[0].Name != "apply sites.example.com/web" || !late[0].IsUncompared || late[1].Name != "apply configmaps/settings" || late[1].IsUncompared {
 		t.Errorf("the run with late references is %+v", late)
 	}
-	if fields := p.results.record().Coverage.Fields; fields != (finding.Count{Done: 2, Total: 2}) {
+	if fields := p.results.snapshot().Coverage.Fields; fields != (finding.Count{Done: 2, Total: 2}) {
 		t.Errorf("fields of the samples: %+v, want 2 of 2", fields)
 	}
 }
@@ -109,7 +109,7 @@ func TestObjectsThatChangeOnlyByASecondSample(t *testing.T) {
 	if got, want := namesOfSteps(jobs[1]), []string{"delete secrets/password", "make secrets/password again"}; !slices.Equal(got, want) {
 		t.Errorf("the steps of the Secret are %q, want %q", got, want)
 	}
-	if reason := p.results.record().Coverage.FieldsWithoutValues["Secret password data.tls.key"]; !strings.Contains(reason, "second sample") {
+	if reason := p.results.snapshot().Coverage.FieldsWithoutValues["Secret password data.tls.key"]; !strings.Contains(reason, "second sample") {
 		t.Errorf("the coverage gives the reason %q for a key that keeps its value", reason)
 	}
 }

@@ -33,8 +33,8 @@ type Verdict string
 
 // The verdicts. Late and Busy are warnings.
 const (
-	// Destroyed means that an object was deleted or created twice, unlike in the reference runs. The end state may
-	// look right.
+	// Destroyed means that an object was deleted, was created twice, or lost a value, unlike in the reference runs. The end
+	// state may look right.
 	Destroyed Verdict = "destroyed"
 	// Exited means that the program ended by itself.
 	Exited Verdict = "exited"
@@ -49,7 +49,7 @@ const (
 	Late Verdict = "late"
 	// Busy means that the program never came to rest.
 	Busy Verdict = "busy"
-	// Reread means that an object at rest was read twice in one version, and was not the same.
+	// Reread means that an object at rest was read twice in one version, or read and written back, and was not the same.
 	Reread Verdict = "reread otherwise"
 	// CheckFailed means that a check of the user's own failed.
 	CheckFailed Verdict = "check failed"
@@ -220,8 +220,8 @@ type Event struct {
 	Lane Lane   `json:"lane"`
 	To   Lane   `json:"to,omitempty"`
 	Text string `json:"text"`
-	// Fault reports whether the event is a fault.
-	Fault bool `json:"fault,omitempty"`
+	// IsFault is true if the event is a fault.
+	IsFault bool `json:"fault,omitempty"`
 }
 
 // Coverage counts what an exploration has run, each count with its denominator.
@@ -229,7 +229,7 @@ type Coverage struct {
 	Operator string        `json:"operator"`
 	Seed     uint64        `json:"seed"`
 	Took     time.Duration `json:"took"`
-	// Runs counts all runs. References, Repeats and Minimizing are among them.
+	// Runs counts all runs. References and Repeats are among them.
 	Runs       int `json:"runs"`
 	References int `json:"references"`
 	Repeats    int `json:"repeats"`
@@ -285,8 +285,8 @@ type Coverage struct {
 	Notes []string `json:"notes,omitempty"`
 	// Recreated are the objects that the program has deleted and made again with other content.
 	Recreated []string `json:"recreated,omitempty"`
-	// Complete reports whether all planned runs were made before the budget ended.
-	Complete bool `json:"complete"`
+	// IsComplete is true if all planned runs were made before the budget ended.
+	IsComplete bool `json:"complete"`
 	// NeverHappened are the kinds of faults that can happen to this program, and have happened in no run.
 	NeverHappened []faults.Kind `json:"neverHappened,omitempty"`
 	// ComparedSteps counts the steps of the user, and the steps after which the state of a run is compared with the

@@ -29,8 +29,8 @@ type Schedule struct {
 	Seed uint64 `json:"seed,omitempty"`
 	// Steps are the steps of the user. A step begins when the program has come to rest after the step
 	// before.
-	Steps  []Step         `json:"steps"`
-	Faults []faults.Fault `json:"faults,omitempty"`
+	Steps  []Step        `json:"steps"`
+	Faults faults.Faults `json:"faults,omitempty"`
 	// Comparison is what the states at rest are compared with. Default: the states of the references in a run with
 	// faults, and in a run without faults the states of programs that have seen only the objects of the step.
 	Comparison Comparison `json:"comparison,omitempty"`

@@ -65,9 +65,9 @@ func (a *Accepted) Unused() (unused []finding.Acceptance) {
 	return unused
 }
 
-// accept reports whether a difference is intended in a run with faults of these kinds, and counts the
-// difference for the acceptances that match. A reference run has no kinds. The path of a whole object is empty.
-func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kind) bool {
+// acceptDifference counts a difference for the acceptances that match it in a run with faults of these kinds. It reports whether
+// the difference is intended. A reference run has no kinds. The path of a whole object is empty.
+func (a *Accepted) acceptDifference(object faults.Object, path string, kinds ...faults.Kind) (isAccepted bool) {
 	if a == nil {
 		return false
 	}
@@ -81,9 +81,9 @@ func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kin
 	return accepted
 }
 
-// AcceptsViolation reports whether the violation of a rule is intended, as accept does for a difference. An entry without a
-// rule is for all rules.
-func (a *Accepted) AcceptsViolation(rule string, object faults.Object, path string, kinds ...faults.Kind) bool {
+// AcceptViolation counts the violation of a rule for the acceptances that match it, and reports whether the violation is intended.
+// An entry without a rule is for all rules.
+func (a *Accepted) AcceptViolation(rule string, object faults.Object, path string, kinds ...faults.Kind) (isAccepted bool) {
 	if a == nil {
 		return false
 	}

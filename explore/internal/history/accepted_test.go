@@ -22,7 +22,7 @@ func TestAcceptanceOfViolations(t *testing.T) {
 		{"what others put", "secrets", "web", "data.password", true},
 		{"what others put", "secrets", "web", "", false},
 	} {
-		if got := a.AcceptsViolation(c.rule, faults.Object{Resource: c.resource, Name: c.name}, c.path); got != c.want {
+		if got := a.AcceptViolation(c.rule, faults.Object{Resource: c.resource, Name: c.name}, c.path); got != c.want {
 			t.Errorf("%+v: accepted is %t", c, got)
 		}
 	}
@@ -52,7 +52,7 @@ func TestExemptionFromTheComparison(t *testing.T) {
 	if got := history.Destroyed(references, right.History, o); len(got) != 1 || got[0].Object.Name != "other" {
 		t.Errorf("with an exemption the destructions are %v", got)
 	}
-	if o.Accepted.AcceptsViolation("gone", left, "") {
+	if o.Accepted.AcceptViolation("gone", left, "") {
 		t.Error("an exemption accepts what breaks a rule")
 	}
 }

@@ -32,17 +32,17 @@ func Changes(h History, count int, o Options) []finding.Difference {
 	var all []finding.Difference
 	for uid, v := range after {
 		object := w.objectOf(v)
-		if o.Accepted.accept(object, "", faults.Idle) {
+		if o.Accepted.acceptDifference(object, "", faults.Idle) {
 			continue
 		}
 		old, existed := before[uid]
 		switch {
-		case !existed || old.Deleted:
+		case !existed || old.IsDeleted:
 			all = append(all, finding.Difference{Object: object.String(), Got: finding.Exists})
-		case v.Deleted:
+		case v.IsDeleted:
 			all = append(all, finding.Difference{Object: object.String(), Want: finding.Exists})
 		default:
-			changed, isAccepted := changedFields(object, fieldsOf(old, w, claims{}), fieldsOf(v, w, claims{}), o)
+			changed, isAccepted := changedFields(object, fieldsOf(old, w, ownership{}), fieldsOf(v, w, ownership{}), o)
 			if len(changed) == 0 && !isAccepted && isSameContent(old, v) {
 				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions with the same content", written[uid])}}
 			}
@@ -61,7 +61,7 @@ func changedFields(object faults.Object, before, after fields, o Options) (chang
 	for path := range paths {
 		switch old, now := before[path].value, after[path].value; {
 		case old == now:
-		case o.Accepted.accept(object, path, faults.Idle):
+		case o.Accepted.acceptDifference(object, path, faults.Idle):
 			isAccepted = true
 		default:
 			changed = append(changed, finding.Difference{Object: object.String(), Path: path, Want: old, Got: now})

@@ -126,7 +126,7 @@ func (c *destructionCheck) tooOften(events []event, what string, allowedFor func
 	count := make(map[faults.Object]int)
 	for _, each := range events {
 		allowed := allowedFor(each)
-		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] || c.accepted.accept(each.object, "", c.kinds...) {
+		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] || c.accepted.acceptDifference(each.object, "", c.kinds...) {
 			continue
 		}
 		all = append(all, Destruction{
@@ -144,7 +144,7 @@ func (c *destructionCheck) changes() []Destruction {
 	for at, objects := range c.run.values {
 		for uid, values := range objects {
 			for i, v := range values.written[1:] {
-				if v.isRepair || !isChosenOnce(at, c.references) || c.accepted.accept(at.object, at.path, c.kinds...) {
+				if v.isRepair || !isChosenOnce(at, c.references) || c.accepted.acceptDifference(at.object, at.path, c.kinds...) {
 					continue
 				}
 				all = append(all, Destruction{

@@ -63,7 +63,7 @@ func eventsOf(h History, o Options) events {
 			continue
 		}
 		object := w.objectOf(v)
-		if v.Deleted {
+		if v.IsDeleted {
 			isCascaded := slices.ContainsFunc(v.Content().GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 				start := starts[owner.UID]
 				return start != "" && ident.IsNewer(v.ResourceVersion, start)
@@ -75,7 +75,7 @@ func eventsOf(h History, o Options) events {
 			isCreated[v.UID] = true
 			e.creations = append(e.creations, event{object: object, Version: v})
 		}
-		e.addValues(object, v, fieldsOf(v, w, o.claimsOf(v)), o.isUser(v.Manager))
+		e.addValues(object, v, fieldsOf(v, w, o.ownershipOf(v)), o.isUser(v.Manager))
 	}
 	return e
 }
@@ -86,7 +86,7 @@ func eventsOf(h History, o Options) events {
 func deletionStarts(h History) map[types.UID]string {
 	starts := make(map[types.UID]string)
 	for _, v := range h.Versions {
-		if starts[v.UID] == "" && (v.Deleted || v.Content().GetDeletionTimestamp() != nil) {
+		if starts[v.UID] == "" && (v.IsDeleted || v.Content().GetDeletionTimestamp() != nil) {
 			starts[v.UID] = v.ResourceVersion
 		}
 	}

@@ -33,7 +33,7 @@ type field struct {
 type fields map[string]field
 
 // fieldsOf returns the fields of an object. Fields that only the server writes are left out.
-func fieldsOf(v Version, w *words, c claims) fields {
+func fieldsOf(v Version, w *words, owned ownership) fields {
 	u := v.Content()
 	f := &flattener{
 		words: w, fields: make(fields), isSecret: v.Resource == "secrets", isCustom: isCustom(u.GetAPIVersion()),
@@ -41,7 +41,7 @@ func fieldsOf(v Version, w *words, c claims) fields {
 	}
 	for name, value := range v.Object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
-			f.add(name, name, value, c.member(name))
+			f.add(name, name, value, owned.member(name))
 		}
 	}
 	metadata, _ := v.Object["metadata"].(map[string]any)
@@ -49,7 +49,7 @@ func fieldsOf(v Version, w *words, c claims) fields {
 		switch name {
 		case "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields":
 		default:
-			f.add("metadata."+name, name, value, c.member("metadata").member(name))
+			f.add("metadata."+name, name, value, owned.member("metadata").member(name))
 		}
 	}
 	return f.fields
@@ -68,42 +68,42 @@ type flattener struct {
 }
 
 // add adds the fields of a value at a path. key is the last name in the path.
-func (f *flattener) add(path, key string, value any, c claims) {
+func (f *flattener) add(path, key string, value any, owned ownership) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
 			if name == faults.ChangedAnnotation { // the exploration has added it; many programs copy annotations to their children
 				continue
 			}
-			f.add(path+element(f.words.replace(name)), name, inner, c.member(name))
+			f.add(path+element(f.words.replace(name)), name, inner, owned.member(name))
 		}
 		if len(value) > 0 {
 			return
 		}
 	case []any:
 		for i, item := range value {
-			f.addItem(path, key, value, i, item, c.item(i, item))
+			f.addItem(path, key, value, i, item, owned.item(i, item))
 		}
 		if len(value) > 0 {
 			return
 		}
 	}
 	if text, ok := f.valueOf(path, key, value); ok {
-		f.fields[path] = field{text, c.isOwned()}
+		f.fields[path] = field{text, owned.isOwned()}
 	}
 }
 
 // addItem adds the fields of an item of a list. Finalizers are a set: their order has no meaning.
-func (f *flattener) addItem(path, key string, list []any, i int, item any, c claims) {
+func (f *flattener) addItem(path, key string, list []any, i int, item any, owned ownership) {
 	if path == "metadata.finalizers" {
-		f.fields[path+"["+fmt.Sprint(item)+"]"] = field{jsonText(item), c.isOwned()}
+		f.fields[path+"["+fmt.Sprint(item)+"]"] = field{jsonText(item), owned.isOwned()}
 		return
 	}
 	at := strconv.Itoa(i)
 	if name := itemKey(list); name != "" {
 		at = name + "=" + f.words.replace(fmt.Sprint(item.(map[string]any)[name]))
 	}
-	f.add(path+"["+at+"]", key, item, c)
+	f.add(path+"["+at+"]", key, item, owned)
 }
 
 // element returns a member as a part of a path. Names that contain dots stand in brackets.

@@ -23,8 +23,8 @@ type Version struct {
 	// Object is the object as the server sent it, as [unstructured.Unstructured] holds it. For a
 	// deletion it is the last state. Nobody may change it.
 	Object map[string]any
-	// Deleted is true if this version is the deletion.
-	Deleted bool
+	// IsDeleted is true if this version is the deletion.
+	IsDeleted bool
 	// At is when the recorder received the version.
 	At time.Time
 	// Step is the index of the user's step during which the version came. It is -1 before the
@@ -42,7 +42,7 @@ func (v Version) Content() *unstructured.Unstructured {
 
 // applyTo changes the present objects to the objects that exist after the version.
 func (v Version) applyTo(present map[types.UID]Version) {
-	if v.Deleted {
+	if v.IsDeleted {
 		delete(present, v.UID)
 	} else {
 		present[v.UID] = v

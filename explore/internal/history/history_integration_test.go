@@ -154,7 +154,7 @@ func TestEveryVersionIsRecorded(t *testing.T) {
 				continue
 			}
 			data, _ := v.Object["data"].(map[string]any)
-			got = append(got, fmt.Sprint(data["value"], " ", v.Manager, " ", v.Deleted))
+			got = append(got, fmt.Sprint(data["value"], " ", v.Manager, " ", v.IsDeleted))
 		}
 		want := []string{"0 operator false", "1 operator false", "2 operator false", "3 operator false", "4 operator false", "4  true"}
 		if !slices.Equal(got, want) {

@@ -38,7 +38,7 @@ func Mask(references []State, o Options) (*Masks, error) {
 		case !slices.ContainsFunc(seen, func(c comparedObject) bool { return c.isCompared }):
 		case len(seen) == len(references):
 			errs = append(errs, m.addVarying(object, seen))
-		case !o.Accepted.accept(object, ""):
+		case !o.Accepted.acceptDifference(object, ""):
 			errs = append(errs, fmt.Errorf("%s is in %d of %d reference runs", object, len(seen), len(references)))
 		}
 	}
@@ -61,7 +61,7 @@ func (m *Masks) addVarying(object faults.Object, seen []comparedObject) error {
 		isInAll := len(all) == len(seen)
 		varies := slices.ContainsFunc(all, func(value string) bool { return value != all[0] })
 		switch {
-		case !owned[path] || isInAll && !varies || m.options.Accepted.accept(object, path):
+		case !owned[path] || isInAll && !varies || m.options.Accepted.acceptDifference(object, path):
 		case !isInAll:
 			errs = append(errs, fmt.Errorf("%s: %s is in %d of %d reference runs, as %s", object, path, len(all), len(seen), all[0]))
 		default:
@@ -98,7 +98,7 @@ func (m *Masks) Compare(want, got State, kinds ...faults.Kind) []finding.Differe
 		case !w.isCompared && !g.isCompared:
 		case isWanted && isFound:
 			differences = append(differences, m.compareFields(object, w.fields, g.fields, kinds)...)
-		case m.options.Accepted.accept(object, "", kinds...):
+		case m.options.Accepted.acceptDifference(object, "", kinds...):
 		case isWanted:
 			differences = append(differences, finding.Difference{Object: object.String(), Want: finding.Exists})
 		default:
@@ -118,7 +118,7 @@ func (m *Masks) compareFields(object faults.Object, want, got fields, kinds []fa
 		w, g := want[path], got[path]
 		// The members show the difference between an empty object and an object that has members.
 		isParent := w.value == "" && want.hasBelow(path) || g.value == "" && got.hasBelow(path)
-		if w.value == g.value || isParent || !w.isOwned && !g.isOwned || m.options.Accepted.accept(object, path, kinds...) {
+		if w.value == g.value || isParent || !w.isOwned && !g.isOwned || m.options.Accepted.acceptDifference(object, path, kinds...) {
 			continue
 		}
 		if varies := m.varying[object][path] && w.value != "" && g.value != ""; !varies {

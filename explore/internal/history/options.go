@@ -57,38 +57,38 @@ func isJudged(v Version) bool {
 	return !proxy.IsBackground(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
 }
 
-// claimsOf returns the claims on the part of an object that is compared: what the operator has written. They
+// ownershipOf returns the ownership of the part of an object that is compared: what the operator has written. It
 // are empty if the object is not compared.
-func (o Options) claimsOf(v Version) claims {
+func (o Options) ownershipOf(v Version) ownership {
 	if !isJudged(v) {
-		return claims{}
+		return ownership{}
 	}
-	c := claimsOf(v.Object, o.isOperator)
+	owned := ownershipOf(v.Object, o.isOperator)
 	if v.Resource == "secrets" {
 		// The server moves stringData to data, and leaves the ownership where it was.
-		for _, set := range c.sets {
+		for _, set := range owned.sets {
 			if written := set["f:stringData"]; written != nil {
-				c.sets = append(c.sets, map[string]any{"f:data": written})
+				owned.sets = append(owned.sets, map[string]any{"f:data": written})
 			}
 		}
 	}
-	if v.Resource == "pods" && !c.isEmpty() {
-		c.sets = append(c.sets, map[string]any{"f:status": map[string]any{"f:phase": map[string]any{}}}) // a failed Pod is no Pod that serves
+	if v.Resource == "pods" && !owned.isEmpty() {
+		owned.sets = append(owned.sets, map[string]any{"f:status": map[string]any{"f:phase": map[string]any{}}}) // a failed Pod is no Pod that serves
 	}
 	switch {
 	case isCustom(v.Content().GetAPIVersion()):
-		c.sets = append(c.sets, map[string]any{"f:status": nil})
-	case c.isEmpty() && isOwnedByCustomObject(v):
+		owned.sets = append(owned.sets, map[string]any{"f:status": nil})
+	case owned.isEmpty() && isOwnedByCustomObject(v):
 		for name := range v.Object {
 			if name != "metadata" && name != "status" {
-				c.sets = append(c.sets, map[string]any{"f:" + name: nil})
+				owned.sets = append(owned.sets, map[string]any{"f:" + name: nil})
 			}
 		}
-	case c.isEmpty():
-		return c
+	case owned.isEmpty():
+		return owned
 	}
-	c.sets = append(c.sets, map[string]any{"f:metadata": map[string]any{"f:deletionTimestamp": nil}})
-	return c
+	owned.sets = append(owned.sets, map[string]any{"f:metadata": map[string]any{"f:deletionTimestamp": nil}})
+	return owned
 }
 
 // isCustom reports whether an apiVersion belongs to a custom resource.
@@ -124,6 +124,6 @@ func isClaimOfStatefulSet(v Version) bool {
 	if v.Resource != "persistentvolumeclaims" {
 		return false
 	}
-	c := claimsOf(v.Object, func(manager string) bool { return manager == "kube-controller-manager" })
-	return !c.member("spec").member("accessModes").isEmpty()
+	owned := ownershipOf(v.Object, func(manager string) bool { return manager == "kube-controller-manager" })
+	return !owned.member("spec").member("accessModes").isEmpty()
 }

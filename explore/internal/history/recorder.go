@@ -171,10 +171,10 @@ func (r *Recorder) addVersionLocked(s *stream, change follow.Change) {
 	before := s.newest[change.UID]
 	v := Version{
 		Resource: s.Resource.String(), Namespace: change.Key.Namespace, Name: change.Key.Name, UID: change.UID,
-		ResourceVersion: change.ResourceVersion, Object: before.Object, Deleted: change.Type == follow.ChangeDeleted, At: time.Now(),
+		ResourceVersion: change.ResourceVersion, Object: before.Object, IsDeleted: change.Type == follow.ChangeDeleted, At: time.Now(),
 	}
 	recordings := r.recordingsLocked(v)
-	if v.Deleted {
+	if v.IsDeleted {
 		delete(s.newest, v.UID)
 		s.deleted[v.UID] = true
 		if len(recordings) == 0 {
@@ -189,7 +189,7 @@ func (r *Recorder) addVersionLocked(s *stream, change follow.Change) {
 		}
 		v.Object = object.Object
 	}
-	if !v.Deleted {
+	if !v.IsDeleted {
 		if len(recordings) > 0 {
 			v.Manager = writerOf(before, v)
 		}

@@ -46,7 +46,7 @@ func values(r *history.Recording) []string {
 	for _, v := range r.Versions() {
 		data, _ := v.Object["data"].(map[string]any)
 		value, _ := data["value"].(string)
-		if v.Deleted {
+		if v.IsDeleted {
 			value = "deleted"
 		}
 		all = append(all, value)

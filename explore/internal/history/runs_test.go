@@ -37,7 +37,7 @@ func (r *run) uid(n int) types.UID {
 func (r *run) live(resource, name string) *history.Version {
 	for _, v := range slices.Backward(r.Versions) {
 		if v.Resource == resource && v.Name == name {
-			if v.Deleted {
+			if v.IsDeleted {
 				return nil
 			}
 			return &v
@@ -114,7 +114,7 @@ func (r *run) add(resource string, object map[string]any, isDeleted bool) *run {
 	u := unstructured.Unstructured{Object: object}
 	r.Versions = append(r.Versions, history.Version{
 		Resource: resource, Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
-		Object: object, Deleted: isDeleted, At: r.now, Step: r.step,
+		Object: object, IsDeleted: isDeleted, At: r.now, Step: r.step,
 	})
 	return r
 }

@@ -41,9 +41,9 @@ func (s State) comparedObjects(o Options) map[faults.Object]comparedObject {
 	groups := make(map[faults.Object][]comparedObject)
 	for _, v := range s.objects {
 		if isJudged(v) {
-			c := o.claimsOf(v)
+			owned := o.ownershipOf(v)
 			object := s.words.objectOf(v)
-			groups[object] = append(groups[object], comparedObject{fieldsOf(v, s.words, c), !c.isEmpty()})
+			groups[object] = append(groups[object], comparedObject{fieldsOf(v, s.words, owned), !owned.isEmpty()})
 		}
 	}
 	objects := make(map[faults.Object]comparedObject, len(s.objects))
@@ -71,7 +71,7 @@ func sortedObjects[V any](m map[faults.Object]V) []faults.Object {
 // Jobs, Events and Leases are left out. All custom objects are among the result.
 func (s State) WrittenBy(o Options) (written []Version) {
 	for _, v := range s.objects {
-		if isJudged(v) && !o.claimsOf(v).isEmpty() {
+		if isJudged(v) && !o.ownershipOf(v).isEmpty() {
 			written = append(written, v)
 		}
 	}

@@ -32,7 +32,7 @@ func (w *View) IsUser(manager string) bool {
 // times, and for values of Secrets.
 func (w *View) Fields(v Version) map[string]string {
 	all := make(map[string]string)
-	for path, f := range fieldsOf(v, w.words, claims{}) {
+	for path, f := range fieldsOf(v, w.words, ownership{}) {
 		all[path] = f.value
 	}
 	return all
@@ -41,7 +41,7 @@ func (w *View) Fields(v Version) map[string]string {
 // FieldsOf returns the fields of [View.Fields] that belong to the field managers that isIncluded selects.
 func (w *View) FieldsOf(v Version, isIncluded func(manager string) bool) map[string]string {
 	owned := make(map[string]string)
-	for path, f := range fieldsOf(v, w.words, claimsOf(v.Object, isIncluded)) {
+	for path, f := range fieldsOf(v, w.words, ownershipOf(v.Object, isIncluded)) {
 		if f.isOwned {
 			owned[path] = f.value
 		}

@@ -23,10 +23,10 @@ func writerOf(before, after Version) string {
 	// The times of the entries are in seconds: a second write of a manager in the same second leaves its
 	// entry unchanged.
 	noWords := &words{names: NewNames()}
-	fields := fieldsOf(before, noWords, claims{})
+	fields := fieldsOf(before, noWords, ownership{})
 	for _, entry := range managedFields(after.Object) {
 		manager, _ := entry["manager"].(string)
-		owned := claimsOf(after.Object, func(m string) bool { return m == manager })
+		owned := ownershipOf(after.Object, func(m string) bool { return m == manager })
 		for path, f := range fieldsOf(after, noWords, owned) {
 			if f.isOwned && f.value != fields[path].value {
 				return manager

@@ -32,10 +32,10 @@ func (e Effect) duration() time.Duration {
 
 // Injection is something that happens to connections. Its methods are safe for concurrent use.
 type Injection struct {
-	of     *Proxy
+	of     *Relay
 	effect Effect
-	// parts is how many parts of data pass before.
-	parts int
+	// part is the number of the part of data at which the effect begins, counted in the step from 1.
+	part int
 	// until is when the effect ends. It is zero before the effect has begun. of.mu guards it.
 	until time.Time
 }

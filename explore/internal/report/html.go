@@ -85,7 +85,7 @@ func newTraceEvent(e finding.Event) (traceEvent, error) {
 	if err != nil {
 		return traceEvent{}, err
 	}
-	drawn := traceEvent{Seconds: fmt.Sprintf("%.3f", e.At.Seconds()), Text: e.Text, IsFault: e.Fault, Lanes: name}
+	drawn := traceEvent{Seconds: fmt.Sprintf("%.3f", e.At.Seconds()), Text: e.Text, IsFault: e.IsFault, Lanes: name}
 	switch {
 	case e.To != "":
 		to, toName, err := laneOf(e.To)
@@ -94,7 +94,7 @@ func newTraceEvent(e finding.Event) (traceEvent, error) {
 		}
 		drawn.Lanes += " to " + toName
 		drawn.Path = arrow(from, to)
-	case e.Fault:
+	case e.IsFault:
 		drawn.Path = fmt.Sprintf("M%d 7l10 10m0 -10l-10 10", from-5)
 	default:
 		drawn.Path = fmt.Sprintf("M%d 12a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", from-4)

@@ -114,7 +114,7 @@ func found(r finding.Record) string {
 		return "nothing found, but the exploration proves little: see the warnings"
 	case len(c.NeverHappened) > 0:
 		return "incomplete, nothing found so far, and these kinds never happened: " + strings.Join(kindLines(c.NeverHappened), ", ")
-	case !c.Complete:
+	case !c.IsComplete:
 		return "nothing found so far: each kind has happened, but not all planned runs were made"
 	}
 	return "nothing found"
@@ -231,7 +231,7 @@ func counts(c finding.Coverage) []count {
 // runs returns how much was run.
 func runs(c finding.Coverage) string {
 	end := "All planned runs were made."
-	if !c.Complete {
+	if !c.IsComplete {
 		end = "The budget ended before all planned runs were made."
 	}
 	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s", counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,

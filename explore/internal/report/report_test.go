@@ -43,7 +43,7 @@ func TestTextOfRecordWithoutFindings(t *testing.T) {
 	t.Parallel()
 	coverage := finding.Coverage{Operator: "./operators/account", Runs: 3, References: 3}
 	complete := coverage
-	complete.Complete = true
+	complete.IsComplete = true
 	for _, test := range []struct {
 		coverage     finding.Coverage
 		summary, end string
@@ -70,7 +70,7 @@ coverage
 // The first line says how much of the samples was changed.
 func TestFirstLineCountsChangedFields(t *testing.T) {
 	t.Parallel()
-	record := finding.Record{Coverage: finding.Coverage{Operator: "webapp", Complete: true, Fields: finding.Count{Done: 1, Total: 2}}}
+	record := finding.Record{Coverage: finding.Coverage{Operator: "webapp", IsComplete: true, Fields: finding.Count{Done: 1, Total: 2}}}
 	const want = "webapp: nothing found; 1 of 2 fields of the samples changed\n"
 	if got := text(t, record); !strings.HasPrefix(got, want) {
 		t.Errorf("the text begins otherwise than %q:\n%s", want, got)
@@ -80,7 +80,7 @@ func TestFirstLineCountsChangedFields(t *testing.T) {
 // A warning stands in the first lines of the text, and on the page, and "nothing found" does not stand alone.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	record := finding.Record{Coverage: finding.Coverage{Operator: "./operators/account", Complete: true, Warnings: []string{"The program wrote no object."}}}
+	record := finding.Record{Coverage: finding.Coverage{Operator: "./operators/account", IsComplete: true, Warnings: []string{"The program wrote no object."}}}
 	const want = "./operators/account: nothing found, but the exploration proves little: see the warnings\nwarning: The program wrote no object.\n"
 	if got := text(t, record); !strings.HasPrefix(got, want) {
 		t.Errorf("the text begins otherwise than\n%s\n%s", want, got)
@@ -236,7 +236,7 @@ func TestPageDrawsEventsInLanes(t *testing.T) {
 	root := page(t, recordOf(finding.Finding{Trace: []finding.Event{
 		{Lane: finding.User, To: finding.Server},
 		{Lane: finding.Server, To: finding.Operator},
-		{Lane: finding.Operator, Fault: true},
+		{Lane: finding.Operator, IsFault: true},
 		{Lane: finding.Operator},
 	}}))
 	type drawing struct{ Lanes, Path string }
@@ -424,7 +424,7 @@ func hostileFinding(text string) finding.Finding {
 			},
 		},
 		Differences: []finding.Difference{{Object: text, Path: text, Want: text, Got: text}, {Object: text, Reason: text}, {Check: text, Reason: text}},
-		Trace:       []finding.Event{{Lane: finding.User, To: finding.Server, Text: text}, {Lane: finding.User, Text: text, Fault: true}},
+		Trace:       []finding.Event{{Lane: finding.User, To: finding.Server, Text: text}, {Lane: finding.User, Text: text, IsFault: true}},
 	}
 }
 
@@ -566,7 +566,7 @@ func TestFirstLine(t *testing.T) {
 		{finding.Record{Coverage: finding.Coverage{Stopped: "there is no stable reference"}}, "not explored\nwhy: there is no stable reference"},
 		{finding.Record{Coverage: finding.Coverage{Stopped: "the server is gone"}, Findings: []finding.Finding{wrong}},
 			"1 finding, and the exploration could not go on\nwhy: the server is gone"},
-		{finding.Record{Coverage: finding.Coverage{Complete: true}, Findings: []finding.Finding{unconfirmed}}, "1 warning"},
+		{finding.Record{Coverage: finding.Coverage{IsComplete: true}, Findings: []finding.Finding{unconfirmed}}, "1 warning"},
 	} {
 		if got := text(t, test.record); !strings.HasPrefix(got, ": "+test.want+"\n") {
 			t.Errorf("the text does not begin with %q:\n%s", test.want, got)

@@ -81,7 +81,7 @@ func (s *scene) deliver(v history.Version) {
 // remove adds the deletion of an object. If the program has sent it, its request is added.
 func (s *scene) remove(v history.Version, isByProgram bool) {
 	s.version++
-	v.Deleted, v.ResourceVersion, v.At, v.Step, v.Manager = true, fmt.Sprint(s.version), s.at.Add(time.Millisecond), s.step, ""
+	v.IsDeleted, v.ResourceVersion, v.At, v.Step, v.Manager = true, fmt.Sprint(s.version), s.at.Add(time.Millisecond), s.step, ""
 	if isByProgram {
 		s.request("delete", v, s.at, 200)
 	}
@@ -105,7 +105,7 @@ func (s *scene) judge(accepted ...finding.Acceptance) (lines []string) {
 	s.View = history.NewView(history.History{Namespaces: []string{"run"}, Versions: s.versions}, history.Options{Users: []string{"user", faults.ForeignManager}})
 	for _, v := range rules.Judge(&s.Run, a) {
 		severity := map[rules.Severity]string{rules.Note: "note", rules.Warning: "warning", rules.Failure: "failure"}[v.Severity]
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", severity, v.Rule, v.Direction, v.Object, strings.Join(v.Paths, ","))))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", severity, v.Rule, v.Effect, v.Object, strings.Join(v.Paths, ","))))
 	}
 	return lines
 }

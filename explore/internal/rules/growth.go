@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// growth is the rule about what becomes more with each change of the user.
+// growth is the rule "growth": nothing becomes more with each change of the user.
 type growth struct{}
 
 func (growth) Describe() Description {
@@ -30,7 +30,7 @@ const (
 // changes, after the first half of them, and after the second half. Example: the entries of status.history are 1, 25 and
 // 49. A history that keeps ten entries has 1, 10 and 10.
 func (growth) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.hasFaultOf(faults.ManyChanges) || len(r.States) < 3 {
+	if !r.isOrdinary() || !r.Faults.HaveKind(faults.ManyChanges) || len(r.States) < 3 {
 		return nil
 	}
 	var sizes [3]map[size]int
@@ -43,7 +43,7 @@ func (growth) Violations(r *Run) (all []Violation) {
 			continue
 		}
 		v := Violation{
-			Severity: Failure, Object: at.object, Direction: "grows", Step: 2, At: r.Versions[len(r.Versions)-1].At,
+			Severity: Failure, Object: at.object, Effect: "grows", Step: 2, At: r.Versions[len(r.Versions)-1].At,
 			Text:     fmt.Sprintf("%s become more with each change of the user", at.noun()),
 			Evidence: fmt.Sprintf("There were %d before the changes, %d after %d changes there and back, and %d after %d", start, half, faults.ChangesInHalf, end, 2*faults.ChangesInHalf),
 		}

@@ -35,7 +35,7 @@ type Description struct {
 
 // All returns all rules.
 func All() []Rule {
-	return []Rule{gone{}, atRest{}, remade{}, readyTooEarly{}, whatOthersPut{}, anothers{}, growth{}}
+	return []Rule{leftObject{}, changeAtRest{}, recreation{}, earlyReadiness{}, removedAddition{}, unrelatedChange{}, growth{}}
 }
 
 // Names returns the names of all rules.
@@ -61,7 +61,7 @@ type Run struct {
 	*history.View
 	// Steps and Faults are the schedule of the run.
 	Steps  []Step
-	Faults []faults.Fault
+	Faults faults.Faults
 	// States are the objects at the rest after each step that was made.
 	States []history.State
 	// Requests are the requests of the program. Deliveries are the events that it received on watches, and Observations
@@ -69,8 +69,8 @@ type Run struct {
 	Requests     []proxy.RequestRecord
 	Deliveries   []proxy.Delivery
 	Observations []proxy.Observation
-	// OwnObjects are the objects that the program makes without any sample. They are nil if nobody knows. Nothing looks at
-	// them unless [NeedsOwnObjects].
+	// OwnObjects are the objects that the program makes without any sample. They are nil if they are unknown, and are read
+	// only if [NeedsOwnObjects] is true.
 	OwnObjects map[faults.Object]bool
 }
 
@@ -97,15 +97,10 @@ func appliedObjects(steps []Step) map[faults.Object]map[string]any {
 	return applied
 }
 
-// hasFaultOf reports whether a fault of one of the kinds belongs to the run.
-func (r *Run) hasFaultOf(kinds ...faults.Kind) bool {
-	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return slices.Contains(kinds, f.Kind) })
-}
-
 // isOrdinary reports whether the versions of the run are complete and in the order in which the server made them: no
 // fault has set the server back, or stopped a part of the control plane.
 func (r *Run) isOrdinary() bool {
-	return len(r.Gaps) == 0 && !faults.InterruptsServer(r.Faults) && !faults.HasRestoration(r.Faults) && !r.hasFaultOf(faults.Unreadable)
+	return len(r.Gaps) == 0 && !r.Faults.InterruptServer() && !r.Faults.HaveKind(faults.Restored) && !r.Faults.HaveKind(faults.Unreadable)
 }
 
 // successor is a version with the version of the same object before.
@@ -119,7 +114,7 @@ func (r *Run) successors() (all []successor) {
 		if proxy.IsBackground(v.Resource) {
 			continue
 		}
-		if before, exists := latest[v.UID]; exists && !v.Deleted {
+		if before, exists := latest[v.UID]; exists && !v.IsDeleted {
 			all = append(all, successor{before, v})
 		}
 		latest[v.UID] = v
@@ -162,7 +157,7 @@ func (r *Run) ownVersions() map[versionKey]bool {
 	former := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
 		key := versionKey{v.Resource, v.ResourceVersion}
-		if own[key] && !deletions[key] && !v.Deleted && r.writeOf(successor{former[v.UID], v}) == nil {
+		if own[key] && !deletions[key] && !v.IsDeleted && r.writeOf(successor{former[v.UID], v}) == nil {
 			delete(own, key)
 		}
 		former[v.UID] = v
@@ -187,18 +182,18 @@ type Violation struct {
 	Object   faults.Object
 	// Paths are the fields that are concerned, sorted. It is empty if the whole object is concerned.
 	Paths []string
-	// Direction is what happened to the object or to the fields, in a word, such as: left.
-	Direction string
+	// Effect is what happened to the object or to the fields, in a word: left, deleted, changed, removed, reordered, and so on.
+	Effect string
 	// Text says what is wrong, and Evidence how the run shows it. Both are sentences without a period.
 	Text, Evidence string
 	Step           int
 	At             time.Time
 }
 
-// Key returns a text that is equal for violations that one finding stands for: those of the same rule, kind, field paths
-// and direction.
+// Key returns a text that is equal for violations that one finding stands for: those of the same rule, kind, effect
+// and field paths.
 func (v Violation) Key() string {
-	return fmt.Sprintf("%s %s %s %s", v.Rule, v.Object.Resource, v.Direction, strings.Join(v.Paths, ","))
+	return fmt.Sprintf("%s %s %s %s", v.Rule, v.Object.Resource, v.Effect, strings.Join(v.Paths, ","))
 }
 
 // Differences returns the violation as it stands in a finding. A violation without paths has one difference.
@@ -224,7 +219,7 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 		name := rule.Describe().Name
 		for _, v := range rule.Violations(r) {
 			v.Rule = name
-			if !isAccepted(accepted, v, kinds) {
+			if !acceptViolation(accepted, v, kinds) {
 				all = append(all, v)
 			}
 		}
@@ -233,13 +228,14 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 	return all
 }
 
-// isAccepted reports whether a violation is intended: the whole object, or each of the fields.
-func isAccepted(accepted *history.Accepted, v Violation, kinds []faults.Kind) bool {
+// acceptViolation counts a violation for the acceptances that match it, and reports whether the violation is intended: the whole
+// object, or each of the fields.
+func acceptViolation(accepted *history.Accepted, v Violation, kinds []faults.Kind) (isAccepted bool) {
 	if len(v.Paths) == 0 {
-		return accepted.AcceptsViolation(v.Rule, v.Object, "", kinds...)
+		return accepted.AcceptViolation(v.Rule, v.Object, "", kinds...)
 	}
 	for _, path := range v.Paths {
-		if !accepted.AcceptsViolation(v.Rule, v.Object, path, kinds...) {
+		if !accepted.AcceptViolation(v.Rule, v.Object, path, kinds...) {
 			return false
 		}
 	}

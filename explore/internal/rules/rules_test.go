@@ -223,7 +223,7 @@ func TestAcceptanceNamesARule(t *testing.T) {
 // Findings of the same rule, kind, field paths and direction are one.
 func TestKeyOfViolations(t *testing.T) {
 	t.Parallel()
-	first := rules.Violation{Rule: "gone", Object: faults.Object{Resource: "configmaps", Name: "a"}, Direction: "left"}
+	first := rules.Violation{Rule: "gone", Object: faults.Object{Resource: "configmaps", Name: "a"}, Effect: "left"}
 	other := first
 	if other.Object.Name = "b"; other.Key() != first.Key() {
 		t.Error("objects of one kind have two findings")
@@ -232,7 +232,7 @@ func TestKeyOfViolations(t *testing.T) {
 		func(v *rules.Violation) { v.Rule = "remade" },
 		func(v *rules.Violation) { v.Object.Resource = "secrets" },
 		func(v *rules.Violation) { v.Paths = []string{"data.a"} },
-		func(v *rules.Violation) { v.Direction = "remade" },
+		func(v *rules.Violation) { v.Effect = "remade" },
 	} {
 		other := first
 		if change(&other); other.Key() == first.Key() {

@@ -219,7 +219,7 @@ func requireNotFound(t *testing.T, operator engine.Launcher, o engine.Settings) 
 	}
 	c := record.Coverage
 	findings, warnings := count(record)
-	t.Logf("%s: seed %d, runs %d, findings %d, warnings %d, seconds %.0f, complete %t", t.Name(), o.Seed, c.Runs, findings, warnings, c.Took.Seconds(), c.Complete)
+	t.Logf("%s: seed %d, runs %d, findings %d, warnings %d, seconds %.0f, complete %t", t.Name(), o.Seed, c.Runs, findings, warnings, c.Took.Seconds(), c.IsComplete)
 	for _, found := range record.Findings {
 		fail := t.Errorf
 		if found.Verdict.IsWarning() {
@@ -230,7 +230,7 @@ func requireNotFound(t *testing.T, operator engine.Launcher, o engine.Settings) 
 	for _, missed := range c.NotReached {
 		t.Logf("did not happen: %s", missed)
 	}
-	if !c.Complete && o.Budget == 0 {
+	if !c.IsComplete && o.Budget == 0 {
 		t.Error("the exploration is not complete")
 	}
 	return record

@@ -51,9 +51,9 @@ type field struct {
 
 // value is a value that a field can be set to.
 type value struct {
-	name    string
-	content any
-	absent  bool // the field is removed, and content is nil
+	name     string
+	content  any
+	isAbsent bool // the field is removed, and content is nil
 }
 
 // walker collects the fields of a schema.
@@ -74,9 +74,9 @@ func (w *walker) visitMembers(in position) {
 		sample, present := object[name]
 		ofSecond, inSecond := second[name]
 		w.visit(position{
-			second: ofSecond, inSecond: inSecond,
-			path: in.path.join(name), schema: in.schema.Properties[name], sample: sample, present: present,
-			required: slices.Contains(in.schema.Required, name), invented: in.invented,
+			second: ofSecond, isInSecond: inSecond,
+			path: in.path.join(name), schema: in.schema.Properties[name], sample: sample, isPresent: present,
+			isRequired: slices.Contains(in.schema.Required, name), isInvented: in.isInvented,
 		})
 	}
 }
@@ -115,19 +115,19 @@ func (w *walker) visit(at position) {
 func (w *walker) visitBelow(at position) bool {
 	visited := len(w.known)
 	switch {
-	case len(at.schema.Properties) > 0 && at.present:
+	case len(at.schema.Properties) > 0 && at.isPresent:
 		w.visitMembers(at)
-	case len(at.schema.Properties) > 0 && !at.invented:
+	case len(at.schema.Properties) > 0 && !at.isInvented:
 		// One level of objects that the sample does not have: the schema of a Pod has hundreds below.
 		if _, err := at.schema.minimal(); err == nil {
-			at.invented = true
+			at.isInvented = true
 			w.visitMembers(at)
 		}
 	case at.schema.Items != nil && len(at.schema.Items.Properties) > 0:
 		if items, _ := at.sample.([]any); len(items) > 0 {
-			item := position{path: at.path.join(firstItem), schema: at.schema.Items, sample: items[0], present: true, required: true}
+			item := position{path: at.path.join(firstItem), schema: at.schema.Items, sample: items[0], isPresent: true, isRequired: true}
 			if others, _ := at.second.([]any); len(others) > 0 {
-				item.second, item.inSecond = others[0], true
+				item.second, item.isInSecond = others[0], true
 			}
 			w.visit(item)
 		}
@@ -163,7 +163,7 @@ func withValue(object any, s *Schema, p path, v value) any {
 			members = map[string]any{}
 		}
 	}
-	if len(p) == 1 && v.absent {
+	if len(p) == 1 && v.isAbsent {
 		delete(members, p[0])
 		return members
 	}

@@ -28,7 +28,7 @@ func optionValues(contents []any, at position) []value {
 }
 
 // absent returns the value of a field that is removed.
-func absent() value { return value{name: absentName, absent: true} }
+func absent() value { return value{name: absentName, isAbsent: true} }
 
 // nameOf returns the name of a value among several of one kind, such as enum:Always.
 func nameOf(kind string, content any) string {
@@ -44,25 +44,27 @@ func nameOf(kind string, content any) string {
 
 // position is a field in the walk.
 type position struct {
-	path     path
-	schema   *Schema
-	sample   any  // the value in the sample, if present
-	present  bool // the sample has the field
-	required bool // the value that contains the field cannot do without the field
-	// invented is set within an object that the sample does not have.
-	invented bool
-	// second is the value in the second sample, if inSecond.
-	second   any
-	inSecond bool
+	path   path
+	schema *Schema
+	// sample is the value in the sample, if isPresent is true.
+	sample    any
+	isPresent bool
+	// isRequired is true if the value that contains the field needs the field.
+	isRequired bool
+	// isInvented is true within an object that the sample does not have.
+	isInvented bool
+	// second is the value in the second sample, if isInSecond is true.
+	second     any
+	isInSecond bool
 }
 
 // distinct returns those values that differ from the sample's and from each other.
 func (at position) distinct(all []value) []value {
 	var kept []value
 	for _, v := range all {
-		isSample := v.absent && !at.present || !v.absent && at.present && isEqual(v.content, at.sample)
+		isSample := v.isAbsent && !at.isPresent || !v.isAbsent && at.isPresent && isEqual(v.content, at.sample)
 		isKept := slices.ContainsFunc(kept, func(k value) bool {
-			return k.absent == v.absent && isEqual(k.content, v.content)
+			return k.isAbsent == v.isAbsent && isEqual(k.content, v.content)
 		})
 		if !isSample && !isKept {
 			kept = append(kept, v)
@@ -76,7 +78,7 @@ func (at position) distinct(all []value) []value {
 func (at position) suggest() ([]value, error) {
 	var all []value
 	// A server fills an absent field with its default, so both are the same declared state.
-	if at.present && !at.required && len(at.schema.Default) == 0 {
+	if at.isPresent && !at.isRequired && len(at.schema.Default) == 0 {
 		all = append(all, absent())
 	}
 	if len(at.schema.Default) > 0 {
@@ -88,7 +90,7 @@ func (at position) suggest() ([]value, error) {
 	}
 	more, err := at.suggestPresent()
 	kept := at.distinct(append(at.secondValues(), append(all, more...)...))
-	if len(kept) > 0 && errors.Is(err, errOpaque) && at.inSecond {
+	if len(kept) > 0 && errors.Is(err, errOpaque) && at.isInSecond {
 		err = nil
 	}
 	if err == nil && len(kept) == 0 {
@@ -100,7 +102,7 @@ func (at position) suggest() ([]value, error) {
 // secondValues returns the value of the second sample, if it has the field. The members of an object have values of their
 // own.
 func (at position) secondValues() []value {
-	if !at.inSecond || at.present && len(at.schema.Properties) > 0 {
+	if !at.isInSecond || at.isPresent && len(at.schema.Properties) > 0 {
 		return nil
 	}
 	return []value{{name: secondName, content: at.second}}
@@ -141,7 +143,7 @@ func (at position) suggestPresent() ([]value, error) {
 func (at position) textValues() ([]value, error) {
 	s := at.schema
 	text, isText := at.sample.(string)
-	if !at.present || !isText || s.Pattern != "" || s.Format != "" {
+	if !at.isPresent || !isText || s.Pattern != "" || s.Format != "" {
 		return nil, errOpaque
 	}
 	other := OtherText(text)
@@ -202,7 +204,7 @@ func numberOf(v any) (float64, bool) {
 // quantityValues returns half and twice the quantity of the sample, or of the default.
 func (at position) quantityValues() ([]value, error) {
 	text := fmt.Sprint(at.sample)
-	if !at.present {
+	if !at.isPresent {
 		if len(at.schema.Default) == 0 {
 			return nil, errQuantity
 		}
@@ -218,7 +220,7 @@ func (at position) quantityValues() ([]value, error) {
 	}
 	double := q.DeepCopy()
 	double.Add(q)
-	return []value{{name: "minimum", content: half.String()}, {name: "maximum", content: double.String()}}, nil
+	return []value{{name: "half", content: half.String()}, {name: "double", content: double.String()}}, nil
 }
 
 // objectValues returns the values of an object as a whole. The members of an object have values of their own.
@@ -228,7 +230,7 @@ func (at position) objectValues() ([]value, error) {
 	if s.isMap() {
 		return at.mapValues(members)
 	}
-	if at.present {
+	if at.isPresent {
 		if len(s.Properties) == 0 {
 			return nil, errAnyType
 		}
@@ -294,9 +296,9 @@ func (at position) listValues() ([]value, error) {
 
 // newItems returns the candidates for a new item of a list.
 func (at position) newItems() []any {
-	of := position{schema: at.schema.Items, required: true}
+	of := position{schema: at.schema.Items, isRequired: true}
 	if items, _ := at.sample.([]any); len(items) > 0 && at.schema.Items.Type == typeString {
-		of.sample, of.present = items[0], true // another text is made of the first one
+		of.sample, of.isPresent = items[0], true // another text is made of the first one
 	}
 	values, err := of.suggestPresent()
 	if err != nil {

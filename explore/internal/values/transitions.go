@@ -47,8 +47,8 @@ type Transition struct {
 	Field string
 	// From is the name of the value before: sample, or another value of the field.
 	From string
-	// Value is the name of the value after: absent, default, minimum, maximum, other, true, false,
-	// empty, fewer, more, present, second sample, enum:X, or value:X of the options.
+	// Value is the name of the value after: absent, default, minimum, maximum, half, double, other, true,
+	// false, empty, fewer, more, present, second sample, enum:X, or value:X of the options.
 	Value string
 	// Objects are what the user applies, one after the other: the sample with the value From, unless From is the
 	// value of the sample, and then the sample with the value Value. Nobody may change them.
@@ -89,7 +89,7 @@ func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []F
 		return nil, nil, fmt.Errorf("the sample: %w", err)
 	}
 	w := walker{options: o, known: map[string]bool{}}
-	w.visitMembers(position{schema: s, sample: start.object, present: true, second: o.Second, inSecond: o.Second != nil})
+	w.visitMembers(position{schema: s, sample: start.object, isPresent: true, second: o.Second, isInSecond: o.Second != nil})
 	if err := o.check(w.known); err != nil {
 		return nil, nil, err
 	}

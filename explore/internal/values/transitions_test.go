@@ -160,13 +160,13 @@ func TestFields(t *testing.T) {
 		}, ""},
 		{"half and twice a quantity", `{"storage":"1Gi"}`, "spec.storage", values.Options{}, []string{
 			`spec.storage: sample -> absent {"spec":{"storage":null}}`,
-			`spec.storage: sample -> minimum {"spec":{"storage":"512Mi"}}`,
-			`spec.storage: sample -> maximum {"spec":{"storage":"2Gi"}}`,
+			`spec.storage: sample -> half {"spec":{"storage":"512Mi"}}`,
+			`spec.storage: sample -> double {"spec":{"storage":"2Gi"}}`,
 		}, ""},
 		{"a quantity that is a number", `{"storage":1}`, "spec.storage", values.Options{}, []string{
 			`spec.storage: sample -> absent {"spec":{"storage":null}}`,
-			`spec.storage: sample -> minimum {"spec":{"storage":"500m"}}`,
-			`spec.storage: sample -> maximum {"spec":{"storage":"2"}}`,
+			`spec.storage: sample -> half {"spec":{"storage":"500m"}}`,
+			`spec.storage: sample -> double {"spec":{"storage":"2"}}`,
 		}, ""},
 		{"no quantity", `{}`, "spec.storage", values.Options{}, nil, "quantity that the sample does not have: needs Values"},
 		{"an integer or a string", `{"surge":1}`, "spec.surge", values.Options{}, []string{
@@ -381,8 +381,8 @@ func TestForeignDefinition(t *testing.T) {
 		`spec.c: sample -> maximum {"spec":{"c":15}}`,
 		`spec.c: sample -> other {"spec":{"c":10}}`,
 		`spec.d: sample -> absent {"spec":{"d":null}}`,
-		`spec.d: sample -> minimum {"spec":{"d":"1"}}`,
-		`spec.d: sample -> maximum {"spec":{"d":"4"}}`,
+		`spec.d: sample -> half {"spec":{"d":"1"}}`,
+		`spec.d: sample -> double {"spec":{"d":"4"}}`,
 	}
 	if diff := cmp.Diff(want, fromSample(t, sample, transitions)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

@@ -60,7 +60,7 @@ func TestObjectsInNoNamespaceAreRemoved(t *testing.T) {
 		all := p.Requests()
 		last := all[len(all)-1]
 		isRefused := c.code == http.StatusForbidden
-		if code != c.code || last.OutOfBounds != isRefused || !isRefused && last.ClusterScoped != c.isClustered {
+		if code != c.code || last.IsOutOfBounds != isRefused || !isRefused && last.IsClusterScoped != c.isClustered {
 			t.Errorf("%s %s is answered with %d %s, and recorded as %+v", c.method, c.path, code, body, last)
 		}
 	}

@@ -38,7 +38,8 @@ const (
 // whyNotStopped is why faults that stop components cannot happen.
 const whyNotStopped = "the exploration may not stop components of this control plane; use --plane, or explore.Settings.OwnCluster"
 
-// controlPlane is the family of faults that stop components.
+// controlPlane is the family of faults that stop components. Explorations plan its kinds if components may be stopped, also if nobody
+// names them.
 type controlPlane struct{ baseFamily }
 
 func (controlPlane) Describe() Description {
@@ -48,16 +49,11 @@ func (controlPlane) Describe() Description {
 // controlPlanePoints is the number of writes at which each kind happens.
 const controlPlanePoints = 2
 
-// Plan plans all kinds at some writes of the references, and after each step, if components may be stopped. The kinds
-// can be limited by naming some of them.
+// Plan plans the kinds at some writes of the references, and after each step, if components may be stopped.
 func (p controlPlane) Plan(_ context.Context, in *PlanInput) (Plan, error) {
-	kinds := p.Describe().Kinds
-	named := in.planned(kinds...)
+	kinds := in.planned(p.Describe().Kinds...)
 	if !in.CanStopComponents {
-		return newNotApplicable(whyNotStopped, named...), nil
-	}
-	if len(named) > 0 {
-		kinds = named
+		return newNotApplicable(whyNotStopped, kinds...), nil
 	}
 	var all []Fault
 	writes := in.writes()
@@ -111,7 +107,7 @@ func whileStopped(ctx context.Context, run *Run, stop, start func(context.Contex
 	// The components are started in any case.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxReturn)
 	defer cancel()
-	return run.Outage(ctx, func() error {
+	return run.CallInOutage(ctx, func() error {
 		var errs []error
 		for _, each := range components {
 			errs = append(errs, stop(ctx, each))
@@ -124,14 +120,4 @@ func whileStopped(ctx context.Context, run *Run, stop, start func(context.Contex
 		}
 		return errors.Join(errs...)
 	})
-}
-
-// InterruptsServer reports whether one of these faults interrupts the API server: see [Description.InterruptsServer].
-func InterruptsServer(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().InterruptsServer })
-}
-
-// NeedsOwnControlPlane reports whether the run of these faults needs the control plane for itself.
-func NeedsOwnControlPlane(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().NeedsOwnControlPlane })
 }

@@ -85,7 +85,8 @@ func (conversions) Text(f Fault) string {
 	return fmt.Sprintf("%s in step %d", f.Kind, f.Step+1)
 }
 
-// arm returns an effect that holds the events about CustomResourceDefinitions. It has no part in whether the fault has happened.
+// arm returns an effect that holds the events about CustomResourceDefinitions. The effect does not record that the fault has
+// happened.
 func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 	hold := func(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{Until: a.ended} }
 	return streamEffect{fault: Fault{Stream: Definitions}, decide: hold}, nil
@@ -105,13 +106,13 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	if err != nil {
 		return err
 	}
-	run.AtEnd(server.close)
+	run.AtStepEnd(server.close)
 	if _, err := run.Injector.Arm(f); err != nil {
 		return err
 	}
 	for _, k := range converted {
-		url := server.add(k.url, k.bundle)
-		run.AtEnd(func() error {
+		url := server.addTarget(k.url, k.bundle)
+		run.AtStepEnd(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
 			defer cancel()
 			return k.replaceURL(ctx, run, url, k.url, k.bundle)
@@ -121,13 +122,13 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		}
 	}
 	run.RecordFault(InServer, f.String())
-	server.disturb()
+	server.allowDisturbance()
 	reading, stop := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	readers.Go(func() {
 		_ = run.PreventRest(func() error { return readConverted(reading, run, converted, server) }) // the end of the step ends it
 	})
-	run.AtEnd(func() error {
+	run.AtStepEnd(func() error {
 		stop()
 		readers.Wait()
 		if !server.hasDisturbed() {
@@ -248,7 +249,7 @@ func (k convertedKind) replaceURL(ctx context.Context, run *Run, from, to string
 		}}}},
 	}))
 	if err != nil {
-		_ = stream.BodyReader.Close() // it has no more to say
+		_ = stream.BodyReader.Close() // the watch is not needed
 		return err
 	}
 	late := time.AfterFunc(maxServedAnew, func() { _ = stream.BodyReader.Close() })

@@ -1,5 +1,15 @@
 // Package faults has the faults that explorations inject. Each family of faults has one file with all that is
-// particular to its kinds: the constants, the group, which runs to plan, what happens to requests, and the text.
+// particular to its kinds: the constants, the group, which runs to plan, what happens to requests, and the text. The family of
+// single requests has a file for each of its kinds beside single_request.go.
+//
+// The name of a kind begins with what happens to a request:
+//
+//	refused-403     one request is answered with 403, and the server does not receive it. The next try passes: refused.go
+//	denied-role     a write is answered with 403 again and again, for some seconds: denied.go
+//	denied-invalid  a write is answered with 422 again and again, until the user's next step: denied_invalid.go
+//	committed-504   the server carries out one request, and its answer is lost: committed.go
+//
+// So a client that repeats a refused request hides the refusal. A denial comes to the program.
 //
 // A fault passes through these stations:
 //
@@ -25,5 +35,6 @@
 // # To add a kind
 //
 // Add its constant and its behavior to the file of its family. A new family is a type that embeds baseFamily for what it
-// does not do, and an entry in [Families]. Fault is a part of the files of findings, so its JSON does not change.
+// does not do, and an entry in [Families]. Fault is a part of the files of findings: a family whose JSON changes reads earlier
+// files by its method fromEarlierFile.
 package faults

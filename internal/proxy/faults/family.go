@@ -18,6 +18,8 @@ type Family interface {
 	Plan(ctx context.Context, in *PlanInput) (Plan, error)
 	// Text returns a fault in a line.
 	Text(f Fault) string
+	// fromEarlierFile returns the present form of a fault that was read from a file. An earlier version may have written the file.
+	fromEarlierFile(f Fault) Fault
 	// arm returns what an armed fault does to the requests and watches of a program. Error: the fault lacks its
 	// trigger, or does nothing to requests and watches.
 	arm(a *Armed, s stepContext) (effect, error)
@@ -36,7 +38,8 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, request{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, outside{}, transition{}, stranger{}, userSteps{}, userActs{}, tools{}, clusterActs{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, singleRequest{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, outside{}, transition{}, stranger{},
+		userSteps{}, userActs{}, tools{}, clusterActs{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 
@@ -55,6 +58,8 @@ type Description struct {
 	IsJudgedByRules bool
 	// Opportunity is what the runs without faults must have shown. Without the opportunity no run of a kind is planned.
 	Opportunity string
+	// DeniesWrites is true if a fault denies a write again and again.
+	DeniesWrites bool
 	// OutlastsStep is true if the faults end only with the user's next step. The state after the step of the fault is
 	// not that of the references.
 	OutlastsStep bool
@@ -80,11 +85,6 @@ func FamilyOf(k Kind) Family {
 		}
 	}
 	return unknownFamily{}
-}
-
-// AreJudgedByRules reports whether rules alone judge a run with these faults: see [Description.IsJudgedByRules].
-func AreJudgedByRules(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().IsJudgedByRules })
 }
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.
@@ -145,6 +145,8 @@ func (baseFamily) Text(f Fault) string {
 	return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1)
 }
 
+func (baseFamily) fromEarlierFile(f Fault) Fault { return f }
+
 func (baseFamily) arm(a *Armed, _ stepContext) (effect, error) { //nolint:unparam // other families return an effect
 	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
 }
@@ -195,7 +197,7 @@ type atPoint struct {
 
 // RoundTrip implements [proxy.Hook].
 func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if !e.armed.claim(x) {
+	if !e.armed.takeExchange(x) {
 		return next(r)
 	}
 	return e.do(x, r, next)

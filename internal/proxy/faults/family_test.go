@@ -369,7 +369,7 @@ func TestPlanOfOutside(t *testing.T) {
 	in := &faults.PlanInput{Kinds: kinds, HasOutside: true, Steps: []faults.Step{{OutsideParts: 7}, {}, {OutsideParts: 1}}}
 	count := make(map[int]int)
 	for _, run := range planned(t, in) {
-		if f := run[0]; f.Events < 1 || f.Events > in.Steps[f.Step].OutsideParts {
+		if f := run[0]; f.Part < 1 || f.Part > in.Steps[f.Step].OutsideParts {
 			t.Errorf("%s is planned", f)
 		}
 		count[run[0].Step]++

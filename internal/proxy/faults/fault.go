@@ -22,14 +22,30 @@ type Fault struct {
 	Step int `json:"step,omitempty"`
 	// Stream is the resource of a watch fault, such as deployments.apps.
 	Stream string `json:"stream,omitempty"`
-	// Events is how many events of the step the watch delivers before the fault.
+	// Events is how many changes of the step a watch delivers before its fault.
 	Events int `json:"events,omitempty"`
+	// Part is the number of the part of data, counted in the step from 1, at which a fault of the connections to an external
+	// system happens.
+	Part int `json:"part,omitempty"`
 	// Object is the object of a fault by other users.
 	Object *Object `json:"object,omitempty"`
+	// Act is what a stranger does in this fault. Only faults of the family stranger have an act.
+	Act Act `json:"act,omitempty"`
 	// Resources are the resources of which a quota-full allows no more objects.
 	Resources []string `json:"resources,omitempty"`
 	// Edit is the merge patch of a [ForeignEdit].
 	Edit json.RawMessage `json:"edit,omitempty"`
+}
+
+// UnmarshalJSON reads a fault from the file of a finding, also of one that an earlier version has written.
+func (f *Fault) UnmarshalJSON(data []byte) error {
+	type plainFault Fault // without this method
+	var read plainFault
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*f = FamilyOf(read.Kind).fromEarlierFile(Fault(read))
+	return nil
 }
 
 // String returns the fault in a line.
@@ -48,7 +64,7 @@ func (f Fault) StepIndex() int {
 func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" || f.IsDenial() }
 
 // IsDenial reports whether the fault denies a write again and again.
-func (f Fault) IsDenial() bool { return denialKindOf(f.Kind) != nil }
+func (f Fault) IsDenial() bool { return FamilyOf(f.Kind).Describe().DeniesWrites }
 
 // IsSameWrite reports whether a request has the verb and the object of the fault's point. A denial without a point concerns
 // each change of its object.

@@ -16,7 +16,7 @@ import (
 
 // onServer is a proxy of a real API server.
 type onServer struct {
-	proxy *faults.Proxy
+	proxy *faults.InjectingProxy
 	// path is the path of the Secrets of the run.
 	path    string
 	program *program

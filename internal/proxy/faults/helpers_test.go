@@ -98,7 +98,7 @@ func event(kind, version string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":"a","resourceVersion":%q}}}`, kind, version)
 }
 
-func newProxy(t *testing.T, o faults.Options) *faults.Proxy {
+func newProxy(t *testing.T, o faults.Options) *faults.InjectingProxy {
 	t.Helper()
 	p, err := faults.New(o)
 	if err != nil {
@@ -116,7 +116,7 @@ type program struct {
 	transport http.RoundTripper
 }
 
-func newProgram(t *testing.T, p *faults.Proxy, name string) *program {
+func newProgram(t *testing.T, p *faults.InjectingProxy, name string) *program {
 	t.Helper()
 	session, err := p.Session(name)
 	if err != nil {
@@ -224,14 +224,14 @@ func (w *watching) wantNothing() {
 	}
 }
 
-func begin(t *testing.T, p *faults.Proxy, step int) {
+func begin(t *testing.T, p *faults.InjectingProxy, step int) {
 	t.Helper()
 	if err := p.BeginStep(t.Context(), step); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func arm(t *testing.T, p *faults.Proxy, f faults.Fault) *faults.Armed {
+func arm(t *testing.T, p *faults.InjectingProxy, f faults.Fault) *faults.Armed {
 	t.Helper()
 	a, err := p.Injector.Arm(f)
 	if err != nil {

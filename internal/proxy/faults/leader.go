@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/yare-go/yare/internal/proxy"
 )
@@ -98,7 +97,7 @@ func (i isolation) concerns(x *proxy.Exchange) bool {
 
 // RoundTrip begins the isolation at the request of the fault. It refuses or holds what the isolation concerns.
 func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if i.armed.claim(x) {
+	if i.armed.takeExchange(x) {
 		i.armed.recordTriggered()
 	}
 	switch {
@@ -121,9 +120,4 @@ func (i isolation) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Decision {
 		return proxy.Decision{}
 	}
 	return proxy.Decision{Until: i.armed.ended}
-}
-
-// NeedsStandby reports whether one of these faults needs a replica that stands by.
-func NeedsStandby(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().NeedsStandby })
 }

@@ -16,7 +16,7 @@ const (
 )
 
 // armAtPatch arms a fault at the next patch of the object a that a program makes.
-func armAtPatch(t *testing.T, p *faults.Proxy, program *program, kind faults.Kind) *faults.Armed {
+func armAtPatch(t *testing.T, p *faults.InjectingProxy, program *program, kind faults.Kind) *faults.Armed {
 	t.Helper()
 	program.send(http.MethodPatch, maps+"/a", `{"data":{"k":"v"}}`)
 	point := p.Requests()[len(p.Requests())-1].Point

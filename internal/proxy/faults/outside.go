@@ -6,7 +6,7 @@ import (
 )
 
 // The kinds of faults of the connections to an external system. They happen when a number of parts of data have passed in
-// their step: see [Fault.Events].
+// their step: see [Fault.Part].
 const (
 	// OutsideRefused cuts all connections, and refuses new ones for some seconds.
 	OutsideRefused Kind = "outside-refused"
@@ -18,8 +18,8 @@ const (
 
 // Outside are the connections of a program to an external system.
 type Outside interface {
-	// Inject lets a kind happen in the step when so many parts of data have passed.
-	Inject(k Kind, parts int)
+	// Inject lets a kind happen at a part of data of the step, counted from 1.
+	Inject(k Kind, part int)
 	// HasHappened reports whether the kind that was injected last has happened.
 	HasHappened() bool
 }
@@ -51,7 +51,7 @@ func (o outside) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	for i, step := range in.Steps {
 		for _, k := range kinds {
 			for n, place := range in.Random.Perm(step.OutsideParts) {
-				f := Fault{Kind: k, Step: i, Events: place + 1}
+				f := Fault{Kind: k, Step: i, Part: place + 1}
 				if n < outsidePlaces {
 					chosen = append(chosen, f)
 				} else {
@@ -64,14 +64,22 @@ func (o outside) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 }
 
 func (outside) Text(f Fault) string {
-	return fmt.Sprintf("%s at part %d of the data of step %d", f.Kind, f.Events, f.Step+1)
+	return fmt.Sprintf("%s at part %d of the data of step %d", f.Kind, f.Part, f.Step+1)
+}
+
+// fromEarlierFile moves the number of the part, which earlier versions wrote as the number of events.
+func (outside) fromEarlierFile(f Fault) Fault {
+	if f.Part == 0 {
+		f.Part, f.Events = f.Events, 0
+	}
+	return f
 }
 
 func (outside) BeforeStep(_ context.Context, run *Run, f Fault) error {
 	if run.Outside == nil {
 		return fmt.Errorf("the fault %s needs an external system: name its address", f.Kind)
 	}
-	run.Outside.Inject(f.Kind, f.Events)
+	run.Outside.Inject(f.Kind, f.Part)
 	return nil
 }
 

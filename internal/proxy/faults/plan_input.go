@@ -104,6 +104,6 @@ func (in *PlanInput) afterEachStep(kinds ...Kind) (all []Fault) {
 // DeniableAsInvalid returns the writes of the first step that [DeniedInvalid] can deny.
 func (in *PlanInput) DeniableAsInvalid() []proxy.Point {
 	return slices.DeleteFunc(in.writes(), func(p proxy.Point) bool {
-		return p.Step != 0 || in.Codes[p]/100 != 2 || !isChangeOfContent(p, 0)
+		return p.Step != 0 || in.Codes[p]/100 != 2 || !isChangeOfContent(p)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // Restored sets the server back to a backup from before the step, when the step has come to rest.
@@ -67,8 +66,3 @@ func etcdFolder(run *Run) string { return filepath.Join(run.Components.Dir(), et
 
 // backupFolder returns the folder of the backup of a run.
 func backupFolder(run *Run) string { return filepath.Join(run.Folder, etcd) }
-
-// HasRestoration reports whether one of these faults sets the server back.
-func HasRestoration(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return f.Kind == Restored })
-}

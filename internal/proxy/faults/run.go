@@ -10,9 +10,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Run is a run of an exploration, as far as faults act on it. All functions are set.
+// Run is a run of an exploration, as far as faults act on it.
 type Run struct {
 	Cluster
+	Actions
 	// Namespace is the namespace of the run, and Folder is a folder for its files.
 	Namespace, Folder string
 	// Sample is the first object that the user applies.
@@ -27,46 +28,53 @@ type Run struct {
 	Outside Outside
 	// Injector injects the faults of the run.
 	Injector *Injector
+}
 
+// Actions are what a fault reads of its run, does to it, and records about it. The methods are called from one goroutine for
+// each fault.
+type Actions interface {
 	// Object returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
-	Object func(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
-	// Created returns the paths of the objects in no namespace that the program has created.
-	Created func() []string
-	// AtEnd lets a function be called when the step has ended, also after an error. The last function is called first.
-	AtEnd func(release func() error)
+	Object(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
 	// Objects returns all objects of the run's namespace.
-	Objects func(ctx context.Context) ([]FoundObject, error)
+	Objects(ctx context.Context) ([]FoundObject, error)
+	// Created returns the paths of the objects in no namespace that the program has created.
+	Created() []string
 	// IsLastStep reports whether a step is the last one of the user.
-	IsLastStep func(step int) bool
+	IsLastStep(step int) bool
+
 	// TakeStep makes the changes of the user in a step.
-	TakeStep func(ctx context.Context, step int) error
+	TakeStep(ctx context.Context, step int) error
 	// CrashProgram ends all replicas of the program. They start again at once, or by RestartProgram.
-	CrashProgram func(why string, restartsNow bool) error
+	CrashProgram(why string, restartsNow bool) error
 	// RestartProgram starts a program that waits for its restart.
-	RestartProgram func() error
+	RestartProgram() error
 	// AdvanceClock moves the time of the program forward. It reports false if the program has the time of the machine.
-	AdvanceClock func(ctx context.Context) (bool, error)
+	AdvanceClock(ctx context.Context) (bool, error)
 	// HandOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. If
 	// isKilled is true, it kills the replica before, and starts the replica again after. It returns early if the step
 	// ends.
-	HandOver func(a *Armed, isKilled bool) error
-	// WaitForRest waits until the run has come to rest.
-	WaitForRest func(ctx context.Context) error
-	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
-	ExpectNoChange func(ctx context.Context, act func() error) error
-	// RecordReread records as a problem that an object, which has its real name, was read twice, and a field was not the same. The
-	// path of the whole object is empty.
-	RecordReread func(o Object, path, reason string)
-	// Outage calls work while the server may be down, and returns when the server serves.
-	Outage func(ctx context.Context, work func() error) error
-	// PreventRest calls work. The run is not at rest before work returns.
-	PreventRest func(work func() error) error
+	HandOver(a *Armed, isKilled bool) error
+	// AtStepEnd lets a function be called when the step has ended, also after an error. The last function is called first.
+	AtStepEnd(undo func() error)
 
-	// RecordFault records in the trace of the run that a fault happens. RecordMissed records that a fault did not
-	// happen. RecordNotApplicable records that the fault cannot happen to this program, with the reason.
-	RecordFault         func(where Place, text string)
-	RecordMissed        func(f Fault)
-	RecordNotApplicable func(f Fault, reason string)
+	// WaitForRest waits until the run has come to rest.
+	WaitForRest(ctx context.Context) error
+	// PreventRest calls work. The run is not at rest before work returns.
+	PreventRest(work func() error) error
+	// CallInOutage calls work while the server may be down, and returns when the server serves.
+	CallInOutage(ctx context.Context, work func() error) error
+	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
+	ExpectNoChange(ctx context.Context, act func() error) error
+
+	// RecordReread records as a problem that an object was read twice, and that the answers differ at a path. The path of the
+	// whole object is empty. The object has its real name.
+	RecordReread(o Object, path, reason string)
+	// RecordFault records in the trace of the run that a fault happens.
+	RecordFault(where Place, text string)
+	// RecordMissed records that a fault did not happen.
+	RecordMissed(f Fault)
+	// RecordNotApplicable records that a fault cannot happen to this program, with the reason.
+	RecordNotApplicable(f Fault, reason string)
 }
 
 // FoundObject is an object with its normalized name.

@@ -24,6 +24,19 @@ const (
 	StrangerField Kind = "stranger-field"
 )
 
+// Act is what a stranger does in a fault of the family stranger.
+type Act string
+
+// The acts of strangers.
+const (
+	// ActAdd adds something to an object.
+	ActAdd Act = "add"
+	// ActReconcile makes the program reconcile: the objects of the user are touched, and the program starts again.
+	ActReconcile Act = "reconcile"
+	// ActRelease removes the finalizers of the stranger from all objects.
+	ActRelease Act = "release"
+)
+
 const (
 	// StrangerKey is the label, the annotation and the finalizer that a stranger adds.
 	StrangerKey = "stranger.example.org/added"
@@ -38,20 +51,20 @@ func (stranger) Describe() Description {
 	return Description{Group: "stranger", Kinds: []Kind{StrangerMetadata, StrangerItem, StrangerField}, IsDefault: true, IsJudgedByRules: true}
 }
 
-// Plan plans one run for each kind. The run has a fault for each object, and a last fault without an object, which makes
-// the program reconcile.
+// Plan plans one run for each kind. The run has a fault for each object, a fault that makes the program reconcile, and for
+// finalizers a fault that removes them.
 func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var plan Plan
 	for _, k := range in.planned(s.Describe().Kinds...) {
 		var all []Fault
 		for _, o := range in.Objects {
 			if k == StrangerMetadata || additionOf(k, o.Resource, o.Content) != nil {
-				all = append(all, Fault{Kind: k, Object: &o.Object})
+				all = append(all, Fault{Kind: k, Act: ActAdd, Object: &o.Object})
 			}
 		}
 		if k == StrangerMetadata {
 			for _, o := range in.Samples {
-				all = append(all, Fault{Kind: k, Object: &o})
+				all = append(all, Fault{Kind: k, Act: ActAdd, Object: &o})
 			}
 		}
 		if len(all) == 0 {
@@ -64,9 +77,9 @@ func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 			}[k]
 			continue
 		}
-		all = append(all, Fault{Kind: k})
+		all = append(all, Fault{Kind: k, Act: ActReconcile})
 		if release := releaseStep(in.Steps); k == StrangerMetadata && release > 0 {
-			all = append(all, Fault{Kind: k, Step: release})
+			all = append(all, Fault{Kind: k, Act: ActRelease, Step: release})
 		}
 		plan.Runs = append(plan.Runs, all)
 	}
@@ -83,24 +96,46 @@ func releaseStep(steps []Step) int {
 }
 
 func (stranger) Text(f Fault) string {
-	switch {
-	case f.Object != nil:
+	switch f.Act {
+	case ActAdd:
 		return fmt.Sprintf("%s at %s after step %d", f.Kind, f.Object, f.Step+1)
-	case f.Step > 0:
+	case ActRelease:
 		return fmt.Sprintf("%s: its finalizers are removed after step %d", f.Kind, f.Step+1)
+	default:
+		return fmt.Sprintf("%s: the user's objects are touched, and the program starts again", f.Kind)
 	}
-	return fmt.Sprintf("%s: the user's objects are touched, and the program starts again", f.Kind)
 }
 
-// AfterStep adds something to an object. Without an object it makes the program reconcile, and removes the finalizers of
-// the stranger.
-func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
+// fromEarlierFile sets the act of a fault, which earlier versions did not write.
+func (stranger) fromEarlierFile(f Fault) Fault {
 	switch {
+	case f.Act != "":
 	case f.Object != nil:
-		return s.add(ctx, run, f)
+		f.Act = ActAdd
 	case f.Step > 0:
-		return releaseFinalizers(ctx, run, func(Object) bool { return true })
+		f.Act = ActRelease
+	default:
+		f.Act = ActReconcile
 	}
+	return f
+}
+
+// AfterStep does the act of a fault.
+func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
+	switch f.Act {
+	case ActAdd:
+		return s.add(ctx, run, f)
+	case ActReconcile:
+		return s.makeReconcile(ctx, run, f)
+	case ActRelease:
+		return removeAddedFinalizers(ctx, run, func(Object) bool { return true })
+	}
+	return fmt.Errorf("the fault %s has the act %q: use %s, %s or %s", f.Kind, f.Act, ActAdd, ActReconcile, ActRelease)
+}
+
+// makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the stranger
+// from the objects that the user has not made, and after the last step from all objects.
+func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 	if err := run.WaitForRest(ctx); err != nil {
 		return err
 	}
@@ -123,7 +158,7 @@ func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
 		return nil
 	}
 	// What holds the children is removed before their owners are deleted.
-	return releaseFinalizers(ctx, run, func(o Object) bool { return !slices.Contains(run.Samples, o) || run.IsLastStep(f.Step) })
+	return removeAddedFinalizers(ctx, run, func(o Object) bool { return !slices.Contains(run.Samples, o) || run.IsLastStep(f.Step) })
 }
 
 // add adds to an object what the kind of a fault adds.
@@ -176,8 +211,8 @@ func changeAsStranger(ctx context.Context, run *Run, o Object, patch map[string]
 	return kube.IgnoreNotFound(err)
 }
 
-// releaseFinalizers removes the finalizers of the stranger from the objects that isSelected selects.
-func releaseFinalizers(ctx context.Context, run *Run, isSelected func(Object) bool) error {
+// removeAddedFinalizers removes the finalizers of the stranger from the objects that isSelected selects.
+func removeAddedFinalizers(ctx context.Context, run *Run, isSelected func(Object) bool) error {
 	all, err := run.Objects(ctx)
 	if err != nil {
 		return err

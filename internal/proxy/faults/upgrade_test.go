@@ -47,7 +47,7 @@ func TestUpgradePasses(t *testing.T) {
 }
 
 // upgrade sends a request for exec to a proxy, and checks that what the server returns is what it receives.
-func upgrade(t *testing.T, p *faults.Proxy, method, protocol string) {
+func upgrade(t *testing.T, p *faults.InjectingProxy, method, protocol string) {
 	t.Helper()
 	session, err := p.Session("program")
 	if err != nil {

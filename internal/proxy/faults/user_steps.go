@@ -29,8 +29,8 @@ const waitingTime = 25 * time.Second
 // ChangesInHalf is how many changes the user makes in each of the two steps of [ManyChanges].
 const ChangesInHalf = 25
 
-// userSteps is the family of these kinds. Its faults do nothing, and name the kind in the schedule of a run: explorations
-// plan the steps of the user.
+// userSteps is the family of these kinds. Explorations plan the steps of the user. A fault of the family changes nothing, and names
+// the kind in the schedule of a run. AfterStep only waits for [Waiting].
 type userSteps struct{ baseFamily }
 
 func (userSteps) Describe() Description {

@@ -79,7 +79,7 @@ func (watch) arm(a *Armed, s stepContext) (effect, error) {
 			if !e.IsRepeated {
 				a.recordTriggered()
 			}
-			return proxy.Decision{Twice: !e.IsRepeated}
+			return proxy.Decision{DeliversTwice: !e.IsRepeated}
 		},
 	}
 	return streamEffect{fault: a.fault, decide: decisions[a.fault.Kind]}, nil

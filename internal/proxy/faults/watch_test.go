@@ -12,7 +12,7 @@ import (
 )
 
 // startWatch returns a program with a watch that has received one event, before step 0 began.
-func startWatch(t *testing.T, query string) (*upstream, *faults.Proxy, *program, *watching) {
+func startWatch(t *testing.T, query string) (*upstream, *faults.InjectingProxy, *program, *watching) {
 	t.Helper()
 	u := newUpstream(t)
 	p := newProxy(t, options(u))
@@ -25,7 +25,7 @@ func startWatch(t *testing.T, query string) (*upstream, *faults.Proxy, *program,
 }
 
 // waitHeld waits until the proxy holds n events.
-func waitHeld(t *testing.T, p *faults.Proxy, n int) {
+func waitHeld(t *testing.T, p *faults.InjectingProxy, n int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for p.Activity().Held != n {
@@ -38,9 +38,9 @@ func waitHeld(t *testing.T, p *faults.Proxy, n int) {
 
 func TestWatchLags(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*testing.T, *faults.Proxy){
-		"disarmed":  func(_ *testing.T, p *faults.Proxy) { p.Injector.Disarm() },
-		"next step": func(t *testing.T, p *faults.Proxy) { begin(t, p, 1) },
+	for name, end := range map[string]func(*testing.T, *faults.InjectingProxy){
+		"disarmed":  func(_ *testing.T, p *faults.InjectingProxy) { p.Injector.Disarm() },
+		"next step": func(t *testing.T, p *faults.InjectingProxy) { begin(t, p, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

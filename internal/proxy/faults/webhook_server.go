@@ -42,9 +42,9 @@ type webhookServer struct {
 	targets []webhookTarget
 	// calls counts the calls.
 	calls int
-	// isDisturbing is true once the disturbance may begin. until is its end, and is zero before the first call.
-	isDisturbing bool
-	until        time.Time
+	// mayDisturb is true once the disturbance may begin. until is the end of the disturbance, and is zero before its first call.
+	mayDisturb bool
+	until      time.Time
 }
 
 // webhookTarget is a webhook or a conversion of the program: its URL, and a client that trusts its certificates.
@@ -90,8 +90,8 @@ func (s *webhookServer) close() error {
 	return err
 }
 
-// add adds a webhook or a conversion of the program, and returns the URL that stands for it.
-func (s *webhookServer) add(url string, bundle []byte) string {
+// addTarget adds a webhook or a conversion of the program, and returns the URL that stands for it.
+func (s *webhookServer) addTarget(url string, bundle []byte) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}
@@ -108,11 +108,11 @@ func (s *webhookServer) hasCalls() bool {
 	return s.calls > 0
 }
 
-// disturb lets the disturbance begin with the next call.
-func (s *webhookServer) disturb() {
+// allowDisturbance lets the disturbance begin with the next call.
+func (s *webhookServer) allowDisturbance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.isDisturbing = true
+	s.mayDisturb = true
 }
 
 // beginDisturbance begins the disturbance, unless it has begun, and reports whether it lasts. It lasts until the end of
@@ -120,7 +120,7 @@ func (s *webhookServer) disturb() {
 func (s *webhookServer) beginDisturbance() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.isDisturbing {
+	if !s.mayDisturb {
 		return false
 	}
 	if s.until.IsZero() {

@@ -37,11 +37,11 @@ func TestWebhookServer(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			url := s.add(program.URL, pemOf(program.Certificate().Raw))
+			url := s.addTarget(program.URL, pemOf(program.Certificate().Raw))
 			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbed() {
 				t.Errorf("a call before the disturbance: %s", got)
 			}
-			s.disturb()
+			s.allowDisturbance()
 			if got := callWebhook(t, s, url, true); kind != WebhookUntrusted && got != "200 true" {
 				t.Errorf("a call about a dry run: %s", got)
 			}
@@ -74,11 +74,11 @@ func TestServerOfConversions(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			url := s.add(program.URL, pemOf(program.Certificate().Raw)) + "?timeout=30s"
+			url := s.addTarget(program.URL, pemOf(program.Certificate().Raw)) + "?timeout=30s"
 			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbed() {
 				t.Errorf("a call before the disturbance: %s", got)
 			}
-			s.disturb()
+			s.allowDisturbance()
 			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbed() || s.isOver() {
 				t.Errorf("a disturbed call: %s, want %s", got, want)
 			}

@@ -82,7 +82,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	if err != nil {
 		return err
 	}
-	run.AtEnd(server.close)
+	run.AtStepEnd(server.close)
 	copies := 0
 	for _, at := range run.Created() {
 		resource, isWebhooks := webhookResource(path.Dir(at))
@@ -105,7 +105,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 			continue
 		}
 		copies++
-		run.AtEnd(func() error {
+		run.AtStepEnd(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
 			defer cancel()
 			return kube.IgnoreNotFound(api.Delete(ctx, disturbed.GetName()))
@@ -122,8 +122,8 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		return err
 	}
 	run.RecordFault(InServer, f.String())
-	server.disturb()
-	run.AtEnd(func() error {
+	server.allowDisturbance()
+	run.AtStepEnd(func() error {
 		if !server.hasDisturbed() {
 			run.RecordMissed(f)
 		}
@@ -177,7 +177,7 @@ func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *
 		if err != nil {
 			return nil, fmt.Errorf("the caBundle of a webhook of %s is no base64: %w", published.GetName(), err)
 		}
-		webhook["clientConfig"] = map[string]any{"url": server.add(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
+		webhook["clientConfig"] = map[string]any{"url": server.addTarget(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
 		err = unstructured.SetNestedField(webhook, run.Namespace, "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
 		if err != nil {
 			return nil, err

@@ -29,7 +29,7 @@ func (withoutStreaming) IsWatchListSemanticsUnSupported() bool { return true }
 // startReflector runs a reflector of client-go for the metadata of Secrets in all namespaces, through a
 // proxy. It asks for protobuf first, as client-go does. The returned function returns the names that
 // the reflector knows.
-func startReflector(t *testing.T, p *faults.Proxy, isStreaming bool) (names func() []string) {
+func startReflector(t *testing.T, p *faults.InjectingProxy, isStreaming bool) (names func() []string) {
 	t.Helper()
 	session, err := p.Session("reflector")
 	if err != nil {
@@ -155,7 +155,7 @@ func wantName(names []string, name string, want bool) error {
 }
 
 // wantHeld returns an error unless the proxy holds n events.
-func wantHeld(p *faults.Proxy, n int) error {
+func wantHeld(p *faults.InjectingProxy, n int) error {
 	if held := p.Activity().Held; held != n {
 		return fmt.Errorf("the proxy holds %d events, want %d", held, n)
 	}

@@ -11,18 +11,19 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// anothers is the rule about the children of another object.
-type anothers struct{}
+// unrelatedChange is the rule "another's": a program does not delete or change a child of an object that nobody has
+// changed.
+type unrelatedChange struct{}
 
-func (anothers) Describe() Description {
+func (unrelatedChange) Describe() Description {
 	return Description{Name: "another's", Meaning: "The program deleted a child of an object that nobody had changed, when another object was deleted.", IsCertain: true}
 }
 
 // Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them. Nothing
 // happens to the other one, so that its children stay, and keep their values. Children that end by themselves do not count.
-// Copies of an object share what they refer to, and so may change with one another: only deletions are judged.
-func (anothers) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.hasFaultOf(faults.Clones, faults.Pair) {
+// Clones of an object share what they refer to, and so may change with one another: of clones only deletions are judged.
+func (unrelatedChange) Violations(r *Run) (all []Violation) {
+	if !r.isOrdinary() || !r.Faults.HaveKind(faults.Clones, faults.Pair) {
 		return nil
 	}
 	samples := sampleUIDs(r)
@@ -31,24 +32,24 @@ func (anothers) Violations(r *Run) (all []Violation) {
 		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && livesAt(r, controllerOf(v), v)
 	}
 	for _, v := range r.Versions {
-		if !v.Deleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
+		if !v.IsDeleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
 			continue
 		}
 		object := r.Object(v)
 		all = append(all, Violation{
-			Severity: Failure, Object: object, Direction: "deleted", Step: v.Step, At: v.At,
+			Severity: Failure, Object: object, Effect: "deleted", Step: v.Step, At: v.At,
 			Text:     fmt.Sprintf("%s was deleted, and it is the child of another object", object),
 			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", v.Step+1, samples[controllerOf(v)]),
 		})
 	}
-	if !r.hasFaultOf(faults.Pair) {
+	if !r.Faults.HaveKind(faults.Pair) {
 		return all
 	}
 	for _, s := range r.successors() {
 		if paths := changedOwnPaths(r, s); isUntouched(s.after) && len(paths) > 0 && r.writeOf(s) != nil {
 			object := r.Object(s.after)
 			all = append(all, Violation{
-				Severity: Failure, Object: object, Paths: paths, Direction: "changed", Step: s.after.Step, At: s.after.At,
+				Severity: Failure, Object: object, Paths: paths, Effect: "changed", Step: s.after.Step, At: s.after.At,
 				Text:     fmt.Sprintf("%s was changed, and it is the child of another object", object),
 				Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", s.after.Step+1, samples[controllerOf(s.after)]),
 			})

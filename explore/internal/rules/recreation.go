@@ -15,20 +15,20 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// remade is the rule about children that the program deletes and makes again with the same content.
-type remade struct{}
+// recreation is the rule "remade": a program does not delete a child and make it again with the same content.
+type recreation struct{}
 
-func (remade) Describe() Description {
+func (recreation) Describe() Description {
 	return Description{Name: "remade", Meaning: "The program deleted a child, and made it again with the same content, while its owner lived.", IsCertain: true}
 }
 
 // Violations compares each object with the object of its name that the program has deleted before. Pods do not count, and
 // neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
 // change.
-func (remade) Violations(r *Run) (all []Violation) {
+func (recreation) Violations(r *Run) (all []Violation) {
 	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
 	// child that is deleted for another object is made again.
-	if !r.isOrdinary() || isBehind(r) || r.hasFaultOf(faults.Clones, faults.Pair) {
+	if !r.isOrdinary() || isBehind(r) || r.Faults.HaveKind(faults.Clones, faults.Pair) {
 		return nil
 	}
 	for _, pair := range replacements(r) {
@@ -37,7 +37,7 @@ func (remade) Violations(r *Run) (all []Violation) {
 		}
 		object := r.Object(pair.after)
 		all = append(all, Violation{
-			Severity: Failure, Object: object, Direction: "remade", Step: pair.after.Step, At: pair.after.At,
+			Severity: Failure, Object: object, Effect: "remade", Step: pair.after.Step, At: pair.after.At,
 			Text: fmt.Sprintf("%s was deleted and made again with the same content", object),
 			Evidence: fmt.Sprintf("The program deleted the object with the uid %s, and created the one with the uid %s %s. Its owner lived all the time",
 				pair.before.UID, pair.after.UID, r.timeText(pair.after)),
@@ -49,7 +49,7 @@ func (remade) Violations(r *Run) (all []Violation) {
 // isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
 // change of the user in time.
 func isBehind(r *Run) bool {
-	if faults.NeedsStandby(r.Faults) || r.hasFaultOf(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+	if r.Faults.NeedStandby() || r.Faults.HaveKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
 		return true
 	}
 	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })
@@ -97,7 +97,7 @@ func replacements(r *Run) (all []replacement) {
 		at := name{v.Resource, v.Name}
 		switch {
 		case proxy.IsBackground(v.Resource) || v.Resource == "pods" || history.IsMadeByController(v):
-		case v.Deleted:
+		case v.IsDeleted:
 			if !history.IsFinishedJob(v) && isDeletedByProgram(r, v) && !hasStrangers(r, v) {
 				deleted[at] = v
 			}
@@ -171,7 +171,7 @@ func livesAt(r *Run, uid types.UID, at history.Version) bool {
 			continue
 		}
 		exists = true
-		if v.Deleted || v.Content().GetDeletionTimestamp() != nil {
+		if v.IsDeleted || v.Content().GetDeletionTimestamp() != nil {
 			return false
 		}
 	}

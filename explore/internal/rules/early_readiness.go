@@ -15,15 +15,15 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// readyTooEarly is the rule about a status that is ready before its workloads, and about generations that go back.
-type readyTooEarly struct{}
+// earlyReadiness is the rule "ready too early": a status is not ready before its workloads, and its generations do not go back.
+type earlyReadiness struct{}
 
-func (readyTooEarly) Describe() Description {
+func (earlyReadiness) Describe() Description {
 	return Description{Name: "ready too early", Meaning: "A status said more than the program could know: it was ready before its workload, or its observedGeneration went back."}
 }
 
-func (readyTooEarly) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || r.hasFaultOf(faults.Stale) || faults.NeedsStandby(r.Faults) {
+func (earlyReadiness) Violations(r *Run) (all []Violation) {
+	if !r.isOrdinary() || r.Faults.HaveKind(faults.Stale) || r.Faults.NeedStandby() {
 		return nil
 	}
 	isTold := make(map[string]bool) // by uid, condition and generation
@@ -32,7 +32,7 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 		object := r.Object(s.Version)
 		if s.former.ObservedGeneration > s.ObservedGeneration && s.ObservedGeneration > 0 {
 			all = append(all, Violation{
-				Severity: Failure, Object: object, Paths: []string{"status.observedGeneration"}, Direction: "went back", Step: s.Step, At: s.At,
+				Severity: Failure, Object: object, Paths: []string{"status.observedGeneration"}, Effect: "went back", Step: s.Step, At: s.At,
 				Text:     fmt.Sprintf("The observedGeneration of %s went back", object),
 				Evidence: fmt.Sprintf("The program had written %d, and wrote %d %s", s.former.ObservedGeneration, s.ObservedGeneration, r.timeText(s.Version)),
 			})
@@ -45,7 +45,7 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 			}
 			if trueAt[key]++; trueAt[key] == 2 {
 				all = append(all, Violation{
-					Severity: Note, Object: object, Paths: []string{path}, Direction: "true twice", Step: s.Step, At: s.At,
+					Severity: Note, Object: object, Paths: []string{path}, Effect: "true twice", Step: s.Step, At: s.At,
 					Text:     fmt.Sprintf("The condition %s of %s became True, False and True in one generation", c.Type, object),
 					Evidence: fmt.Sprintf("It became True again %s", r.timeText(s.Version)),
 				})
@@ -56,7 +56,7 @@ func (readyTooEarly) Violations(r *Run) (all []Violation) {
 			}
 			isTold[key] = true
 			v := Violation{
-				Severity: Failure, Object: object, Paths: []string{path}, Direction: "early", Step: s.Step, At: s.At,
+				Severity: Failure, Object: object, Paths: []string{path}, Effect: "early", Step: s.Step, At: s.At,
 				Text:     fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
 				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s", r.timeText(s.Version), r.Object(workload), state),
 			}
@@ -111,7 +111,7 @@ func statuses(r *Run) (all []*status) {
 	latest := make(map[types.UID]*status)
 	former := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
-		if v.Deleted || !history.IsCustom(v) {
+		if v.IsDeleted || !history.IsCustom(v) {
 			continue
 		}
 		before := former[v.UID]
@@ -172,7 +172,7 @@ func workloadsOf(r *Run, owner types.UID, at time.Time) (all []history.Version) 
 	latest := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
 		if isWorkload(v.Resource) && controllerOf(v) == owner && !v.At.After(at) {
-			if latest[v.UID] = v; v.Deleted {
+			if latest[v.UID] = v; v.IsDeleted {
 				delete(latest, v.UID)
 			}
 		}
@@ -195,7 +195,7 @@ func isWorkload(resource string) bool {
 func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord) (states []history.Version) {
 	versions := make(map[string]history.Version)
 	for _, v := range r.Versions {
-		if v.UID == workload.UID && !v.Deleted {
+		if v.UID == workload.UID && !v.IsDeleted {
 			versions[v.ResourceVersion] = v
 		}
 	}

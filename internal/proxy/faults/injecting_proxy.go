@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Options are the settings of a [Proxy].
+// Options are the settings of an [InjectingProxy].
 type Options struct {
 	// Target is the API server, with the rights that the program is to have. If these are the rights of an
 	// impersonated user, the program itself must not impersonate anybody.
@@ -31,10 +31,10 @@ type Options struct {
 	Hooks []proxy.Hook
 }
 
-// Proxy is a [proxy.Proxy] with an [Injector]: it injects faults into the requests of a program, confines the program
+// InjectingProxy is a [proxy.Proxy] with an [Injector]: it injects faults into the requests of a program, confines the program
 // to a namespace, and records what the program writes and receives. All answers about objects are JSON. Requests for
 // logs, and requests that become a WebSocket or SPDY, pass without faults.
-type Proxy struct {
+type InjectingProxy struct {
 	*proxy.Proxy
 	// Injector injects the faults.
 	Injector *Injector
@@ -46,8 +46,8 @@ type Proxy struct {
 	admin *proxy.Upstream
 }
 
-// New starts a proxy. The caller calls Close.
-func New(o Options) (*Proxy, error) {
+// New starts an injecting proxy. The caller calls Close.
+func New(o Options) (*InjectingProxy, error) {
 	if o.Target == nil {
 		return nil, errors.New("Options.Target is nil: name the API server")
 	}
@@ -59,7 +59,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	injector := NewInjector(admin)
-	p := &Proxy{
+	p := &InjectingProxy{
 		Injector: injector, confinement: proxy.NewConfinement(o.Namespace, o.Target, admin),
 		reads: &proxy.ReadRecorder{}, watches: proxy.NewWatches(injector), admin: admin,
 	}
@@ -71,13 +71,13 @@ func New(o Options) (*Proxy, error) {
 }
 
 // Close cuts all sessions off, and returns when all requests have ended.
-func (p *Proxy) Close() {
+func (p *InjectingProxy) Close() {
 	p.Proxy.Close()
 	p.admin.CloseIdleConnections()
 }
 
 // Activity returns the present activity.
-func (p *Proxy) Activity() proxy.Activity {
+func (p *InjectingProxy) Activity() proxy.Activity {
 	a := p.Proxy.Activity()
 	p.watches.AddActivity(&a)
 	return a
@@ -85,26 +85,28 @@ func (p *Proxy) Activity() proxy.Activity {
 
 // BeginStep begins a step of the user: points are counted from 1 again, and the faults of earlier steps end. The step is
 // -1 until the first call.
-func (p *Proxy) BeginStep(ctx context.Context, step int) error {
+func (p *InjectingProxy) BeginStep(ctx context.Context, step int) error {
 	if err := p.Injector.BeginStep(ctx, step); err != nil {
 		return err
 	}
-	p.Proxy.BeginStep(step)
+	p.Proxy.SetStep(step)
 	p.watches.BeginStep(step)
 	return nil
 }
 
 // Created returns the paths of the objects in no namespace that the program has created: see [proxy.Confinement.Created].
-func (p *Proxy) Created() []string { return p.confinement.Created() }
+func (p *InjectingProxy) Created() []string { return p.confinement.Created() }
 
 // RemoveCreated removes the objects in no namespace that the program has created: see [proxy.Confinement.RemoveCreated].
-func (p *Proxy) RemoveCreated(ctx context.Context) error { return p.confinement.RemoveCreated(ctx) }
+func (p *InjectingProxy) RemoveCreated(ctx context.Context) error {
+	return p.confinement.RemoveCreated(ctx)
+}
 
 // Deliveries returns the deliveries to programs on watches so far: see [proxy.Watches.Deliveries].
-func (p *Proxy) Deliveries() []proxy.Delivery { return p.watches.Deliveries() }
+func (p *InjectingProxy) Deliveries() []proxy.Delivery { return p.watches.Deliveries() }
 
 // Observations returns the versions of workloads that programs have received so far, in the order of time.
-func (p *Proxy) Observations() []proxy.Observation {
+func (p *InjectingProxy) Observations() []proxy.Observation {
 	all := append(p.reads.Observations(), p.watches.Observations()...)
 	slices.SortStableFunc(all, func(a, b proxy.Observation) int { return a.At.Compare(b.At) })
 	return all

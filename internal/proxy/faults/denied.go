@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +38,8 @@ const (
 	deniedKindsPerPoint = 1
 )
 
-// denial is the family of faults that deny a write again and again.
+// denial is the family of faults that deny a write again and again for a time. Denials that last until the user's next step
+// belong to [invalidity].
 type denial struct{ baseFamily }
 
 // denialKind is a kind of the family.
@@ -49,9 +49,6 @@ type denialKind struct {
 	canHappen func(p proxy.Point, code int) bool
 	answer    denialAnswer
 }
-
-// denialAnswer returns the answer to the n-th write, counted from 0.
-type denialAnswer func(p proxy.Point, n int) *http.Response
 
 // name implements pointKind.
 func (k denialKind) name() Kind { return k.kind }
@@ -67,52 +64,39 @@ func denialKinds() []denialKind {
 	isAdmitted := func(p proxy.Point, _ int) bool { return p.Verb != "deletecollection" }
 	isCreation := func(p proxy.Point, code int) bool { return p.Verb == "create" || code == http.StatusCreated }
 	isChange := func(p proxy.Point, code int) bool { return isOfExistingObject(p, code) && p.Verb != "delete" }
-	answer := func(code int, reason metav1.StatusReason, format string) denialAnswer {
-		return func(p proxy.Point, _ int) *http.Response {
-			return proxy.Answer(proxy.NewStatus(code, reason, fmt.Sprintf(format, p.Resource, p.Name)))
-		}
-	}
 	return []denialKind{
-		{DeniedQuota, isCreation, answer(http.StatusForbidden, metav1.StatusReasonForbidden,
+		{DeniedQuota, isCreation, denyWith(http.StatusForbidden, metav1.StatusReasonForbidden,
 			"%s %q is forbidden: exceeded quota: team, requested: count=1, used: count=10, limited: count=10")},
-		{DeniedConflict, isChange, answer(http.StatusConflict, metav1.StatusReasonConflict,
+		{DeniedConflict, isChange, denyWith(http.StatusConflict, metav1.StatusReasonConflict,
 			"operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again")},
-		{DeniedWebhook, isAdmitted, answer(http.StatusForbidden, metav1.StatusReasonForbidden,
+		{DeniedWebhook, isAdmitted, denyWith(http.StatusForbidden, metav1.StatusReasonForbidden,
 			"admission webhook \"policy.example.com\" denied the request: %s %q is not allowed at present")},
 		{Denied5xx, isAny, func(_ proxy.Point, n int) *http.Response {
 			codes := []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 			return refusal(codes[n%len(codes)])
 		}},
-		{DeniedRole, isAny, answer(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: no role allows the request")},
+		{DeniedRole, isAny, denyWith(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: no role allows the request")},
 		{Denied429, isAny, func(proxy.Point, int) *http.Response {
 			response := refusal(http.StatusTooManyRequests)
 			response.Header.Del("Retry-After")
 			return response
 		}},
-		{DeniedInvalid, isChangeOfContent, answer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-			"%s %q is invalid: spec: Invalid value: the value is not supported")},
 	}
 }
 
-// isChangeOfContent reports whether a write sends the content of an object.
-func isChangeOfContent(p proxy.Point, _ int) bool {
-	return p.Verb != "delete" && p.Verb != "deletecollection" && p.Subresource == ""
-}
-
-// Describe describes the kinds that pass by themselves. [invalidity] has the other kind.
 func (denial) Describe() Description {
-	d := Description{Group: "denied", IsDefault: true, Opportunity: "the program makes no write at which this can happen"}
+	d := Description{
+		Group: "denied", IsDefault: true, DeniesWrites: true, Opportunity: "the program makes no write at which this can happen",
+	}
 	for _, k := range denialKinds() {
-		if k.kind != DeniedInvalid {
-			d.Kinds = append(d.Kinds, k.kind)
-		}
+		d.Kinds = append(d.Kinds, k.kind)
 	}
 	return d
 }
 
 // Plan plans one kind at each write. The kinds rotate: see [rotate].
 func (denial) Plan(_ context.Context, in *PlanInput) (Plan, error) {
-	kinds := slices.DeleteFunc(denialKinds(), func(k denialKind) bool { return k.kind == DeniedInvalid || !in.has(k.kind) })
+	kinds := slices.DeleteFunc(denialKinds(), func(k denialKind) bool { return !in.has(k.kind) })
 	chosen, rest := rotate(in, in.writes(), kinds, deniedKindsPerPoint)
 	return newRotatedPlan(in, chosen, rest), nil
 }
@@ -124,7 +108,11 @@ func (denial) Text(f Fault) string {
 	return fmt.Sprintf("%s for %s from %s", f.Kind, denialTime, f.At)
 }
 
-func (denial) arm(a *Armed, _ stepContext) (effect, error) { return newDenying(a) }
+func (denial) arm(a *Armed, _ stepContext) (effect, error) {
+	kinds := denialKinds()
+	i := slices.IndexFunc(kinds, func(k denialKind) bool { return k.kind == a.fault.Kind })
+	return newDenying(a, kinds[i].answer)
+}
 
 // AtTrigger ends the denial after denialTime. The run is not at rest before.
 func (denial) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
@@ -133,51 +121,4 @@ func (denial) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
 	err := run.PreventRest(func() error { return clock.SleepReal(ctx, denialTime) })
 	run.RecordFault(InServer, fmt.Sprintf("the writes of %s are accepted again", a.Fault().Target()))
 	return err
-}
-
-// isSameWrite reports whether two requests have the same verb and concern the same object.
-func isSameWrite(a, b proxy.Point) bool {
-	return a.Verb == b.Verb && a.Resource == b.Resource && a.Subresource == b.Subresource && a.Name == b.Name
-}
-
-// denialKindOf returns the kind of a denial, or nil for all other kinds.
-func denialKindOf(k Kind) *denialKind {
-	kinds := denialKinds()
-	i := slices.IndexFunc(kinds, func(each denialKind) bool { return each.kind == k })
-	if i < 0 {
-		return nil
-	}
-	return &kinds[i]
-}
-
-// denying is the effect of a denial.
-type denying struct {
-	baseEffect
-	armed *Armed
-	kind  denialKind
-	// count counts the writes that were denied.
-	count atomic.Int64
-}
-
-func newDenying(a *Armed) (effect, error) {
-	f := a.Fault()
-	if f.At == nil && f.Object == nil {
-		return nil, fmt.Errorf("the fault %s has neither a point nor an object", f.Kind)
-	}
-	return &denying{armed: a, kind: *denialKindOf(f.Kind)}, nil
-}
-
-// RoundTrip denies the write of the point, and from then on all writes with its verb and object.
-func (d *denying) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	point, f := x.Recorded().Point, d.armed.Fault()
-	switch {
-	case !x.IsAboutObjects() || !f.IsSameWrite(point):
-		return next(r)
-	case f.At == nil || d.armed.IsTriggered():
-		x.Record(func(r *proxy.RequestRecord) { r.Fault = string(f.Kind) })
-	case !d.armed.claim(x):
-		return next(r)
-	}
-	d.armed.recordTriggered()
-	return d.kind.answer(point, int(d.count.Add(1)-1)), nil
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Proxy is a TCP proxy in front of an external system. Its methods are safe for concurrent use.
-type Proxy struct {
+// Relay is a TCP proxy in front of an external system. Its methods are safe for concurrent use.
+type Relay struct {
 	target   string
 	listener net.Listener
 	// serving counts the goroutines of connections, and the one that accepts connections.
@@ -26,119 +26,119 @@ type Proxy struct {
 	lastPart  time.Time
 }
 
-// Listen starts a proxy on the loopback address. target is the address of the external system, as host:port. The caller calls
+// Listen starts a relay on the loopback address. target is the address of the external system, as host:port. The caller calls
 // Close.
-func Listen(target string) (*Proxy, error) {
+func Listen(target string) (*Relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{target: target, listener: listener, open: make(map[net.Conn]net.Conn)}
-	p.serving.Go(p.accept)
-	return p, nil
+	r := &Relay{target: target, listener: listener, open: make(map[net.Conn]net.Conn)}
+	r.serving.Go(r.accept)
+	return r, nil
 }
 
 // Address returns the address by which a program reaches the external system.
-func (p *Proxy) Address() string { return p.listener.Addr().String() }
+func (r *Relay) Address() string { return r.listener.Addr().String() }
 
-// Close cuts all connections, and returns when nothing of the proxy runs any more.
-func (p *Proxy) Close() {
-	p.mu.Lock()
-	p.isClosed = true
-	p.cutLocked()
-	p.mu.Unlock()
-	p.listener.Close()
-	p.serving.Wait()
+// Close cuts all connections, and returns when nothing of the relay runs any more.
+func (r *Relay) Close() {
+	r.mu.Lock()
+	r.isClosed = true
+	r.cutLocked()
+	r.mu.Unlock()
+	r.listener.Close()
+	r.serving.Wait()
 }
 
 // BeginStep begins a step: parts of data are counted from 1 again, and what was injected ends.
-func (p *Proxy) BeginStep() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.parts, p.injection = 0, nil
+func (r *Relay) BeginStep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts, r.injection = 0, nil
 }
 
 // Parts returns how many parts of data have passed in the step.
-func (p *Proxy) Parts() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.parts
+func (r *Relay) Parts() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.parts
 }
 
-// Inject lets something happen in the step when so many parts of data have passed.
-func (p *Proxy) Inject(e Effect, parts int) *Injection {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.injection = &Injection{of: p, effect: e, parts: parts}
-	return p.injection
+// Inject lets an effect begin at a part of data of the step, counted from 1.
+func (r *Relay) Inject(e Effect, part int) *Injection {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.injection = &Injection{of: r, effect: e, part: part}
+	return r.injection
 }
 
 // LastPart returns when the last part of data passed.
-func (p *Proxy) LastPart() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lastPart
+func (r *Relay) LastPart() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lastPart
 }
 
 // IsDisturbing reports whether what was injected has begun and lasts.
-func (p *Proxy) IsDisturbing() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.injection != nil && time.Now().Before(p.injection.until)
+func (r *Relay) IsDisturbing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.injection != nil && time.Now().Before(r.injection.until)
 }
 
 // accept serves connections until the listener is closed.
-func (p *Proxy) accept() {
+func (r *Relay) accept() {
 	for {
-		client, err := p.listener.Accept()
+		client, err := r.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
 			continue
 		}
-		p.serving.Go(func() { p.serve(client) })
+		r.serving.Go(func() { r.serve(client) })
 	}
 }
 
 // serve passes on the data of a connection.
-func (p *Proxy) serve(client net.Conn) {
+func (r *Relay) serve(client net.Conn) {
 	defer client.Close()
-	if !p.pass() {
+	if !r.pass() {
 		return
 	}
-	target, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.target)
+	target, err := new(net.Dialer).DialContext(context.Background(), "tcp", r.target)
 	if err != nil {
 		return
 	}
 	defer target.Close()
-	p.mu.Lock()
-	if p.isClosed {
-		p.mu.Unlock()
+	r.mu.Lock()
+	if r.isClosed {
+		r.mu.Unlock()
 		return
 	}
-	p.open[client] = target
-	p.mu.Unlock()
+	r.open[client] = target
+	r.mu.Unlock()
 	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.open, client)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.open, client)
 	}()
 	var back sync.WaitGroup
-	back.Go(func() { p.copy(client, target) })
-	p.copy(target, client)
+	back.Go(func() { r.copy(client, target) })
+	r.copy(target, client)
 	back.Wait()
 }
 
 // copy passes data on until a connection ends, and closes both.
-func (p *Proxy) copy(to, from net.Conn) {
+func (r *Relay) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if !p.pass() {
+			if !r.pass() {
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -152,13 +152,13 @@ func (p *Proxy) copy(to, from net.Conn) {
 }
 
 // pass counts a part of data or a connection. It waits while data is delayed, and reports whether the part may pass.
-func (p *Proxy) pass() bool {
-	p.mu.Lock()
-	p.parts++
-	p.lastPart = time.Now()
-	i := p.injection
-	if i == nil || p.parts < i.parts {
-		p.mu.Unlock()
+func (r *Relay) pass() bool {
+	r.mu.Lock()
+	r.parts++
+	r.lastPart = time.Now()
+	i := r.injection
+	if i == nil || r.parts < i.part {
+		r.mu.Unlock()
 		return true
 	}
 	isFirst := i.until.IsZero()
@@ -167,9 +167,9 @@ func (p *Proxy) pass() bool {
 	}
 	isOver := !isFirst && time.Now().After(i.until)
 	if !isOver && (isFirst || i.effect == Refuse) && i.effect != Delay {
-		p.cutLocked()
+		r.cutLocked()
 	}
-	p.mu.Unlock()
+	r.mu.Unlock()
 	switch {
 	case isOver:
 		return true
@@ -183,8 +183,8 @@ func (p *Proxy) pass() bool {
 }
 
 // cutLocked closes all open connections.
-func (p *Proxy) cutLocked() {
-	for client, target := range p.open {
+func (r *Relay) cutLocked() {
+	for client, target := range r.open {
 		client.Close()
 		target.Close()
 	}

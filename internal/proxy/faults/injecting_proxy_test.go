@@ -289,13 +289,13 @@ func TestRunIsNarrowedToItsNamespace(t *testing.T) {
 	}
 	code, _ := program.send(http.MethodPost, "/api/v1/namespaces/other/configmaps", `{"metadata":{"name":"a"}}`)
 	all := p.Requests()
-	if last := all[len(all)-1]; code != http.StatusForbidden || !last.OutOfBounds || last.Name != "a" {
+	if last := all[len(all)-1]; code != http.StatusForbidden || !last.IsOutOfBounds || last.Name != "a" {
 		t.Errorf("a write in another namespace is answered with %d, and recorded as %+v", code, last)
 	}
 	if n := len(u.requests()); n != len(received) {
 		t.Errorf("the server received %s", u.requests()[len(received):])
 	}
-	if slices.ContainsFunc(all[:len(all)-1], func(r proxy.RequestRecord) bool { return r.OutOfBounds }) {
+	if slices.ContainsFunc(all[:len(all)-1], func(r proxy.RequestRecord) bool { return r.IsOutOfBounds }) {
 		t.Errorf("a read is out of bounds: %+v", all)
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// whatOthersPut is the rule about what a stranger has added to an object.
-type whatOthersPut struct{}
+// removedAddition is the rule "what others put": a program does not remove what a stranger has added to an object.
+type removedAddition struct{}
 
-func (whatOthersPut) Describe() Description {
+func (removedAddition) Describe() Description {
 	return Description{Name: "what others put", Meaning: "The program removed what somebody else had added to an object.", IsCertain: true}
 }
 
 // Violations follows the fields that a stranger owns, from the version that adds them to the next version of the program
 // that has other values. Labels, annotations and finalizers of the stranger's domain are nobody else's. Whether a program
 // may own a whole list, or a whole spec, is disputed: the removal of an item or of a field is a warning.
-func (whatOthersPut) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.hasFaultOf(faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField) {
+func (removedAddition) Violations(r *Run) (all []Violation) {
+	if !r.isOrdinary() || !r.Faults.HaveKind(faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField) {
 		return nil
 	}
 	isStranger := func(manager string) bool { return manager == faults.ForeignManager }
@@ -100,7 +100,7 @@ func newRemoval(r *Run, v history.Version, request *proxy.RequestRecord, part st
 		severity = Warning
 	}
 	return Violation{
-		Severity: severity, Object: object, Paths: paths, Direction: "removed", Step: v.Step, At: v.At,
+		Severity: severity, Object: object, Paths: paths, Effect: "removed", Step: v.Step, At: v.At,
 		Text:     fmt.Sprintf("What somebody else had added to %s of %s was removed", part, object),
 		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after the program had sent %s", r.timeText(v), request.Point),
 	}

@@ -14,16 +14,16 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// gone is the rule about what is left after the user has deleted all objects.
-type gone struct{}
+// leftObject is the rule "gone": no object of the program is left after the user has deleted all samples.
+type leftObject struct{}
 
-func (gone) Describe() Description {
+func (leftObject) Describe() Description {
 	return Description{Name: "gone", Meaning: "An object is left after the user has deleted all samples."}
 }
 
 // Violations judges runs without faults whose last step deletes the last object of the user. Faults are left to the
 // comparison with the references.
-func (gone) Violations(r *Run) (all []Violation) {
+func (leftObject) Violations(r *Run) (all []Violation) {
 	left := leftAfterDeletion(r)
 	if len(left) == 0 || r.OwnObjects == nil {
 		return nil
@@ -40,7 +40,7 @@ func (gone) Violations(r *Run) (all []Violation) {
 			continue
 		}
 		violation := Violation{
-			Severity: Failure, Object: object, Direction: "left", Step: last, At: v.At,
+			Severity: Failure, Object: object, Effect: "left", Step: last, At: v.At,
 			Text:     fmt.Sprintf("%s is left after the user has deleted all samples", object),
 			Evidence: fmt.Sprintf("The field manager %s made the object, which no sample needs any more", quotedManager(r.View, v.UID)),
 		}
@@ -68,7 +68,7 @@ func isOwnedByOneOf(v history.Version, owners []history.Version) bool {
 
 // CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged by
 // the comparison with the references.
-func CanJudgeDeletion(all []faults.Fault) bool {
+func CanJudgeDeletion(all faults.Faults) bool {
 	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
 		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Clones, faults.Pair, faults.ManyChanges}, f.Kind)
 	})
@@ -140,56 +140,3 @@ func makerOf(w *history.View, uid types.UID) string {
 
 // quotedManager returns the field manager that made an object, in quotes.
 func quotedManager(w *history.View, uid types.UID) string { return fmt.Sprintf("%q", makerOf(w, uid)) }
-
-// deletesReferrersFirst reports whether the user deletes no object before an object that refers to it. An object refers to
-// another one if a text below its spec is the other one's name.
-func deletesReferrersFirst(steps []Step) bool {
-	applied := appliedObjects(steps)
-	isDeleted := make(map[faults.Object]bool)
-	for _, step := range steps {
-		for _, object := range step.Deleted {
-			for other := range isDeleted {
-				if applied[object] != nil && other != object && hasText(applied[object]["spec"], other.Name) {
-					return false
-				}
-			}
-			isDeleted[object] = true
-		}
-	}
-	return true
-}
-
-// SortedForDeletion returns objects in an order in which the user can delete them: each one before the objects to which
-// it refers.
-func SortedForDeletion(steps []Step, objects []faults.Object) (sorted []faults.Object) {
-	applied := appliedObjects(steps)
-	rest := slices.Clone(objects)
-	for len(rest) > 0 {
-		next := slices.IndexFunc(rest, func(o faults.Object) bool {
-			return !slices.ContainsFunc(rest, func(other faults.Object) bool {
-				return other != o && applied[other] != nil && hasText(applied[other]["spec"], o.Name)
-			})
-		})
-		next = max(next, 0) // objects that refer to one another have no order
-		sorted = append(sorted, rest[next])
-		rest = slices.Delete(rest, next, next+1)
-	}
-	return sorted
-}
-
-// hasText reports whether a value, or a value in it, is a text.
-func hasText(value any, text string) bool {
-	switch value := value.(type) {
-	case string:
-		return value == text
-	case map[string]any:
-		for _, inner := range value {
-			if hasText(inner, text) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(value, func(inner any) bool { return hasText(inner, text) })
-	}
-	return false
-}

@@ -11,7 +11,7 @@ import (
 )
 
 // newProxy returns a proxy in front of a server that answers each line with the line.
-func newProxy(t *testing.T) *outside.Proxy {
+func newProxy(t *testing.T) *outside.Relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +41,7 @@ func newProxy(t *testing.T) *outside.Proxy {
 }
 
 // ask sends a line by a new connection, and returns the answer and how long it took.
-func ask(p *outside.Proxy, line string) (answer string, took time.Duration, err error) {
+func ask(p *outside.Relay, line string) (answer string, took time.Duration, err error) {
 	began := time.Now()
 	conn, err := net.Dial("tcp", p.Address())
 	if err != nil {

@@ -3,7 +3,11 @@ package faults
 import (
 	"context"
 	"fmt"
-	"slices"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // DeniedInvalid answers the write of its point, and all writes of the step with the verb and the object of the point,
@@ -15,7 +19,7 @@ type invalidity struct{ baseFamily }
 
 func (invalidity) Describe() Description {
 	return Description{
-		Kinds: []Kind{DeniedInvalid}, IsDefault: true, OutlastsStep: true,
+		Kinds: []Kind{DeniedInvalid}, IsDefault: true, OutlastsStep: true, DeniesWrites: true,
 		Opportunity: "the program writes no object in the first step, or the schema suggests no change that the user can make",
 	}
 }
@@ -24,16 +28,17 @@ func (invalidity) Text(f Fault) string {
 	return fmt.Sprintf("%s until the next step from %s", f.Kind, f.At)
 }
 
-func (invalidity) arm(a *Armed, _ stepContext) (effect, error) { return newDenying(a) }
+func (invalidity) arm(a *Armed, _ stepContext) (effect, error) {
+	return newDenying(a, denyWith(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		"%s %q is invalid: spec: Invalid value: the value is not supported"))
+}
 
 func (invalidity) AtTrigger(_ context.Context, run *Run, a *Armed) error {
 	run.RecordFault(InServer, a.fault.String())
 	return nil
 }
 
-// OutlastsStep reports whether one of these faults happens in a step, and ends only with the next step.
-func OutlastsStep(faults []Fault, step int) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool {
-		return f.StepIndex() == step && FamilyOf(f.Kind).Describe().OutlastsStep
-	})
+// isChangeOfContent reports whether a write sends the content of an object.
+func isChangeOfContent(p proxy.Point) bool {
+	return p.Verb != "delete" && p.Verb != "deletecollection" && p.Subresource == ""
 }

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// claims are the ownership of field managers at one place of an object, as metadata.managedFields shows it. See
+// ownership is what field managers own at one place of an object, as metadata.managedFields shows it. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
-type claims struct {
-	// whole is true if everything at the place is owned.
-	whole bool
+type ownership struct {
+	// isWhole is true if everything at the place is owned.
+	isWhole bool
 	// sets are the parts of FieldsV1 that belong to the place.
 	sets []map[string]any
 }
 
-// claimsOf returns the claims on an object of the field managers that isIncluded selects.
-func claimsOf(object map[string]any, isIncluded func(manager string) bool) claims {
-	var c claims
+// ownershipOf returns what the field managers that isIncluded selects own in an object.
+func ownershipOf(object map[string]any, isIncluded func(manager string) bool) ownership {
+	var o ownership
 	for _, entry := range managedFields(object) {
 		manager, _ := entry["manager"].(string)
 		if set, ok := entry["fieldsV1"].(map[string]any); ok && isIncluded(manager) {
-			c.sets = append(c.sets, set)
+			o.sets = append(o.sets, set)
 		}
 	}
-	return c
+	return o
 }
 
 // managedFields returns the entries of metadata.managedFields.
@@ -42,21 +42,21 @@ func managedFields(object map[string]any) []map[string]any {
 }
 
 // isEmpty reports whether nothing is owned.
-func (c claims) isEmpty() bool { return !c.whole && len(c.sets) == 0 }
+func (o ownership) isEmpty() bool { return !o.isWhole && len(o.sets) == 0 }
 
 // isOwned reports whether the place itself is owned: its value, if it has no parts.
-func (c claims) isOwned() bool {
-	return c.whole || slices.ContainsFunc(c.sets, func(set map[string]any) bool { return set["."] != nil })
+func (o ownership) isOwned() bool {
+	return o.isWhole || slices.ContainsFunc(o.sets, func(set map[string]any) bool { return set["."] != nil })
 }
 
-// member returns the claims on a member of an object.
-func (c claims) member(name string) claims {
-	return c.inside(func(key string) bool { return key == "f:"+name })
+// member returns the ownership of a member of an object.
+func (o ownership) member(name string) ownership {
+	return o.inside(func(key string) bool { return key == "f:"+name })
 }
 
-// item returns the claims on an item of a list.
-func (c claims) item(index int, item any) claims {
-	return c.inside(func(key string) bool {
+// item returns the ownership of an item of a list.
+func (o ownership) item(index int, item any) ownership {
+	return o.inside(func(key string) bool {
 		kind, text, _ := strings.Cut(key, ":")
 		var named any
 		if json.Unmarshal([]byte(text), &named) != nil {
@@ -74,14 +74,14 @@ func (c claims) item(index int, item any) claims {
 	})
 }
 
-// inside returns the claims on the parts whose keys are selected. A part without parts of its own is
+// inside returns the ownership of the parts whose keys are selected. A part without parts of its own is
 // owned as a whole.
-func (c claims) inside(isSelected func(key string) bool) claims {
-	if c.whole {
-		return c
+func (o ownership) inside(isSelected func(key string) bool) ownership {
+	if o.isWhole {
+		return o
 	}
-	var part claims
-	for _, set := range c.sets {
+	var part ownership
+	for _, set := range o.sets {
 		for key, value := range set {
 			if key == "." || !isSelected(key) {
 				continue
@@ -89,7 +89,7 @@ func (c claims) inside(isSelected func(key string) bool) claims {
 			if inner, _ := value.(map[string]any); len(inner) > 0 {
 				part.sets = append(part.sets, inner)
 			} else {
-				part.whole = true
+				part.isWhole = true
 			}
 		}
 	}
