@@ -44,10 +44,11 @@ type conversionService interface {
 	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin to
 	// serve or to store.
 	checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error
-	// handler returns a handler of the conversions, which passes all other calls on to next.
-	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
-	// publisher returns what publishes the conversions.
-	publisher(s conversionSettings) (conversionPublisher, error)
+	// startHandler returns a handler of the conversions, which passes all other calls on to next. It registers the metrics of the
+	// conversions. It is called once.
+	startHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
+	// newPublisher returns what publishes the conversions. It registers the metrics of the publication. It is called once.
+	newPublisher(s conversionSettings) (conversionPublisher, error)
 	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
 	// when API servers convert by them.
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
