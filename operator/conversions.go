@@ -193,7 +193,7 @@ func (c *conversions) newPublisher(s conversionSettings) (conversionPublisher, e
 	return p, err
 }
 
-// schemaDelay is how long an API server may take to see a CustomResourceDefinition that somebody has changed.
+// schemaDelay is how long an API server may take at most to see a CustomResourceDefinition that somebody has changed.
 const schemaDelay = 10 * time.Second
 
 // useSchemasAfter returns a function that makes the conversions of a kind use the schemas of the cluster after a delay.

@@ -171,7 +171,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			return err
 		}
 	}
-	prune := install.SetObjectHashes(objects)
+	prune := install.AddObjectHashes(objects)
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
 	}

@@ -38,7 +38,7 @@ type webhookEndpoint interface {
 	status() certificates.Status
 	// hasOwnBundle reports whether the program publishes its webhooks, with the bundle of bundleFor.
 	hasOwnBundle() bool
-	// bundleFor and changed are those of [publishing.Config].
+	// bundleFor and changed are those of [configpublishing.Config].
 	bundleFor(published []byte) []byte
 	changed() <-chan struct{}
 	// isRemovedAtEnd reports whether the configurations end with the program.

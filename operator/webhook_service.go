@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
@@ -34,7 +34,7 @@ type servedWebhooks struct {
 	isStarted atomic.Bool
 	handler   *admission.Handler
 	// publisher is nil if somebody else publishes the webhooks.
-	publisher *publishing.Publisher
+	publisher *configpublishing.Publisher
 	// conversionPublisher is nil without converters, if somebody else publishes them, and in tests.
 	conversionPublisher conversionPublisher
 	server              *serving.Server
@@ -201,9 +201,9 @@ func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
 }
 
 // newPublisher returns a publisher of the configurations.
-func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*publishing.Publisher, error) {
+func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*configpublishing.Publisher, error) {
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
-	c := publishing.Config{
+	c := configpublishing.Config{
 		Name: w.address.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.address.target,
 		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
 		BundleFor: w.endpoint.bundleFor, Changed: w.endpoint.changed,
@@ -211,7 +211,7 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	if w.test != nil {
 		c.Probe = w.address.name
 	}
-	return publishing.New(c)
+	return configpublishing.New(c)
 }
 
 // run runs a function that must not fail.

@@ -5,39 +5,25 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
-
-// Resource returns the resource of CustomResourceDefinitions.
-func Resource() wire.Resource {
-	return wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
-	}
-}
 
 // Access returns the permissions that a [Publisher] needs for the CustomResourceDefinitions of these names. The Namespace of
 // another installation can have any name.
 func Access(names []string) []kube.Access {
 	return []kube.Access{
-		{Resource: Resource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
-		{Resource: namespaces(), Verbs: []wire.Verb{wire.VerbGet}},
+		{Resource: manifests.DefinitionResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
+		{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbGet}},
 	}
-}
-
-// namespaces returns the resource of Namespaces.
-func namespaces() wire.Resource {
-	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }
 
 // definition is a CustomResourceDefinition in the cluster.
 type definition struct {
-	followed.Client[object]
+	followed.Reference[object]
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
@@ -48,7 +34,7 @@ type definition struct {
 }
 
 func newDefinition(name string, client *kube.Client) *definition {
-	return &definition{Client: followed.ClientOf[object](Resource(), name), client: client}
+	return &definition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
 // setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
@@ -99,7 +85,7 @@ func (d *definition) apply(ctx context.Context, live *object, wanted *conversion
 // hasNamespace reports whether a Namespace exists.
 func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := d.client.Do(ctx, &wire.Request{
-		Verb: wire.VerbGet, Resource: namespaces(), Name: name, Representation: wire.MetadataOnly, Live: true,
+		Verb: wire.VerbGet, Resource: manifests.NamespaceResource(), Name: name, Representation: wire.MetadataOnly, Live: true,
 	})
 	if kube.IsNotFound(err) {
 		return false, nil

@@ -20,7 +20,7 @@ type keeper struct {
 }
 
 func newKeeper(c Config, d *definition) *keeper {
-	return &keeper{config: c, definition: d, object: followed.Object[object]{Client: d.Client}}
+	return &keeper{config: c, definition: d, object: followed.Object[object]{Reference: d.Reference}}
 }
 
 // run keeps the conversion until ctx ends.

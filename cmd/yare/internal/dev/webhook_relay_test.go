@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// startFront starts a front, and returns it with a client that trusts its CA alone.
-func startFront(t *testing.T) (*front, *http.Client) {
+// startFront starts a relay, and returns it with a client that trusts its CA alone.
+func startFront(t *testing.T) (*webhookRelay, *http.Client) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "front") // the path of t.TempDir can be too long for a socket
+	folder, err := os.MkdirTemp("", "relay") // the path of t.TempDir can be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	f, err := newFront(folder)
+	f, err := newWebhookRelay(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +43,15 @@ func startFront(t *testing.T) (*front, *http.Client) {
 	return f, &http.Client{Transport: transport}
 }
 
-// frontAnswer is an answer of the front without its body.
+// frontAnswer is an answer of the relay without its body.
 type frontAnswer struct {
 	StatusCode int
 	Header     http.Header
 	Close      bool
 }
 
-// call calls the front as an API server would, and returns the answer with its body.
-func callFront(t *testing.T, f *front, client *http.Client) (frontAnswer, string) {
+// call calls the relay as an API server would, and returns the answer with its body.
+func callFront(t *testing.T, f *webhookRelay, client *http.Client) (frontAnswer, string) {
 	t.Helper()
 	answer, err := client.Post(f.url+"/validate/x?timeout=10s", "application/json", strings.NewReader(`{"request":{}}`))
 	if err != nil {
@@ -66,7 +66,7 @@ func callFront(t *testing.T, f *front, client *http.Client) (frontAnswer, string
 }
 
 // serveSocket serves a handler on the socket of f until stop is called.
-func serveSocket(t *testing.T, f *front, handler http.HandlerFunc) (stop func()) {
+func serveSocket(t *testing.T, f *webhookRelay, handler http.HandlerFunc) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("unix", f.socket)
 	if err != nil {
@@ -87,7 +87,7 @@ func serveSocket(t *testing.T, f *front, handler http.HandlerFunc) (stop func())
 }
 
 // checkUnavailable checks that the API server will repeat the call.
-func checkUnavailable(t *testing.T, f *front, client *http.Client) {
+func checkUnavailable(t *testing.T, f *webhookRelay, client *http.Client) {
 	t.Helper()
 	answer, body := callFront(t, f, client)
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" || !answer.Close {
@@ -223,13 +223,13 @@ func TestFrontPauses(t *testing.T) {
 	}
 }
 
-func isPaused(f *front) bool {
+func isPaused(f *webhookRelay) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.isPaused
 }
 
-// The CA of a front is trusted by an API server. Nobody can use it for another name.
+// The CA of a relay is trusted by an API server. Nobody can use it for another name.
 func TestFrontAuthority(t *testing.T) {
 	t.Parallel()
 	text, serving, err := loopbackCertificates(time.Now())
@@ -299,21 +299,21 @@ func TestFrontAuthority(t *testing.T) {
 
 func TestFrontWithALongPath(t *testing.T) {
 	t.Parallel()
-	_, err := newFront(strings.Repeat("x", maxSocketPath))
+	_, err := newWebhookRelay(strings.Repeat("x", maxSocketPath))
 	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("%v, want an error with the way out", err)
 	}
 }
 
-// A front that is missing changes nothing.
+// A relay that is missing changes nothing.
 func TestNoFront(t *testing.T) {
 	t.Parallel()
-	var f *front
+	var f *webhookRelay
 	f.pause()
 	f.resume()
 	f.recordAbsence(time.Hour, "the operator ended")
 	f.close()
 	if f.environment() != nil {
-		t.Error("there are variables without a front")
+		t.Error("there are variables without a relay")
 	}
 }
