@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 
-	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/programctx"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
@@ -203,7 +203,7 @@ func (e *loopbackEndpoint) open(ctx context.Context) (a webhookAddress, err erro
 	}
 	address := a.listener.Addr().String()
 	a.name, a.target.URL = manifests.ClusterName(e.settings.program, e.settings.namespace), "https://"+address
-	e.isTemporary = !access.HasRestarts(ctx)
+	e.isTemporary = !programctx.HasRestarts(ctx)
 	if e.settings.mode == testMode && e.isTemporary { // several programs of a test can have one name
 		_, port, _ := net.SplitHostPort(address)
 		a.name += "." + port

@@ -39,7 +39,7 @@ func answerReviews(message string) http.HandlerFunc {
 
 // While yare dev restarts the operator, kubectl apply waits, and gets the answer of the next operator. If the operator is
 // away for longer, the user sees why.
-func TestFrontLetsKubectlWait(t *testing.T) {
+func TestWebhookRelayLetsKubectlWait(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
 	client, namespace := cluster.Client(t), cluster.Namespace(t)

@@ -98,7 +98,7 @@ func checkUnavailable(t *testing.T, f *webhookRelay, client *http.Client) {
 	}
 }
 
-func TestFrontForwards(t *testing.T) {
+func TestWebhookRelayForwards(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +122,7 @@ func TestFrontForwards(t *testing.T) {
 }
 
 // A killed operator leaves its socket, on which nobody listens.
-func TestFrontWithASocketThatIsLeft(t *testing.T) {
+func TestWebhookRelayWithASocketThatIsLeft(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	listener, err := net.Listen("unix", f.socket)
@@ -144,7 +144,7 @@ func TestFrontWithASocketThatIsLeft(t *testing.T) {
 }
 
 // An operator that crashes again and again is away for longer than an API server waits. Its user sees why.
-func TestFrontWithAnOperatorThatIsAwayForLong(t *testing.T) {
+func TestWebhookRelayWithAnOperatorThatIsAwayForLong(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	f.recordAbsence(time.Second, "the operator ended")
@@ -159,7 +159,7 @@ func TestFrontWithAnOperatorThatIsAwayForLong(t *testing.T) {
 }
 
 // A call that an operator took, and did not answer, must not be repeated: the operator may have ended because of it.
-func TestFrontWithAnOperatorThatEndsDuringACall(t *testing.T) {
+func TestWebhookRelayWithAnOperatorThatEndsDuringACall(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	listener, err := net.Listen("unix", f.socket)
@@ -182,7 +182,7 @@ func TestFrontWithAnOperatorThatEndsDuringACall(t *testing.T) {
 }
 
 // While the operator is being stopped its socket still takes connections, which are lost with it.
-func TestFrontPauses(t *testing.T) {
+func TestWebhookRelayPauses(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	began, end := make(chan struct{}), make(chan struct{})
@@ -230,7 +230,7 @@ func isPaused(f *webhookRelay) bool {
 }
 
 // The CA of a relay is trusted by an API server. Nobody can use it for another name.
-func TestFrontAuthority(t *testing.T) {
+func TestWebhookRelayAuthority(t *testing.T) {
 	t.Parallel()
 	text, serving, err := loopbackCertificates(time.Now())
 	if err != nil {
@@ -297,7 +297,7 @@ func TestFrontAuthority(t *testing.T) {
 	}
 }
 
-func TestFrontWithALongPath(t *testing.T) {
+func TestWebhookRelayWithALongPath(t *testing.T) {
 	t.Parallel()
 	_, err := newWebhookRelay(strings.Repeat("x", maxSocketPath))
 	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
@@ -306,7 +306,7 @@ func TestFrontWithALongPath(t *testing.T) {
 }
 
 // A relay that is missing changes nothing.
-func TestNoFront(t *testing.T) {
+func TestNoWebhookRelay(t *testing.T) {
 	t.Parallel()
 	var f *webhookRelay
 	f.pause()
