@@ -252,7 +252,7 @@ func (c *conversions) giveUp(ctx context.Context, client *kube.Client, definitio
 // plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.
 type plainConverter struct{ kind *conversion.Kind }
 
-// Convert implements [migration.Converter].
+// Convert returns an object in another version, for [migration.Converter].
 func (c plainConverter) Convert(object []byte, version string) ([]byte, error) {
 	converted, err := c.kind.Convert(object, version)
 	if err != nil {

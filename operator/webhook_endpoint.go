@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// A webhookEndpoint is one of the four ways in which API servers reach the webhooks of a program:
+// webhookEndpoint is one of the four ways in which API servers reach the webhooks of a program:
 //
 //	type                by                    certificate      published by this program   called by
 //	storeEndpoint       --webhooks            in a Secret      yes                         a Service

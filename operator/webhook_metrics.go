@@ -26,13 +26,13 @@ func newCallMetrics(r *metrics.Registry) *callMetrics {
 	}
 }
 
-// ObserveCall implements [admission.Observer].
+// ObserveCall counts a call, for [admission.Observer].
 func (m *callMetrics) ObserveCall(webhook, operation string, result admission.Result, d time.Duration) {
 	m.calls.Add(1, webhook, operation, string(result))
 	m.durations.Observe(d.Seconds(), webhook)
 }
 
-// ObserveDropped implements [admission.Observer].
+// ObserveDropped counts fields that a defaulter wanted to change or remove, for [admission.Observer].
 func (m *callMetrics) ObserveDropped(webhook string, fields int) { m.dropped.Add(fields, webhook) }
 
 // registerCertificateMetrics registers the metrics of the certificates of webhooks.

@@ -30,7 +30,7 @@ const (
 	reviewTimeout = 10 * time.Second
 )
 
-// An Authorizer passes on a request if its bearer token belongs to a user with the permission for the request. It
+// Authorizer passes on a request if its bearer token belongs to a user with the permission for the request. It
 // asks the API server: a TokenReview names the user, and a SubjectAccessReview reports whether the user may do
 // what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs for that
 // purpose.
@@ -57,13 +57,13 @@ type Authorizer struct {
 	limits     sourceLimits
 }
 
-// A tokenHash is the hash of a token.
+// tokenHash is the hash of a token.
 type tokenHash [sha256.Size]byte
 
-// A questionHash is the hash of a token, a verb and a path.
+// questionHash is the hash of a token, a verb and a path.
 type questionHash [sha256.Size]byte
 
-// An answer is what the cluster answered to a question.
+// answer is what the cluster answered to a question.
 type answer struct {
 	// code is the HTTP status that the answer means: 200, 401 or 403.
 	code    int

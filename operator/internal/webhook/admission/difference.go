@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A difference is what a defaulter has changed in an object: what it may add, and what is dropped.
+// difference is what a defaulter has changed in an object: what it may add, and what is dropped.
 //
 // Three texts are compared: the request, the decoded request encoded again (before), and the result of the defaulter
 // encoded (after). The first two differ where the Go type lacks fields, and where the encoder writes zeros that the request

@@ -26,7 +26,7 @@ func VersionOfAnnotation(key string) (string, bool) {
 	return version, isOwn && hasHash
 }
 
-// A Mark is the value of the annotation [Incomplete], as JSON such as {"home":"v1","reason":"panic"}.
+// Mark is the value of the annotation [Incomplete], as JSON such as {"home":"v1","reason":"panic"}.
 type Mark struct {
 	// OriginalVersion is the version in which the object is complete.
 	OriginalVersion string `json:"home"`

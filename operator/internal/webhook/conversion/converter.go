@@ -17,7 +17,7 @@ const (
 	markSize = 256
 )
 
-// A converter converts one object. It is used once.
+// converter converts one object. It is used once.
 type converter struct {
 	kind   *Kind
 	object *object

@@ -11,14 +11,14 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A segment is a part of a path: the name of a member, or the key of an item of a list.
+// segment is a part of a path: the name of a member, or the key of an item of a list.
 type segment struct {
 	// text is the name or, for a key, its JSON, such as {"name":"web"}.
 	text  string
 	isKey bool
 }
 
-// An entry is a kept value: at path, the object had the value original in its original version, where the functions return the
+// entry is a kept value: at path, the object had the value original in its original version, where the functions return the
 // value returned. Each of the two can be missing. For example, original is "@hourly", and returned is "0 * * * *".
 //
 // An entry with an order keeps the order of a list with keys. original and returned are then lists of keys.

@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A keyedList is a list whose items are objects with keys, such as the ports of a Pod.
+// keyedList is a list whose items are objects with keys, such as the ports of a Pod.
 type keyedList struct {
 	// keys hold the key of each item as JSON, such as {"name":"web"}, in the order of the list.
 	keys  []string

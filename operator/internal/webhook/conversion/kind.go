@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// A Kind converts the objects of a kind between its versions. A Kind is safe for concurrent use.
+// Kind converts the objects of a kind between its versions. A Kind is safe for concurrent use.
 type Kind struct {
 	resource wire.Resource
 	versions []Version
@@ -24,7 +24,7 @@ type Kind struct {
 	copied map[*Step][][]string
 }
 
-// A directedStep is a step in one direction, from its original version to its target version.
+// directedStep is a step in one direction, from its original version to its target version.
 type directedStep struct {
 	step      *Step
 	isForward bool

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A LawReport is what [CheckLaws] has found.
+// LawReport is what [CheckLaws] has found.
 type LawReport struct {
 	// Problems are the broken laws, each with the object. They are also the results of functions that do not fit the
 	// schema: no API server checks such a result, and nobody can update the object.
@@ -60,7 +60,7 @@ func (r *LawReport) addProblem(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// A lawCheck checks the laws for one object and one target.
+// lawCheck checks the laws for one object and one target.
 type lawCheck struct {
 	report   *LawReport
 	kind     *Kind

@@ -8,7 +8,7 @@ import (
 // maxRead bounds the text of an annotation that is read, in bytes. No API server stores a longer one.
 const maxRead = 256 << 10
 
-// A record holds what the annotations of an object keep of one original version. It has a section for each version that a step
+// record holds what the annotations of an object keep of one original version. It has a section for each version that a step
 // connects with the original version. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2 has
 // two sections:
 //

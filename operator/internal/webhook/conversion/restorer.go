@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A restorer puts kept values back into the content of an object, which the functions have returned to its original version.
+// restorer puts kept values back into the content of an object, which the functions have returned to its original version.
 type restorer struct {
 	check *schemaCheck
 	// isPart is true for a part of an object: see schemaCheck.fits.
@@ -16,7 +16,7 @@ type restorer struct {
 	applied, rejected []*entry
 }
 
-// A keptNode holds the entries of one place, and of the places below it.
+// keptNode holds the entries of one place, and of the places below it.
 type keptNode struct {
 	entry, order *entry
 	children     map[segment]*keptNode

@@ -21,8 +21,8 @@ func Access(names []string) []kube.Access {
 	}
 }
 
-// definition is a CustomResourceDefinition in the cluster.
-type definition struct {
+// liveDefinition is a CustomResourceDefinition of the cluster, which a keeper follows.
+type liveDefinition struct {
 	followed.Reference[object]
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
@@ -33,13 +33,13 @@ type definition struct {
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
 
-func newDefinition(name string, client *kube.Client) *definition {
-	return &definition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
+func newDefinition(name string, client *kube.Client) *liveDefinition {
+	return &liveDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
 // setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
 // recorded twice has no schemas any more, and is nothing new.
-func (d *definition) setLive(o *object) {
+func (d *liveDefinition) setLive(o *object) {
 	before := d.live.Load()
 	schemas := make(map[string]*crd.Schema)
 	for i, v := range o.Spec.Versions {
@@ -61,7 +61,7 @@ func (d *definition) setLive(o *object) {
 //
 //	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
 //	D, which serves v2,        with that of E (v2)     false: v1 has gone
-func (d *definition) needsConversion(live *object) bool {
+func (d *liveDefinition) needsConversion(live *object) bool {
 	if len(live.Spec.Versions) == 1 {
 		return !d.servesOne
 	}
@@ -70,7 +70,7 @@ func (d *definition) needsConversion(live *object) bool {
 
 // apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the
 // CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
-func (d *definition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
+func (d *liveDefinition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -83,7 +83,7 @@ func (d *definition) apply(ctx context.Context, live *object, wanted *conversion
 }
 
 // hasNamespace reports whether a Namespace exists.
-func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error) {
+func (d *liveDefinition) hasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := d.client.Do(ctx, &wire.Request{
 		Verb: wire.VerbGet, Resource: manifests.NamespaceResource(), Name: name, Representation: wire.MetadataOnly, Live: true,
 	})
