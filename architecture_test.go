@@ -36,8 +36,6 @@ var layers = map[string][]string{
 	"internal/ident":    {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
-	// It carries in a context what tests and explorations know of a program.
-	"internal/programctx": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
 	"internal/access": {"kube", "kube/wire"},
 	// It decodes objects.
@@ -83,13 +81,13 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "kube/wire", "controller"},
-	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/programctx", "internal/ident", "internal/jsonscan"},
+	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan"},
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/plane/policy", "internal/logctx", "internal/access", "internal/manifest"}, library...),
-	"yaretest":              append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/programctx", "internal/manifest", "internal/proxy"}, library...),
+	"yaretest":              append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
-	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/programctx", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
+	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.

@@ -39,10 +39,6 @@ type installPlan struct {
 	errs             []error
 }
 
-func newInstallPlan(p manifestPrinter, o options, needs kube.Needs) *installPlan {
-	return &installPlan{program: p.program, parts: p.parts, canBeSecure: p.canBeSecure, flags: p.flagValues, given: o, needs: needs, args: []string{"run"}}
-}
-
 // options returns the options of the installation, or everything that is wrong with the flags.
 func (p *installPlan) options() (*manifests.Options, error) {
 	p.setNames()

@@ -121,7 +121,7 @@ type manifestPrinter struct {
 // the cluster.
 func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
 	flags := p.flagValues
-	install, err := newInstallPlan(p, o, needs).options()
+	install, err := p.newInstallPlan(o, needs).options()
 	if err != nil {
 		return err
 	}
@@ -183,6 +183,11 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
 		p.program, install.Version, prune, p.program, text)
 	return err
+}
+
+// newInstallPlan returns the plan of an installation of the program with the options o.
+func (p manifestPrinter) newInstallPlan(o options, needs kube.Needs) *installPlan {
+	return &installPlan{program: p.program, parts: p.parts, canBeSecure: p.canBeSecure, flags: p.flagValues, given: o, needs: needs, args: []string{"run"}}
 }
 
 // checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/programctx"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"

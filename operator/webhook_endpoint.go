@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 
-	"github.com/yare-go/yare/internal/programctx"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
@@ -57,20 +57,6 @@ type webhookAddress struct {
 func (a webhookAddress) close() {
 	if a.listener != nil {
 		_ = a.listener.Close()
-	}
-}
-
-// endpointOf returns the endpoint that the flags, the mode and the environment of a program ask for.
-func endpointOf(s webhookSettings) webhookEndpoint {
-	switch {
-	case s.flags.address != "" && s.flags.cert != "":
-		return &filesEndpoint{settings: s}
-	case s.flags.address != "":
-		return &storeEndpoint{settings: s}
-	case s.variable(webhooksSocketVariable) != "":
-		return &socketEndpoint{settings: s}
-	default:
-		return &loopbackEndpoint{settings: s}
 	}
 }
 

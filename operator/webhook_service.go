@@ -46,7 +46,7 @@ type servedWebhooks struct {
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
 func openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
-	endpoint := endpointOf(s)
+	endpoint := s.newEndpoint()
 	address, err := endpoint.open(ctx)
 	if err != nil {
 		address.close()

@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
-	"github.com/yare-go/yare/internal/programctx"
 	"github.com/yare-go/yare/kube"
 )
 

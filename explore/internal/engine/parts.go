@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/logctx"
-	"github.com/yare-go/yare/internal/programctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 )
