@@ -25,12 +25,12 @@ func newConversionMetrics(r *metrics.Registry) *conversionMetrics {
 	}
 }
 
-// ObserveConversions implements [conversion.Observer].
+// ObserveConversions counts conversions, for [conversion.Observer].
 func (m *conversionMetrics) ObserveConversions(definition, from, to string, result conversion.Result, objects int) {
 	m.objects.Add(objects, definition, from, to, string(result))
 }
 
-// ObserveCall implements [conversion.Observer].
+// ObserveCall counts a call, for [conversion.Observer].
 func (m *conversionMetrics) ObserveCall(definition string, result conversion.CallResult, _ int, d time.Duration) {
 	m.calls.Add(1, definition, string(result))
 	m.durations.Observe(d.Seconds(), definition)

@@ -78,9 +78,9 @@ func newConvertedKind(gk schema.GroupKind, defines []kube.Type, steps []*convers
 // conversions are the conversions of a program.
 type conversions struct {
 	kinds   []*conversion.Kind
-	served  *conversion.Handler // handler sets it
+	served  *conversion.Handler // nil before startHandler
 	metrics *conversionMetrics
-	// publishedDefinitions is nil before publisher was called.
+	// publishedDefinitions is nil before newPublisher.
 	publishedDefinitions *crdpublishing.Publisher
 }
 
@@ -93,8 +93,8 @@ func (c *conversions) paths() map[string]string {
 	return paths
 }
 
-// servesOne returns the names of the CustomResourceDefinitions of which the program serves one version alone.
-func (c *conversions) servesOne() map[string]bool {
+// singleVersionDefinitions returns the names of the CustomResourceDefinitions of which the program serves one version alone.
+func (c *conversions) singleVersionDefinitions() map[string]bool {
 	names := make(map[string]bool)
 	for _, k := range c.kinds {
 		served := 0
@@ -103,11 +103,14 @@ func (c *conversions) servesOne() map[string]bool {
 				served++
 			}
 		}
-		names[k.Versions()[0].Resource.String()] = served == 1
+		if served == 1 {
+			names[k.Versions()[0].Resource.String()] = true
+		}
 	}
 	return names
 }
 
+// access returns the permissions to publish the conversions, and to follow the objects for the metrics.
 func (c *conversions) access() []kube.Access {
 	all := crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
 	for _, k := range c.kinds { // countObjects follows the objects. RBAC knows no versions
@@ -150,6 +153,7 @@ func (c *conversions) addTo(objects []manifests.Object, service, namespace strin
 	return slices.Insert(objects, last, policies...)
 }
 
+// check returns an error if the apply of definitions would make calls fail that need a conversion.
 func (c *conversions) check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {
 	target := configuration.Target{ServiceName: service, ServiceNamespace: namespace}
 	paths := c.paths()
@@ -162,7 +166,8 @@ func (c *conversions) check(ctx context.Context, client *kube.Client, definition
 	return errors.Join(errs...)
 }
 
-func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
+// startHandler makes the handler of the conversions with its metrics. It is called once.
+func (c *conversions) startHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
 	c.metrics = newConversionMetrics(registry)
 	var err error
 	c.served, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: c.metrics})
@@ -175,9 +180,10 @@ func (c *conversions) handler(next http.Handler, log *slog.Logger, registry *met
 	}), err
 }
 
-func (c *conversions) publisher(s conversionSettings) (conversionPublisher, error) {
+// newPublisher makes the publisher of the conversions with its metrics. It is called once.
+func (c *conversions) newPublisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: c.paths(), ServesOne: c.servesOne(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
+		Paths: c.paths(), ServesOne: c.singleVersionDefinitions(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
 		Client: s.client.WithFieldManager(conversionManager(s.client)), UseSchemas: c.useSchemasAfter(schemaDelay),
 	})
 	if err == nil {
@@ -187,7 +193,7 @@ func (c *conversions) publisher(s conversionSettings) (conversionPublisher, erro
 	return p, err
 }
 
-// schemaDelay is how long an API server may take to see a CustomResourceDefinition that somebody has changed.
+// schemaDelay is how long an API server may take at most to see a CustomResourceDefinition that somebody has changed.
 const schemaDelay = 10 * time.Second
 
 // useSchemasAfter returns a function that makes the conversions of a kind use the schemas of the cluster after a delay.
@@ -198,6 +204,7 @@ func (c *conversions) useSchemasAfter(delay time.Duration) func(definition strin
 	}
 }
 
+// countObjects counts the objects of all kinds until ctx ends.
 func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
 	s.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
 		if c.publishedDefinitions == nil {
@@ -207,6 +214,7 @@ func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
 	})
 }
 
+// warnOfVersions logs a warning for each kind of reconciled that has another stored version.
 func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
 	for _, r := range reconciled {
 		for _, k := range c.kinds {
@@ -218,10 +226,12 @@ func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logge
 	}
 }
 
+// checkIncomplete returns what [checkIncomplete] returns for all kinds.
 func (c *conversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
 	return checkIncomplete(ctx, client, c.kinds, definitions)
 }
 
+// fieldConverter returns the converter of managedFields for a kind, or nil for a kind without conversions.
 func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
 	for _, k := range c.kinds {
 		if k.GroupKind() == kind {
@@ -231,6 +241,7 @@ func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConve
 	return nil
 }
 
+// giveUp removes what the program owns of spec.conversion of a CustomResourceDefinition. See [crdpublishing.GiveUp].
 func (c *conversions) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
 	if c.paths()[definition] == "" {
 		return false, nil
@@ -241,7 +252,7 @@ func (c *conversions) giveUp(ctx context.Context, client *kube.Client, definitio
 // plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.
 type plainConverter struct{ kind *conversion.Kind }
 
-// Convert implements [migration.Converter].
+// Convert returns an object in another version, for [migration.Converter].
 func (c plainConverter) Convert(object []byte, version string) ([]byte, error) {
 	converted, err := c.kind.Convert(object, version)
 	if err != nil {
@@ -265,6 +276,7 @@ func (c plainConverter) Convert(object []byte, version string) ([]byte, error) {
 // conversionManager returns the field manager of spec.conversion in a program with a client.
 func conversionManager(c *kube.Client) string { return c.FieldManager() + "-conversion" }
 
+// wait waits for the calls in flight, or until ctx ends.
 func (c *conversions) wait(ctx context.Context) error {
 	if c.served == nil {
 		return nil
@@ -272,6 +284,7 @@ func (c *conversions) wait(ctx context.Context) error {
 	return c.served.Wait(ctx)
 }
 
+// publishInTest publishes the conversions for the cluster of a test. See [sharedProcessConversions].
 func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
 	s, err := sharedProcessConversions(ctx)
 	if err != nil {

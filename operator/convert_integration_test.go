@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
@@ -326,7 +327,7 @@ func TestUninstallHandsConversionsOver(t *testing.T) {
 	i := withConverter[twoPrograms](newInstallation[twoPrograms](t))
 	i.apply()
 	t.Cleanup(func() {
-		_ = kube.Dynamic(i.client, crdpublishing.Resource(), "").Delete(context.Background(), "balls.handed.example.com")
+		_ = kube.Dynamic(i.client, manifests.DefinitionResource(), "").Delete(context.Background(), "balls.handed.example.com")
 	})
 	other := i.cluster.Namespace(t)
 	i.apply("--namespace", other, "--without-definitions")

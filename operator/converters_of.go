@@ -17,21 +17,21 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
 
-// A conversionPart is a part of [Convert]. It has the code for all conversions of a program. A program finds it by this
+// conversionPart is a part of [Convert]. It has the code for all conversions of a program. A program finds it by this
 // interface alone. So the linker leaves the code out of a program without one.
 type conversionPart interface {
 	converter() *conversion.Step
 	conversionCode() conversionCode
 }
 
-// A conversionCode acts for all conversions of a program.
+// conversionCode acts for all conversions of a program.
 type conversionCode interface {
 	// openConversions returns the conversions of all converters of the program, which steps are.
 	openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
 	migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error
 }
 
-// A conversionService converts the objects of all kinds of a program that have converters.
+// conversionService converts the objects of all kinds of a program that have converters.
 type conversionService interface {
 	// access returns the permissions that the program needs to publish its conversions.
 	access() []kube.Access
@@ -44,10 +44,11 @@ type conversionService interface {
 	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin to
 	// serve or to store.
 	checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error
-	// handler returns a handler of the conversions, which passes all other calls on to next.
-	handler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
-	// publisher returns what publishes the conversions.
-	publisher(s conversionSettings) (conversionPublisher, error)
+	// startHandler returns a handler of the conversions, which passes all other calls on to next. It registers the metrics of the
+	// conversions. It is called once.
+	startHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
+	// newPublisher returns what publishes the conversions. It registers the metrics of the publication. It is called once.
+	newPublisher(s conversionSettings) (conversionPublisher, error)
 	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
 	// when API servers convert by them.
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
@@ -76,7 +77,7 @@ type conversionSettings struct {
 	registry *metrics.Registry
 }
 
-// A conversionPublisher publishes the conversions of a program.
+// conversionPublisher publishes the conversions of a program.
 type conversionPublisher interface {
 	// Run publishes until ctx ends.
 	Run(ctx context.Context) error

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -200,66 +197,8 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
-	unfenced := config.Clone()
-	var fence *lease.Fence
-	if line.election.isOn {
-		fence = newFence(line.election.timing, config)
-	}
-	client, err := newFencedClient(config, fence)
-	if err != nil {
-		return err
-	}
-	client = line.addScope(client.WithFieldManager(i.Name))
-	namespace, pod := ownPod(namespace)
-	problems := newProblemReporter(log, config.Host, ownCommand(i.file)+" crd", needs, access.NewChecker(needs, line.namespaces, namespace))
-	open, err := line.listen.open(ctx, parts, config, problems, log)
-	if err != nil {
-		return err
-	}
-	defer open.close()
-	env := environment{
-		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
-		namespace: namespace, pod: pod,
-	}
-	if os.Getenv(access.CheckVariable) != "" {
-		env.mode = developmentMode
-	}
-	page := livePageSettings{isOn: line.listen.isLivePageOn, isLoopback: line.listen.secureAddress == "", program: i.Name, log: log}
-	if env.mode == developmentMode {
-		page.socket = os.Getenv(livePageSocketVariable)
-	}
-	if env.livePage, err = openLivePageOf(ctx, parts, page); err != nil {
-		return err
-	}
-	if env.livePage != nil {
-		defer env.livePage.end()
-	}
-	if env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
-		flags: line.webhooks, program: i.Name, namespace: namespace, pod: pod, watched: client.Namespaces(), mode: env.mode, log: log,
-	}); err != nil {
-		return err
-	}
-	// The webhooks answer until the lease is released and the API servers have found other replicas.
-	defer env.webhooks.end()
-	if hasWebhooks(parts) {
-		if env.unfencedClient, err = kube.NewClient(unfenced); err != nil {
-			return err
-		}
-		env.unfencedClient = line.addScope(env.unfencedClient.WithFieldManager(i.Name))
-	}
-	if fence == nil {
-		return runParts(ctx, client, env, parts)
-	}
-	env.election, err = startElection(ctx, candidacy{
-		fence: fence, program: i.Name, lease: cmp.Or(line.election.name, i.Name), namespace: cmp.Or(line.election.namespace, namespace),
-		kindsHash: kindsHashOf(needs.Reconciles), pod: pod, watched: client.Namespaces(), log: log, problems: problems, exit: i.exit,
-	})
-	if err != nil {
-		return err
-	}
-	// The lease is released after everything else, when nothing is left that could write.
-	defer env.election.end()
-	return runParts(ctx, client, env, parts)
+	p := &programStart{invocation: i, line: line, parts: parts, needs: needs, log: log, config: config}
+	return p.run(ctx, namespace)
 }
 
 // printDefinitions prints the CustomResourceDefinitions of a program.

@@ -90,7 +90,7 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	l.running.Go(func() {
 		select {
 		case <-elector.Elected():
-			l.warnOfOtherInstalls(ctx, all, c)
+			l.warnOfOtherInstallations(ctx, all, c)
 		case <-ctx.Done():
 		}
 	})
@@ -114,14 +114,15 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	return l, nil
 }
 
-// recentRenewal is how old the last renewal of the lease of another install may be for the install to
-// be active, by the clocks of both machines.
-const recentRenewal = 2 * time.Minute
+// maxRenewalAge is how old the last renewal of the lease of another installation may be for the installation to be active, by
+// the clocks of both machines. It is longer than the same time of the command uninstall: a warning too many does less harm than
+// a second leader that nobody sees.
+const maxRenewalAge = 2 * time.Minute
 
-// warnOfOtherInstalls logs the other installs of the program in the namespaces that the program
+// warnOfOtherInstallations logs the other installations of the program in the namespaces that the program
 // watches: the Leases of the same name in other namespaces, and the Leases of other names for the same kinds. Both
-// installs lead, and both act on the same objects. An account that may not list these Leases has no warning.
-func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.Client, c candidacy) {
+// installations lead, and both act on the same objects. An account that may not list these Leases has no warning.
+func (l *leaderElection) warnOfOtherInstallations(ctx context.Context, client *kube.Client, c candidacy) {
 	streams := []wire.Stream{lease.StreamNamed(c.lease)}
 	if c.kindsHash != "" {
 		streams = append(streams, lease.StreamOfKinds(c.kindsHash))
@@ -129,15 +130,15 @@ func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.C
 	for i, s := range streams {
 		leases, err := lease.List(ctx, client, s)
 		if err != nil {
-			l.log.Debug("cannot see whether there is another install of this program", "error", err)
+			l.log.Debug("cannot see whether there is another installation of this program", "error", err)
 		}
 		for _, other := range leases {
 			m := &other.Metadata
 			isOwnName := m.Name == c.lease
-			if !lease.HasRenewedHolder(other, time.Now().Add(-recentRenewal)) || isOwnName && (i > 0 || m.Namespace == c.namespace) {
+			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) || isOwnName && (i > 0 || m.Namespace == c.namespace) {
 				continue
 			}
-			text := "another install of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"
+			text := "another installation of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"
 			if !isOwnName {
 				text = "a program with a Lease of another name is active for the same kinds: if both are the same program, both act on the objects that both watch; remove one of them, or give both the same --lease-name and --lease-namespace"
 			}
@@ -228,7 +229,7 @@ func leaseAccess(name, namespace string) []kube.Access {
 		namespaces = []string{namespace}
 	}
 	return []kube.Access{
-		// for the warning of another install
+		// for the warning of another installation
 		{Resource: leases, Verbs: []wire.Verb{wire.VerbList}, Names: []string{name}},
 		{Resource: leases, Verbs: []wire.Verb{wire.VerbCreate}, OwnNamespace: isOwn, Namespaces: namespaces},
 		{Resource: leases, Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbUpdate}, Names: []string{name}, OwnNamespace: isOwn, Namespaces: namespaces},

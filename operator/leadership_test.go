@@ -302,8 +302,8 @@ func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 	}
 }
 
-// A leader warns of another install of its program that watches the same objects.
-func TestOtherInstalls(t *testing.T) {
+// A leader warns of another installation of its program that watches the same objects.
+func TestOtherInstallations(t *testing.T) {
 	t.Parallel()
 	server := fakeserver.New()
 	holder, now := "other_1", time.Now()
@@ -318,7 +318,7 @@ func TestOtherInstalls(t *testing.T) {
 	var log sharedBuffer
 	_, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
 	eventually(t, func() error {
-		if !strings.Contains(log.String(), "another install of this program is active") {
+		if !strings.Contains(log.String(), "another installation of this program is active") {
 			return errors.New("there is no warning")
 		}
 		return nil

@@ -49,13 +49,13 @@ func (livePage) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, 
 // Start does nothing: the program serves the page before it starts its parts.
 func (livePage) Start(context.Context, *controller.Runtime) error { return nil }
 
-// A livePageOpener opens the live page. A program finds its [livePage] by this interface alone. So the linker leaves the
+// livePageOpener opens the live page. A program finds its [livePage] by this interface alone. So the linker leaves the
 // page out of a program without the part.
 type livePageOpener interface {
 	openLivePage(ctx context.Context, s livePageSettings) (livePageService, error)
 }
 
-// A livePageService is the live page of a program.
+// livePageService is the live page of a program.
 type livePageService interface {
 	// observer returns the observer of the controllers. It passes what it receives to next, which may be nil.
 	observer(next controller.Observer) controller.Observer

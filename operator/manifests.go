@@ -6,16 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -126,7 +121,7 @@ type manifestPrinter struct {
 // the cluster.
 func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
 	flags := p.flagValues
-	install, err := p.installOptions(o, needs)
+	install, err := p.newInstallPlan(o, needs).options()
 	if err != nil {
 		return err
 	}
@@ -176,7 +171,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			return err
 		}
 	}
-	prune := install.SetObjectHashes(objects)
+	prune := install.AddObjectHashes(objects)
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
 	}
@@ -188,6 +183,11 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
 		p.program, install.Version, prune, p.program, text)
 	return err
+}
+
+// newInstallPlan returns the plan of an installation of the program with the options o.
+func (p manifestPrinter) newInstallPlan(o options, needs kube.Needs) *installPlan {
+	return &installPlan{program: p.program, parts: p.parts, canBeSecure: p.canBeSecure, flags: p.flagValues, given: o, needs: needs, args: []string{"run"}}
 }
 
 // checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
@@ -224,132 +224,8 @@ func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, 
 	return objects, nil
 }
 
-// installOptions returns the options of the installation, or everything that is wrong with the options.
-func (p manifestPrinter) installOptions(o options, needs kube.Needs) (*manifests.Options, error) {
-	flags := p.flagValues
-	name, namespace, err := o.install.names(p.program)
-	errs := []error{err}
-	if flags.helm != "" {
-		name, namespace = manifests.HelmRelease, manifests.HelmNamespace
-	}
-	own := ownDefinitions(needs)
-	if flags.withoutDefinitions {
-		own = nil
-	}
-	definitions, err := crd.From(own...)
-	errs = append(errs, err)
-	if flags.Image == "" && flags.helm == "" {
-		errs = append(errs, errors.New("--image is missing: give the image of the program, best with its digest, such as registry.example.com/webapp@sha256:…"))
-	}
-	if strings.ContainsAny(flags.Image, " \t\n") {
-		errs = append(errs, fmt.Errorf("the image %q contains white space", flags.Image))
-	}
-	if flags.Replicas < 1 {
-		errs = append(errs, fmt.Errorf("--replicas is %d: give at least 1", flags.Replicas))
-	}
-	if flags.MemoryLimit != "" {
-		if _, err := manifests.ParseMemory(flags.MemoryLimit); err != nil {
-			errs = append(errs, fmt.Errorf("--memory-limit: %w", err))
-		}
-	}
-	if flags.CPULimit != "" && !isCPU(flags.CPULimit) {
-		errs = append(errs, fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2", flags.CPULimit))
-	}
-	if flags.kustomize != "" && flags.helm != "" {
-		errs = append(errs, errors.New("--kustomize and --helm exclude each other: run the command twice"))
-	}
-	if len(flags.Architectures) == 0 {
-		flags.Architectures = []string{"amd64", "arm64"}
-	}
-	args := []string{"run"}
-	if !hasFlag(flags.args, "leader-elect") {
-		args, o.election.isOn = append(args, "--leader-elect"), true
-	}
-	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
-	if o.listen.address == "" && o.listen.secureAddress == "" && p.canBeSecure && len(o.namespaces) == 0 {
-		args, o.listen.secureAddress = append(args, "--listen-secure=:8443"), ":8443"
-		needs.Access = append(slices.Clone(needs.Access), secureMetricsAccess()...)
-	}
-	port, err := podPort("--listen, or --listen-secure,", cmp.Or(o.listen.address, o.listen.secureAddress))
-	errs = append(errs, err)
-	if o.listen.probesAddress == "" {
-		o.listen.probesAddress = ":8081"
-		if port == 8081 {
-			o.listen.probesAddress = ":8082"
-		}
-		args = append(args, "--listen-probes="+o.listen.probesAddress)
-	}
-	probesPort, err := podPort("--listen-probes", o.listen.probesAddress)
-	errs = append(errs, err)
-	var plan webhookPlan
-	if code, err := webhookCodeIn(p.parts); err == nil {
-		plan, err = code.planWebhooks(webhookPlanner{p.program, name, namespace, p.parts, &o, port, probesPort, needs.ShutdownTime})
-		errs = append(errs, err)
-	}
-	args = append(args, plan.args...)
-	needs.Access = append(slices.Clone(needs.Access), plan.access...)
-	if flags.TLSSecret != "" {
-		args = append(args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
-	}
-	isSecure := o.listen.secureAddress != ""
-	switch {
-	case o.listen.isLivePageOn && !isSecure:
-		errs = append(errs, errors.New("--live-page in a cluster needs --listen-secure: give it an address, such as :8443"))
-	case flags.TLSSecret != "" && !isSecure:
-		errs = append(errs, errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
-	case flags.TLSSecret != "" && o.listen.tlsCert != "":
-		errs = append(errs, errors.New("--tls-secret and --tls-cert exclude each other: both name the certificate"))
-	case flags.ServiceMonitor && port == 0:
-		errs = append(errs, errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080, or --listen-secure"))
-	case flags.ServiceMonitor && isSecure && flags.TLSSecret == "":
-		errs = append(errs, errors.New("--service-monitor with --listen-secure needs --tls-secret: Prometheus would show its token to whoever answers, because it cannot verify a self-signed certificate"))
-	}
-	args = append(args, flags.args...)
-	if o.election.isOn {
-		needs.Access = append(slices.Clone(needs.Access), o.election.access(p.program)...)
-	}
-	var roles []any
-	for _, r := range rolesOf(access.For(needs, o.namespaces), name, namespace) {
-		roles = append(roles, r)
-	}
-	return &manifests.Options{
-		Installation: manifests.Installation{Program: p.program, Name: name, Namespace: namespace, ManagedBy: manifests.ManagedBy},
-		Choices:      flags.Choices, Version: programVersion(), OwnNamespace: o.install.namespace == "",
-		Args: args, Port: port, IsSecure: isSecure, ProbesPort: probesPort,
-		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin, plan.endTime).Round(time.Second) / time.Second),
-		Definitions:  definitions, Roles: roles, AddWebhooks: plan.addTo,
-	}, errors.Join(errs...)
-}
-
-// isCPU reports whether text is an amount of processor time, such as 500m or 2.
-func isCPU(text string) bool {
-	n, err := strconv.ParseUint(strings.TrimSuffix(text, "m"), 10, 32)
-	return err == nil && n > 0
-}
-
 // isMovingTag reports whether an image may be another one tomorrow: it has the tag latest, or neither tag nor digest.
 func isMovingTag(image string) bool {
 	name := image[strings.LastIndex(image, "/")+1:]
 	return strings.HasSuffix(name, ":latest") || !strings.ContainsAny(name, ":@")
-}
-
-// hasFlag reports whether args give a flag.
-func hasFlag(args []string, name string) bool {
-	return slices.ContainsFunc(args, func(arg string) bool {
-		return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=")
-	})
-}
-
-// podPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names the
-// flags that give the address.
-func podPort(flags, address string) (int, error) {
-	if address == "" {
-		return 0, nil
-	}
-	host, text, err := net.SplitHostPort(address)
-	port, _ := strconv.Atoi(text)
-	if ip := net.ParseIP(host); err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
-		return 0, fmt.Errorf("nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080", address, flags)
-	}
-	return port, nil
 }

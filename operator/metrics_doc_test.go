@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
 
 // metricTypes returns the metrics of a program, as lines of a name and a type.
@@ -24,7 +24,7 @@ func metricTypes(t *testing.T) []string {
 	registerCertificateMetric(m.registry, func() (time.Time, error) { return time.Now(), nil })
 	newCallMetrics(m.registry)
 	registerCertificateMetrics(m.registry, func() certificates.Status { return certificates.Status{} })
-	registerConfigurationMetrics(m.registry, func() []publishing.Status { return nil })
+	registerConfigurationMetrics(m.registry, func() []configpublishing.Status { return nil })
 	newConversionMetrics(m.registry)
 	registerPublishedConversions(m.registry, func() []crdpublishing.Status { return nil })
 	registerObjectCounts(m.registry, nil, func() []crdpublishing.Status { return nil })

@@ -23,7 +23,8 @@ type migrateFlags struct {
 	removedVersion string
 }
 
-// settleTime is how long an API server may take to see a definition that somebody has just applied.
+// settleTime is how long the command waits for API servers to see a definition that somebody has just applied. A user waits
+// meanwhile. So it is shorter than schemaDelay, for which nobody waits.
 const settleTime = 5 * time.Second
 
 // migrator runs the command migrate.

@@ -119,6 +119,7 @@ func (reporter *problemReporter) hasReported(err error) bool {
 	if reporter == nil {
 		return false
 	}
+	// The reporter has seen the request of the stream, and reports each of these errors at its first request.
 	if kube.HasReason(err, metav1.StatusReasonUnauthorized) || kube.IsNoResource(err) || isDeniedByAuthorizer(err) {
 		return true
 	}

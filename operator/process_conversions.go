@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
@@ -77,9 +77,9 @@ func (s *processConversions) Close() error {
 
 // sharedProcessConversions returns the processConversions of the cluster of a program.
 func sharedProcessConversions(ctx context.Context) (*processConversions, error) {
-	shared := access.SharedFrom(ctx)
+	shared := programctx.SharedFrom(ctx)
 	if shared == nil {
-		shared = new(access.Shared)
+		shared = new(programctx.Shared)
 		context.AfterFunc(ctx, func() { _ = shared.Close() }) // it has no error
 	}
 	v, err := shared.LoadOrMake(processConversionsKey{}, func() (io.Closer, error) {

@@ -7,16 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
-	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
 // Run runs parts with a client until all have ended, one fails, or ctx ends. It returns when
@@ -104,87 +100,26 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var m *programMetrics
-	var requests *requestMetrics
-	if !env.listeners.isEmpty() || env.livePage != nil {
-		m = newProgramMetrics(env.election)
-		requests = m.requests
-	}
-	fencedClient := c
-	c = addHandlers(c, env, needs, requests)
-	streams := newStreamReporter(env.log, env.problems.hasReported)
-	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
-	defer caches.Close()
-	rt := &controller.Runtime{
-		Client: c, Cache: caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
-	}
-	var handlers map[string]http.Handler
-	if env.handlers != nil {
-		handlers = env.handlers(rt)
-	}
-	pages, err := newPages(handlers, env.metrics, env.election.isLost, env.log)
-	if err != nil {
+	r := newProgramRun(c, env, parts, needs, cancel)
+	defer r.caches.Close()
+	if err := r.makePages(); err != nil {
 		return err
 	}
-	if env.listeners.pages == nil && len(handlers) > 0 {
-		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
-	}
-	tracker := follow.NewSyncTracker()
-	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
-	if m != nil {
-		rt.Observer = m.reconciles
-		registerStreamMetrics(m.registry, caches.Stats, tracker.States)
-		registerCertificateMetric(m.registry, env.listeners.certificateEnd)
-		pages.builtInMetrics = m.registry
-		pages.ready = &readiness{
-			controllers: needs.Controllers, isSubscribed: m.reconciles.isSubscribed,
-			cached: caches.Stats, unsynced: tracker.Unsynced,
-			isEnding: func() bool { return ctx.Err() != nil },
-			election: env.election, webhooks: env.webhooks, converted: convertedKinds(parts),
+	if r.metrics != nil {
+		r.registerMetrics()
+		r.makeReadiness(ctx)
+		if err := r.startLivePage(); err != nil {
+			return err
 		}
-		if env.livePage != nil {
-			rt.Observer = env.livePage.observer(rt.Observer)
-			err := env.livePage.start(livePageRuntime{
-				cache: caches, uncached: tracker.States, reconciled: needs.Reconciles, leadership: env.election.leadership,
-				unreadyReasons: pages.ready.unreadyReasons, pagesEnd: env.listeners.certificateEnd, webhooks: env.webhooks, fail: group.fail,
-			}, pages)
-			if err != nil {
-				return err
-			}
-		}
-		if env.listeners.probes != nil {
-			s := serve(env.listeners.probes, pages.probes, env.log, group.fail)
-			defer s.close()
-		}
-		if env.listeners.pages != nil {
-			var handler http.Handler = pages.mux
-			if env.listeners.readerCheck != nil {
-				handler = env.listeners.readerCheck(handler)
-			}
-			s := serve(env.listeners.pages, handler, env.log, group.fail)
-			defer s.close()
-		}
+		defer r.servePages()()
 	}
 	if env.livePage != nil {
 		defer env.livePage.end() // before the servers, which wait for the readers of the page
 	}
-	if hasWebhooks(parts) {
-		w := webhookRuntime{
-			handlerClient: addHandlers(env.unfencedClient, env, needs, requests), cache: caches,
-			unfencedClient: env.unfencedClient, fencedClient: fencedClient, isLeading: env.election.isLeading, elected: env.elected(),
-			fail: group.fail, registry: new(metrics.Registry), reconciled: needs.Reconciles,
-		}
-		if m != nil {
-			w.registry, w.isCounting = m.registry, true
-			w.areSubscribed = func() bool {
-				return !slices.ContainsFunc(needs.Controllers, func(name string) bool { return !m.reconciles.isSubscribed(name) })
-			}
-		}
-		if err := env.webhooks.start(ctx, w); err != nil && ctx.Err() == nil {
-			return err
-		}
+	if err := r.startWebhooks(ctx); err != nil && ctx.Err() == nil {
+		return err
 	}
-	return group.runAll(ctx, parts)
+	return r.group.runAll(ctx, parts)
 }
 
 // ownPod returns the namespace and the name of the Pod that the program runs in. configured is the

@@ -34,7 +34,7 @@ func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{Service: t
 // Start does nothing: the program opens the listener before it starts its parts.
 func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
 
-// A secureCode opens the address of --listen-secure. A program finds its [secureListener] by this
+// secureCode opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.
 type secureCode interface {
 	openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (secureListeners, error)

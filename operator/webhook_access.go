@@ -5,14 +5,14 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 )
 
 // webhookAccess returns the permissions with which a program issues the certificates of its webhooks and publishes
 // the webhooks and conversions of its parts. name is the name of the Service, and namespace is that of the program.
 func webhookAccess(name, namespace string, parts []Part) []kube.Access {
 	hasValidators, hasDefaulters := webhookRoles(webhooksOf(parts))
-	all := append(publishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
+	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
 		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
 	})
 	if conversions, err := conversionsOf(parts); err == nil && conversions != nil {

@@ -84,7 +84,7 @@ func BenchmarkConversionCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	handler, err := conversions.handler(http.NotFoundHandler(), slog.New(slog.DiscardHandler), new(metrics.Registry))
+	handler, err := conversions.startHandler(http.NotFoundHandler(), slog.New(slog.DiscardHandler), new(metrics.Registry))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
-// A webhookCodePart is a part with the code for all webhooks and converters of a program. Each [webhookPart] and each
+// webhookCodePart is a part with the code for all webhooks and converters of a program. Each [webhookPart] and each
 // [converterPart] is one. A program finds them by this interface alone. So the linker leaves the code out of a program without
 // such a part.
 type webhookCodePart interface{ webhookCode() webhookCode }
 
-// A webhookCode acts for all webhooks and converters of a program.
+// webhookCode acts for all webhooks and converters of a program.
 type webhookCode interface {
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	checkDoubles(webhooks []*admission.Webhook) error

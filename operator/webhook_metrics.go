@@ -6,7 +6,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 )
 
 // callMetrics counts the calls of webhooks. It is the observer of their handler.
@@ -26,13 +26,13 @@ func newCallMetrics(r *metrics.Registry) *callMetrics {
 	}
 }
 
-// ObserveCall implements [admission.Observer].
+// ObserveCall counts a call, for [admission.Observer].
 func (m *callMetrics) ObserveCall(webhook, operation string, result admission.Result, d time.Duration) {
 	m.calls.Add(1, webhook, operation, string(result))
 	m.durations.Observe(d.Seconds(), webhook)
 }
 
-// ObserveDropped implements [admission.Observer].
+// ObserveDropped counts fields that a defaulter wanted to change or remove, for [admission.Observer].
 func (m *callMetrics) ObserveDropped(webhook string, fields int) { m.dropped.Add(fields, webhook) }
 
 // registerCertificateMetrics registers the metrics of the certificates of webhooks.
@@ -53,15 +53,15 @@ func registerCertificateMetrics(r *metrics.Registry, status func() certificates.
 }
 
 // registerConfigurationMetrics registers the metrics of the webhook configurations.
-func registerConfigurationMetrics(r *metrics.Registry, status func() []publishing.Status) {
+func registerConfigurationMetrics(r *metrics.Registry, status func() []configpublishing.Status) {
 	for _, each := range []struct {
 		name, help string
-		value      func(publishing.Status) bool
+		value      func(configpublishing.Status) bool
 	}{
 		{"yare_webhook_configuration_exists", "1 if the configuration by which API servers call webhooks exists, else 0.",
-			func(s publishing.Status) bool { return s.Exists }},
+			func(s configpublishing.Status) bool { return s.Exists }},
 		{"yare_webhook_bundle_published", "1 if the entries of the configuration have the bundle of this replica, else 0.",
-			func(s publishing.Status) bool { return s.IsPublished }},
+			func(s configpublishing.Status) bool { return s.IsPublished }},
 	} {
 		r.Collect(metrics.KindGauge, each.name, each.help, []string{"kind"}, func(emit metrics.Emit) {
 			for _, s := range status() {

@@ -23,7 +23,7 @@ const (
 	probeInterval = 50 * time.Millisecond
 )
 
-// A webhookTest is what a program does about its webhooks in the process of a test alone. [Run] alone makes one, so the linker
+// webhookTest is what a program does about its webhooks in the process of a test alone. [Run] alone makes one, so the linker
 // leaves the code out of programs made with [Main]. The types of its parameters are linked into each program.
 type webhookTest interface {
 	// handler returns a handler that answers probes, and passes all other calls on to next.

@@ -3,22 +3,17 @@ package operator
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
-	"github.com/yare-go/yare/operator/internal/webhook/certificates"
-	"github.com/yare-go/yare/operator/internal/webhook/configuration"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
@@ -29,35 +24,18 @@ const (
 	removalTime = 5 * time.Second
 )
 
-// servedWebhooks are the webhooks of a program that are served.
-//
-//	                    certificate      published by this program   called by
-//	--webhooks          store            yes                         a Service
-//	… --webhook-cert    files            no                          a Service
-//	yare dev            none             yes                         a URL of yare dev, which passes calls on
-//	tests               in memory        yes                         a URL of this process
+// servedWebhooks are the webhooks of a program that are served at a [webhookEndpoint].
 type servedWebhooks struct {
 	webhookSettings
-	// name is the name of the configurations.
-	name     string
-	target   configuration.Target
-	listener net.Listener
-	// certificate returns the certificate of a connection. It is nil if the calls come without TLS.
-	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// store and files are nil unless the certificate comes from there.
-	store *certificates.Store
-	files *certificates.Files
-	// bundle is the bundle to publish, unless there is a store. It is empty if the program publishes nothing.
-	bundle []byte
-	// isRemoved is true if the configurations end with the program.
-	isRemoved bool
+	endpoint webhookEndpoint
+	address  webhookAddress
 
-	// isStarted is true once start has set the fields below, and the store. They are nil before. Probes of the readiness ask
-	// before.
+	// isStarted is true once start has set the fields below. They are nil before. Probes of the readiness ask before.
 	isStarted atomic.Bool
-	publisher *publishing.Publisher
 	handler   *admission.Handler
-	// conversionPublisher is nil without converters, with the files of a certificate, and in tests.
+	// publisher is nil if somebody else publishes the webhooks.
+	publisher *configpublishing.Publisher
+	// conversionPublisher is nil without converters, if somebody else publishes them, and in tests.
 	conversionPublisher conversionPublisher
 	server              *serving.Server
 	// probeClient is the client that makes probes. It is nil outside of tests.
@@ -68,81 +46,20 @@ type servedWebhooks struct {
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
 func openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
-	w := &servedWebhooks{webhookSettings: s}
-	w.target.Namespaces = s.watched
-	err := w.open(ctx)
+	endpoint := s.newEndpoint()
+	address, err := endpoint.open(ctx)
 	if err != nil {
-		w.closeListener()
+		address.close()
 		return nil, err
 	}
-	return w, nil
-}
-
-func (w *servedWebhooks) open(ctx context.Context) error {
-	switch socket := w.variable(webhooksSocketVariable); {
-	case w.flags.address != "":
-		return w.openService(ctx)
-	case socket != "":
-		return w.openSocket(ctx, socket)
-	default:
-		return w.openLoopback(ctx)
-	}
-}
-
-// openService opens the address of --webhooks, which a Service has as its target.
-func (w *servedWebhooks) openService(ctx context.Context) (err error) {
-	if w.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", w.flags.address); err != nil {
-		return listenError("--webhooks", err)
-	}
-	service := cmp.Or(w.flags.service, w.program)
-	w.name = manifests.ClusterName(service, w.namespace)
-	w.target.ServiceName, w.target.ServiceNamespace = service, w.namespace
-	if w.flags.cert == "" {
-		return nil // start makes the store, which needs a client
-	}
-	if w.files, err = certificates.NewFiles(w.flags.cert, w.flags.key, w.log); err != nil {
-		return err
-	}
-	w.certificate = w.files.GetCertificate
-	return nil
-}
-
-// openSocket opens the socket to which yare dev passes the calls on. The configurations stay when the program ends,
-// because its next process follows.
-func (w *servedWebhooks) openSocket(ctx context.Context, socket string) (err error) {
-	if w.bundle, err = os.ReadFile(w.variable(webhooksCAVariable)); err != nil {
-		return fmt.Errorf("read the file that %s names: %w", webhooksCAVariable, err)
-	}
-	_ = os.Remove(socket) // a process that was killed leaves it
-	if w.listener, err = new(net.ListenConfig).Listen(ctx, "unix", socket); err != nil {
-		return fmt.Errorf("listen on the socket that %s names: %w", webhooksSocketVariable, err)
-	}
-	w.name, w.target.URL = manifests.ClusterName(w.program, w.namespace), w.variable(webhooksURLVariable)
-	return nil
-}
-
-// openLoopback opens an address of this machine, for an API server on the same machine.
-func (w *servedWebhooks) openLoopback(ctx context.Context) (err error) {
-	if w.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
-		return fmt.Errorf("listen for calls of webhooks: %w", err)
-	}
-	address := w.listener.Addr().String()
-	w.name, w.target.URL = manifests.ClusterName(w.program, w.namespace), "https://"+address
-	hasRestarts := access.HasRestarts(ctx)
-	if w.mode == testMode && !hasRestarts { // several programs of a test can have one name
-		_, port, _ := net.SplitHostPort(address)
-		w.name += "." + port
-	}
-	w.isRemoved = !hasRestarts
-	serving, bundle, err := certificates.InMemory(certificates.LoopbackNames())
-	w.bundle = bundle
-	w.certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return serving, nil }
-	return err
+	address.target.Namespaces = s.watched
+	return &servedWebhooks{webhookSettings: s, endpoint: endpoint, address: address}, nil
 }
 
 // start begins to keep the certificates, to serve, and to publish. In a test it returns when the API server calls the
 // webhooks.
-func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err error) {
+func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
+	var err error
 	w.handler, err = admission.NewHandler(w.webhooks, admission.Options{
 		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.mode.isStrict(), Logger: w.log, Observer: newCallMetrics(rt.registry),
 	})
@@ -152,60 +69,76 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 	// The certificates and the bundles are kept until the end of the last call.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop
-	if w.flags.address != "" && w.files == nil {
-		w.store, err = certificates.New(certificates.Config{
-			Client: rt.unfencedClient, Namespace: w.namespace, Secret: manifests.WebhookSecretName(w.target.ServiceName),
-			Names: certificates.ServiceNames(w.target.ServiceName, w.namespace), Log: w.log,
-		})
-		if err != nil {
-			return err
-		}
-		w.certificate = w.store.GetCertificate
-		registerCertificateMetrics(rt.registry, w.store.Status)
+	if err := w.endpoint.start(rt); err != nil {
+		return err
 	}
-	if w.files != nil {
-		registerCertificateMetrics(rt.registry, w.files.Status)
-	} else {
+	if w.endpoint.hasOwnBundle() {
 		if w.publisher, err = w.newPublisher(rt, w.reachable(running)); err != nil {
 			return err
 		}
 		registerConfigurationMetrics(rt.registry, w.publisher.Status)
 	}
-	if w.isRemoved && w.mode != testMode && rt.isLeading() {
+	if w.endpoint.isRemovedAtEnd() && w.mode != testMode && rt.isLeading() {
 		if err := w.checkOtherProcess(ctx); err != nil {
 			return err
 		}
 	}
-	var handler http.Handler = w.handler
-	if w.conversions != nil {
-		if handler, err = w.conversions.handler(handler, w.log, rt.registry); err != nil {
-			return err
-		}
-		if w.mode.isStrict() {
-			w.conversions.warnOfVersions(rt.reconciled, w.log)
-		}
-		if w.files == nil && w.mode != testMode {
-			if w.conversionPublisher, err = w.newConversionPublisher(rt); err != nil {
-				return err
-			}
-		}
+	handler, err := w.addConversions(w.handler, rt)
+	if err != nil {
+		return err
 	}
+	w.serve(ctx, handler, rt.fail)
+	w.running.Go(func() { w.run(running, w.endpoint.run, rt.fail) })
+	if w.publisher != nil {
+		w.running.Go(func() { w.run(running, w.publisher.Run, rt.fail) })
+	}
+	if err := w.startConversions(ctx, running, rt); err != nil || w.test == nil {
+		return err
+	}
+	return w.waitForCalls(ctx, rt.unfencedClient)
+}
+
+// addConversions returns a handler that answers the calls of conversions, and passes all other calls on to next. It makes
+// the publisher of the conversions.
+func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (http.Handler, error) {
+	if w.conversions == nil {
+		return next, nil
+	}
+	handler, err := w.conversions.startHandler(next, w.log, rt.registry)
+	if err != nil {
+		return nil, err
+	}
+	if w.mode.isStrict() {
+		w.conversions.warnOfVersions(rt.reconciled, w.log)
+	}
+	if w.endpoint.hasOwnBundle() && w.mode != testMode {
+		w.conversionPublisher, err = w.conversions.newPublisher(conversionSettings{
+			target: w.address.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
+			bundleFor: w.endpoint.bundleFor, changed: w.endpoint.changed,
+		})
+	}
+	return handler, err
+}
+
+// serve begins to serve. The server drains its connections when ctx ends.
+func (w *servedWebhooks) serve(ctx context.Context, handler http.Handler, fail func(error)) {
 	if w.test != nil {
 		handler = w.test.handler(handler)
 	}
-	options := serving.Options{GetCertificate: w.certificate, Log: w.log, Fail: rt.fail}
+	options := serving.Options{GetCertificate: w.endpoint.certificate(), Log: w.log, Fail: fail}
 	if w.pod != "" {
 		options.DrainTime = webhookDrainTime
 	}
-	w.server = serving.Serve(w.listener, handler, options)
+	w.server = serving.Serve(w.address.listener, handler, options)
 	context.AfterFunc(ctx, w.server.Drain)
 	w.isStarted.Store(true)
-	w.log.Info("serving webhooks", "address", w.listener.Addr().String())
-	if w.store != nil {
-		w.running.Go(func() { w.run(running, w.store.Run, rt.fail) })
-	}
-	if w.publisher != nil {
-		w.running.Go(func() { w.run(running, w.publisher.Run, rt.fail) })
+	w.log.Info("serving webhooks", "address", w.address.listener.Addr().String())
+}
+
+// startConversions begins to publish the conversions, and to count the objects. running ends after the last call.
+func (w *servedWebhooks) startConversions(ctx, running context.Context, rt webhookRuntime) error {
+	if w.conversions == nil {
+		return nil
 	}
 	if w.conversionPublisher != nil {
 		w.running.Go(func() { w.run(running, w.conversionPublisher.Run, rt.fail) })
@@ -215,26 +148,28 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 			}
 		}
 	}
-	if w.conversions != nil && rt.isCounting {
+	if rt.isCounting {
 		counted := objectCountSettings{
 			client: rt.unfencedClient, cache: rt.cache, namespaces: w.watched, elected: rt.elected, areSubscribed: rt.areSubscribed, log: w.log, registry: rt.registry,
 		}
 		w.running.Go(func() { w.conversions.countObjects(ctx, counted) })
 	}
-	if w.test != nil {
-		w.probeClient = rt.unfencedClient
-		if w.conversions != nil {
-			if err := w.test.publishConversions(ctx, w.conversions, rt.unfencedClient, w.log); err != nil {
-				return err
-			}
-		}
-		var kinds []string
-		for _, s := range w.publisher.Status() {
-			kinds = append(kinds, s.Kind)
-		}
-		return w.test.waitForCalls(ctx, rt.unfencedClient, kinds, w.publisher.Ready, w.namespace, w.name)
-	}
 	return nil
+}
+
+// waitForCalls publishes the conversions in a test, and waits until the API server calls the webhooks.
+func (w *servedWebhooks) waitForCalls(ctx context.Context, client *kube.Client) error {
+	w.probeClient = client
+	if w.conversions != nil {
+		if err := w.test.publishConversions(ctx, w.conversions, client, w.log); err != nil {
+			return err
+		}
+	}
+	var kinds []string
+	for _, s := range w.publisher.Status() {
+		kinds = append(kinds, s.Kind)
+	}
+	return w.test.waitForCalls(ctx, client, kinds, w.publisher.Ready, w.namespace, w.address.name)
 }
 
 // checkOtherProcess returns an error if another process serves the webhooks of the same configurations. A process that was
@@ -242,7 +177,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) (err erro
 func (w *servedWebhooks) checkOtherProcess(ctx context.Context) error {
 	hosts, err := w.publisher.OtherHosts(ctx)
 	if err != nil {
-		return fmt.Errorf("look for another process with the webhooks %s: %w", w.name, err)
+		return fmt.Errorf("look for another process with the webhooks %s: %w", w.address.name, err)
 	}
 	for _, host := range hosts {
 		dialer := net.Dialer{Timeout: time.Second}
@@ -266,34 +201,17 @@ func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
 }
 
 // newPublisher returns a publisher of the configurations.
-func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*publishing.Publisher, error) {
+func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*configpublishing.Publisher, error) {
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
-	c := publishing.Config{
-		Name: w.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.target,
+	c := configpublishing.Config{
+		Name: w.address.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.address.target,
 		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
-		BundleFor: func([]byte) []byte { return w.bundle },
-		Changed:   func() <-chan struct{} { return nil },
-	}
-	if w.store != nil {
-		c.BundleFor, c.Changed = w.store.BundleFor, w.store.Changed
+		BundleFor: w.endpoint.bundleFor, Changed: w.endpoint.changed,
 	}
 	if w.test != nil {
-		c.Probe = w.name
+		c.Probe = w.address.name
 	}
-	return publishing.New(c)
-}
-
-// newConversionPublisher returns what publishes the conversions with the bundle of the program.
-func (w *servedWebhooks) newConversionPublisher(rt webhookRuntime) (conversionPublisher, error) {
-	s := conversionSettings{
-		target: w.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
-		bundleFor: func([]byte) []byte { return w.bundle },
-		changed:   func() <-chan struct{} { return nil },
-	}
-	if w.store != nil {
-		s.bundleFor, s.changed = w.store.BundleFor, w.store.Changed
-	}
-	return w.conversions.publisher(s)
+	return configpublishing.New(c)
 }
 
 // run runs a function that must not fail.
@@ -310,10 +228,8 @@ func (w *servedWebhooks) unreadyReasons() (lines []string) {
 	if !w.isStarted.Load() {
 		return []string{"the webhooks are not served yet"}
 	}
-	if w.store != nil {
-		if err := w.store.Ready(); err != nil {
-			lines = append(lines, err.Error())
-		}
+	if err := w.endpoint.ready(); err != nil {
+		lines = append(lines, err.Error())
 	}
 	if w.publisher != nil {
 		if err := w.publisher.Ready(); err != nil {
@@ -333,13 +249,7 @@ func (w *servedWebhooks) certificateEnds() map[string]time.Time {
 	if !w.isStarted.Load() {
 		return nil
 	}
-	var s certificates.Status
-	switch {
-	case w.store != nil:
-		s = w.store.Status()
-	case w.files != nil:
-		s = w.files.Status()
-	}
+	s := w.endpoint.status()
 	ends, now := make(map[string]time.Time), time.Now()
 	for use, left := range map[string]time.Duration{"the webhooks": s.CertificateLeft, "the CA of the webhooks": s.AuthorityLeft} {
 		if left != 0 {
@@ -355,10 +265,10 @@ func (w *servedWebhooks) end() {
 		if w.stop != nil {
 			w.stop()
 		}
-		w.closeListener()
+		w.address.close()
 		return
 	}
-	if w.isRemoved {
+	if w.endpoint.isRemovedAtEnd() {
 		w.removeConfigurations()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), webhookDrainTime+callsEndTime)
@@ -384,16 +294,10 @@ func (w *servedWebhooks) removeConfigurations() {
 	ctx, cancel := context.WithTimeout(context.Background(), removalTime)
 	defer cancel()
 	if err := w.publisher.Remove(ctx); err != nil {
-		w.log.Warn("the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them", "configurations", w.name, "error", err)
+		w.log.Warn("the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them", "configurations", w.address.name, "error", err)
 		return
 	}
 	if w.test != nil {
-		w.test.waitForNoCalls(ctx, w.probeClient, w.namespace, w.name)
-	}
-}
-
-func (w *servedWebhooks) closeListener() {
-	if w.listener != nil {
-		_ = w.listener.Close() // it has no calls yet
+		w.test.waitForNoCalls(ctx, w.probeClient, w.namespace, w.address.name)
 	}
 }

@@ -92,3 +92,17 @@ func (s *webhookSettings) variable(name string) string {
 	}
 	return os.Getenv(name)
 }
+
+// newEndpoint returns the endpoint that the flags, the mode and the environment of the program ask for.
+func (s *webhookSettings) newEndpoint() webhookEndpoint {
+	switch {
+	case s.flags.address != "" && s.flags.cert != "":
+		return &filesEndpoint{settings: *s}
+	case s.flags.address != "":
+		return &storeEndpoint{settings: *s}
+	case s.variable(webhooksSocketVariable) != "":
+		return &socketEndpoint{settings: *s}
+	default:
+		return &loopbackEndpoint{settings: *s}
+	}
+}

@@ -7,10 +7,10 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
-// An admissionPart is a part with a webhook that the API server calls before it stores an object.
+// admissionPart is a part with a webhook that the API server calls before it stores an object.
 type admissionPart interface{ webhook() *admission.Webhook }
 
-// A webhookService serves all webhooks of a program.
+// webhookService serves all webhooks of a program.
 type webhookService interface {
 	// start begins to serve. It returns an error if the webhooks cannot be served.
 	start(ctx context.Context, rt webhookRuntime) error

@@ -9,8 +9,8 @@ import (
 	"os"
 
 	"github.com/yare-go/yare/realnode/internal/images"
-	"github.com/yare-go/yare/realnode/internal/machine"
 	"github.com/yare-go/yare/realnode/internal/node"
+	"github.com/yare-go/yare/realnode/internal/sandbox"
 	"github.com/yare-go/yare/realnode/internal/up"
 )
 
@@ -40,8 +40,8 @@ func run() int {
 		return up.Main(args, os.Stdin, os.Stdout, os.Stderr)
 	case "load":
 		return images.Main(args, os.Stdout, os.Stderr)
-	case machine.Command:
-		return machine.Main(args)
+	case sandbox.Command:
+		return sandbox.Main(args)
 	case node.Command:
 		return node.Main(args, os.Stdin, os.Stdout)
 	case "kubelet":

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/kube"
@@ -25,7 +25,7 @@ type Cluster struct {
 	config     *kube.Config
 	tests      *testStates
 	// inProcess is what the programs in this process have in common.
-	inProcess *access.Shared
+	inProcess *programctx.Shared
 	// isShared is true for the control plane of [Shared], which all tests of the process use.
 	isShared bool
 	// programNamespacesOverride holds the argument of InNamespaces. It is nil if InNamespaces was not called.
@@ -129,7 +129,7 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), inProcess: new(access.Shared)}, nil
+	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), inProcess: new(programctx.Shared)}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.

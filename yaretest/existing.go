@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/kube"
@@ -48,7 +48,7 @@ func openExisting(path string) (*Cluster, error) {
 		return nil, fmt.Errorf("%s=%s: the cluster %s does not allow tests, which create and delete objects: to allow them, kubectl label namespace kube-system %s=%s",
 			kubeconfigVariable, path, config.Host, allowedLabel, allowedValue)
 	}
-	return &Cluster{kubeconfig: path, config: config, tests: newTestStates(), inProcess: new(access.Shared)}, nil
+	return &Cluster{kubeconfig: path, config: config, tests: newTestStates(), inProcess: new(programctx.Shared)}, nil
 }
 
 // skipIfExisting skips t on an existing cluster, because t is about to do something to the control

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
@@ -86,7 +87,7 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	log := newTestLog(t)
 	p := &Program{t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := access.WithShared(context.Background(), target.targetCluster().inProcess)
+	ctx := programctx.WithShared(context.Background(), target.targetCluster().inProcess)
 	ctx = access.WithCheck(logctx.WithProgramLogger(clock.With(ctx, p.clock), slog.New(log.handler())), namespace)
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))

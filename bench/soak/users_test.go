@@ -30,8 +30,8 @@ type user struct {
 	random     *rand.Rand
 	// present and absent are the names of Notes that the user has created, and has deleted.
 	present, absent []string
-	// mostAbsent is the number of absent Notes above which the user creates one.
-	mostAbsent int
+	// maxAbsent is the number of absent Notes above which the user creates one.
+	maxAbsent int
 }
 
 const userCount = 4
@@ -41,7 +41,7 @@ func newUsers(client *kube.Client, namespace string) *users {
 	for i := range userCount {
 		one := &user{
 			users: u, notes: kube.Namespaced[workload.Note](client, namespace), configMaps: kube.Namespaced[corev1.ConfigMap](client, namespace),
-			random: rand.New(rand.NewPCG(*seed, uint64(i))), mostAbsent: *objects / userCount / 100,
+			random: rand.New(rand.NewPCG(*seed, uint64(i))), maxAbsent: *objects / userCount / 100,
 		}
 		for k := i; k < *objects; k += userCount {
 			one.absent = append(one.absent, fmt.Sprintf("note-%d", k))
@@ -89,7 +89,7 @@ func (u *user) act(ctx context.Context) {
 	var what string
 	var err error
 	switch n := u.random.IntN(100); {
-	case n < 30 && len(u.absent) > u.mostAbsent:
+	case n < 30 && len(u.absent) > u.maxAbsent:
 		what, err = "create", u.create(ctx)
 	case n < 30:
 		what, err = "delete", u.delete(ctx)

@@ -227,7 +227,7 @@ func TestDevKeepsTheNameOfTheProgram(t *testing.T) {
 	s.leftNothing()
 }
 
-// An operator with webhooks finds the front in its environment, at the same address after each save.
+// An operator with webhooks finds the relay of yare dev in its environment, at the same address after each save.
 func TestDevHasAFrontForWebhooks(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

@@ -70,7 +70,7 @@ func up(cmd *cobra.Command, o plane.Options) error {
 		return err
 	}
 	defer p.Close()
-	out.Printf("the control plane is ready (%s) at %s", console.Duration(p.Boot()), p.Server())
+	out.Printf("the control plane is ready (%s) at %s", console.Duration(p.StartDuration()), p.Server())
 	out.Printf("use it from another terminal:")
 	out.Printf("  %s kubectl get nodes", shownCommand())
 	out.Printf("  export KUBECONFIG=%s", p.Kubeconfig())

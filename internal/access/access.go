@@ -3,9 +3,6 @@
 // [For] returns the rules. They grant what the parts of the program declare, and nothing else. [Checker]
 // decides about a request as the authorizer of an API server with these rules does. [Checker] returns the
 // Go expression to declare a request that the rules do not allow.
-//
-// Beside that, the package carries in a context what the programs of one process share, as in a test or an exploration:
-// see [Shared].
 package access
 
 import (

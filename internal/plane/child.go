@@ -26,27 +26,27 @@ type child struct {
 	process *process.Process
 	in      io.WriteCloser
 	stderr  *process.Tail
-	// booting shows the progress of the start.
-	booting *console.Task
+	// startTask shows the progress of the start.
+	startTask *console.Task
 	// inUse has a shared lock, which keeps the binary in the cache.
 	inUse *os.File
 	ended sync.Once
 }
 
-// startChild starts a binary. last is the end of the text about the progress, and may be empty. handle receives each line of its standard output. The log receives its
-// standard error, and may be nil.
-func startChild(title, last, binary string, args []string, log io.Writer, out *console.Console, handle func(c *child, line []byte)) (*child, error) {
+// startChild starts a binary. suffix is the end of the text about the progress, and may be empty. handle receives each line of
+// the standard output of the process. log receives its standard error, and may be nil.
+func startChild(title, suffix, binary string, args []string, log io.Writer, out *console.Console, handle func(c *child, line []byte)) (*child, error) {
 	cmd := exec.Command(binary, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{title: title, binary: binary, in: in, stderr: &process.Tail{Next: log}, booting: out.Task()}
-	c.booting.Set("starting %s%s", title, last)
+	c := &child{title: title, binary: binary, in: in, stderr: &process.Tail{Next: log}, startTask: out.Task()}
+	c.startTask.Set("starting %s%s", title, suffix)
 	cmd.Stdout = &lineWriter{handle: func(line []byte) { handle(c, line) }}
 	cmd.Stderr = c.stderr
 	if c.inUse, err = os.Open(binary); err != nil {
-		c.booting.Done()
+		c.startTask.Done()
 		return nil, err
 	}
 	// An error does not matter: a file that cannot be locked is not in the cache.
@@ -54,7 +54,7 @@ func startChild(title, last, binary string, args []string, log io.Writer, out *c
 	// The child gets no signal when this process dies. It sees the end of its input, on every system, and
 	// once. Linux may send the signal several times, and a second signal asks for a hasty end.
 	if c.process, err = process.Start(cmd, 0); err != nil {
-		c.booting.Done()
+		c.startTask.Done()
 		return nil, errors.Join(err, c.inUse.Close())
 	}
 	return c, nil
@@ -101,7 +101,7 @@ func (c *child) endError(text string) error {
 // end ends the child and waits until the child has ended. It may be called more than once.
 func (c *child) end() {
 	c.ended.Do(func() {
-		c.booting.Done()
+		c.startTask.Done()
 		// The child ends at the end of its input. A child that no longer reads gets a signal.
 		_ = c.in.Close()
 		timer := time.NewTimer(20 * time.Second)

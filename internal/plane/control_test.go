@@ -53,7 +53,7 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 	var output safeBuffer
 	p := &Plane{control: newControl(), console: console.New(&output, "yare"), started: make(chan message, 2)}
 	in := &answering{plane: p}
-	p.child = &child{process: &process.Process{}, in: in, stderr: &process.Tail{}, booting: p.console.Task()}
+	p.child = &child{process: &process.Process{}, in: in, stderr: &process.Tail{}, startTask: p.console.Task()}
 	ctx := t.Context()
 	_, compactErr := p.Compact(ctx)
 	compact := strings.Replace(in.got.String(), `"id":1`, `"id":7`, 1)

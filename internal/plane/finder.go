@@ -33,11 +33,11 @@ type Finder struct {
 // Find returns the path of the binary, which it builds if it is not in the cache. When several
 // processes ask at once, one builds and the others wait.
 func (f Finder) Find(ctx context.Context) (string, error) {
-	l, err := f.locator()
+	l, err := f.sourceFinder()
 	if err != nil {
 		return "", err
 	}
-	src, err := l.locate(ctx)
+	src, err := l.find(ctx)
 	if err != nil || src.prebuilt != "" {
 		return src.prebuilt, err
 	}
@@ -60,9 +60,9 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 	}
 }
 
-// locator returns the locator of the program, with the defaults of f.
-func (f Finder) locator() (locator, error) {
-	l := locator{module: f.Module, dir: f.Dir, env: f.environ()}
+// sourceFinder returns the sourceFinder of the program, with the defaults of f.
+func (f Finder) sourceFinder() (sourceFinder, error) {
+	l := sourceFinder{module: f.Module, dir: f.Dir, env: f.environ()}
 	if l.module == (Module{}) {
 		l.module = ControlPlane()
 	}

@@ -90,9 +90,9 @@ func TestSourceByReplaceAndWorkspace(t *testing.T) {
 	for name, dir := range map[string]string{"replace": replaced, "workspace": filepath.Join(workspace, "op")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			src, err := locator{module: ControlPlane(), dir: dir, env: environ()}.locate(t.Context())
+			src, err := sourceFinder{module: ControlPlane(), dir: dir, env: environ()}.find(t.Context())
 			if err != nil || src.dir != want {
-				t.Fatalf("locate() = %+v, %v; want the folder %s", src, err, want)
+				t.Fatalf("find() = %+v, %v; want the folder %s", src, err, want)
 			}
 		})
 	}

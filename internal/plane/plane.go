@@ -58,12 +58,12 @@ type Plane struct {
 	close   sync.Once
 	entry   *entry
 	ready   message
-	// lastBoot is the end of the text about the progress: " (last time 3.2s)". It is empty if no duration is known.
-	lastBoot string
+	// lastStart is the end of the text about the progress: " (last time 3.2s)". It is empty if no duration is known.
+	lastStart string
 }
 
-// bootStep is the name of the start of a control plane in the file of durations.
-const bootStep = "start the control plane"
+// startStep is the name of the start of a control plane in the file of durations.
+const startStep = "start the control plane"
 
 // Start starts a control plane and waits until it can be used. The end of ctx ends that wait
 // only: the plane runs until Close, or until this process ends.
@@ -88,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 			return nil, err
 		}
 	}
-	p, err := launch(o)
+	p, err := startProcess(o)
 	if err != nil {
 		node.close()
 		return nil, fmt.Errorf("start the control plane %s: %w", o.Binary, err)
@@ -114,8 +114,8 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	return p, nil
 }
 
-// launch starts the process of a control plane.
-func launch(o Options) (*Plane, error) {
+// startProcess starts the process of a control plane.
+func startProcess(o Options) (*Plane, error) {
 	args := []string{"up", "--control"}
 	if o.Kubeconfig != "" {
 		name, err := filepath.Abs(o.Kubeconfig)
@@ -134,10 +134,10 @@ func launch(o Options) (*Plane, error) {
 		args = append(args, "-v")
 	}
 	p := &Plane{control: newControl(), console: o.Console, started: make(chan message, 1), closing: make(chan struct{})}
-	if last := durations.Default().Last(bootStep); last > 0 && o.Console != nil {
-		p.lastBoot = " (last time " + console.Duration(last) + ")"
+	if last := durations.Default().Last(startStep); last > 0 && o.Console != nil {
+		p.lastStart = " (last time " + console.Duration(last) + ")"
 	}
-	c, err := startChild("the control plane", p.lastBoot, o.Binary, args, o.Log, o.Console, p.handleLine)
+	c, err := startChild("the control plane", p.lastStart, o.Binary, args, o.Log, o.Console, p.handleLine)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (p *Plane) handleLine(c *child, line []byte) {
 	case "":
 		p.control.answered(m)
 	case "starting":
-		c.booting.Set("starting the control plane: %s%s", m.Component, p.lastBoot)
+		c.startTask.Set("starting the control plane: %s%s", m.Component, p.lastStart)
 	case "ready", "failed":
 		select {
 		case p.started <- m:
@@ -175,7 +175,7 @@ func (p *Plane) handleLine(c *child, line []byte) {
 
 // waitReady waits until the control plane can be used.
 func (p *Plane) waitReady(ctx context.Context) error {
-	defer p.child.booting.Done()
+	defer p.child.startTask.Done()
 	m, err := waitFor(ctx, p.child, p.started)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (p *Plane) waitReady(ctx context.Context) error {
 	if m.Event == "ready" {
 		p.ready = m
 		if p.console != nil {
-			durations.Default().Record(bootStep, p.Boot())
+			durations.Default().Record(startStep, p.StartDuration())
 		}
 		return nil
 	}
@@ -229,8 +229,8 @@ func (p *Plane) Dir() string { return p.ready.Dir }
 // Binary returns the path of the control plane binary, which is a kubectl too.
 func (p *Plane) Binary() string { return p.child.binary }
 
-// Boot returns how long the plane took to become ready, by its own clock.
-func (p *Plane) Boot() time.Duration {
+// StartDuration returns how long the plane took to become ready, by its own clock.
+func (p *Plane) StartDuration() time.Duration {
 	return time.Duration(p.ready.Seconds * float64(time.Second))
 }
 

@@ -24,7 +24,7 @@ func TestStartAndSteer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if p.Kubeconfig() != file || p.Server() != "https://127.0.0.1:1" || p.Dir() == "" || p.Boot() <= 0 {
+	if p.Kubeconfig() != file || p.Server() != "https://127.0.0.1:1" || p.Dir() == "" || p.StartDuration() <= 0 {
 		t.Errorf("ready with %+v", p.ready)
 	}
 	ctx := t.Context()

@@ -105,7 +105,7 @@ func (n *realNode) handleLine(c *child, line []byte) {
 	}
 	switch e.Event {
 	case "starting":
-		c.booting.Set("starting the real node: %s", e.Component)
+		c.startTask.Set("starting the real node: %s", e.Component)
 	case "loaded":
 		n.console.Printf("the real node has the image %s", strings.Join(e.Images, ", "))
 	case "warning":
@@ -144,7 +144,7 @@ func (n *realNode) join(ctx context.Context, kubeconfig string) error {
 	if _, err := n.child.in.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("start the real node: %w", err)
 	}
-	defer n.child.booting.Done()
+	defer n.child.startTask.Done()
 	_, err = n.wait(ctx, "ready")
 	n.isReady = err == nil
 	return err

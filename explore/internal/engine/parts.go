@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
@@ -22,7 +23,7 @@ func Parts(name string, parts func() []operator.Part) Launcher {
 // RunParts returns the launcher of an operator, as [Parts] does. The function parts gets the namespace of the run, and the
 // address by which the parts reach the external system.
 func RunParts(name string, parts func(namespace, outside string) []operator.Part) Launcher {
-	return partsLauncher{name, parts, new(access.Shared)}
+	return partsLauncher{name, parts, new(programctx.Shared)}
 }
 
 type partsLauncher struct {
@@ -30,7 +31,7 @@ type partsLauncher struct {
 	parts func(namespace, outside string) []operator.Part
 	// shared is what all processes of an exploration have in common. A kind has one conversion in a cluster, so it must
 	// outlive a crash, and the runs at the same time must not replace it.
-	shared *access.Shared
+	shared *programctx.Shared
 }
 
 func (p partsLauncher) String() string { return p.name }
@@ -49,7 +50,7 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
 	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
-	ctx := logctx.WithProgramLogger(clock.With(access.WithRestarts(access.WithShared(context.Background(), p.shared)), running.clock), log)
+	ctx := logctx.WithProgramLogger(clock.With(programctx.WithRestarts(programctx.WithShared(context.Background(), p.shared)), running.clock), log)
 	ctx, cancel := context.WithCancel(access.WithCheck(ctx, s.namespace))
 	running.cancel = cancel
 	go func() {

@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	t.Logf("ready after %s", p.Boot())
+	t.Logf("ready after %s", p.StartDuration())
 	b := &breakable{Plane: p, client: clientOf(t, p.Kubeconfig())}
 	b.kept = create(t, b.configMaps(), &corev1.ConfigMap{ObjectMeta: named("kept"), Data: map[string]string{"a": "b"}})
 	create(t, b.pods(), newPod("kept"))

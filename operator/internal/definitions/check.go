@@ -51,13 +51,13 @@ func describeChanges(ctx context.Context, client *kube.Client, definition *crd.C
 
 // storedDefinition is a definition with its status.
 type storedDefinition struct {
-	Spec   Definition `json:"spec"`
+	Spec   Spec `json:"spec"`
 	Status struct {
 		StoredVersions []string `json:"storedVersions"`
 	} `json:"status"`
 }
 
-// decode returns the definition of the cluster and the definition of the program.
+// decode returns two definitions: that of the cluster, before an apply, and that of the program, after the apply.
 func decode(raw []byte, definition *crd.CustomResourceDefinition) (before, after storedDefinition, err error) {
 	encoded, err := kube.Marshal(definition)
 	if err == nil {
@@ -96,7 +96,7 @@ func droppedVersions(before, after storedDefinition) (names []string) {
 }
 
 // countManagers returns how many objects have entries of managedFields in a version, and the name of one of them.
-func countManagers(ctx context.Context, client *kube.Client, before Definition, definition *crd.CustomResourceDefinition, version string) (count int, example string, err error) {
+func countManagers(ctx context.Context, client *kube.Client, before Spec, definition *crd.CustomResourceDefinition, version string) (count int, example string, err error) {
 	i := slices.IndexFunc(before.Versions, func(v Version) bool { return v.Served })
 	if i < 0 {
 		return 0, "", nil // no version is served, so nobody can read the objects

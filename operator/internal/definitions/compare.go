@@ -66,12 +66,12 @@ func concernsAt(value any, steps []string, concerns func(any) bool) bool {
 	}
 }
 
-// Definition is the spec of a CustomResourceDefinition, as far as Compare needs it.
-type Definition struct {
+// Spec is the spec of a CustomResourceDefinition, as far as Compare needs it.
+type Spec struct {
 	Versions []Version `json:"versions"`
 }
 
-// Version is one version of a Definition.
+// Version is one version of a Spec.
 type Version struct {
 	Name    string `json:"name"`
 	Served  bool   `json:"served"`
@@ -86,7 +86,7 @@ type schema = map[string]any
 
 // Compare returns what the definition after takes from the objects that the definition before allows, in the order of the
 // versions of before. Members of an object are sorted by their names.
-func Compare(before, after Definition) []Change {
+func Compare(before, after Spec) []Change {
 	var c comparer
 	for _, old := range before.Versions {
 		i := slices.IndexFunc(after.Versions, func(v Version) bool { return v.Name == old.Name })

@@ -9,9 +9,9 @@ import (
 )
 
 // definition returns a Definition with one served version, whose spec has a schema.
-func definition(t *testing.T, spec string) Definition {
+func definition(t *testing.T, spec string) Spec {
 	t.Helper()
-	var d Definition
+	var d Spec
 	text := fmt.Sprintf(`{"versions":[{"name":"v1","served":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":%s}}}}]}`, spec)
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)

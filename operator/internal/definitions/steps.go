@@ -18,7 +18,7 @@ import (
 // An apply goes one row down, or one row up. From B to A, and from D to E, the objects must be ready. Then migrate is the
 // command that makes them ready. An example: an apply from A to C has the problem that objects would be stored in v2
 // before each program can read v2.
-func StepProblems(before, after Definition, storedVersions []string, migrate string) (problems []string) {
+func StepProblems(before, after Spec, storedVersions []string, migrate string) (problems []string) {
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	from, to := before.storage(), after.storage()
 	if from != nil && to != nil && from.Name != to.Name {
@@ -45,7 +45,7 @@ func StepProblems(before, after Definition, storedVersions []string, migrate str
 }
 
 // find returns the version of that name, or nil.
-func (d Definition) find(name string) *Version {
+func (d Spec) find(name string) *Version {
 	for i := range d.Versions {
 		if d.Versions[i].Name == name {
 			return &d.Versions[i]
@@ -55,7 +55,7 @@ func (d Definition) find(name string) *Version {
 }
 
 // storage returns the version in which objects are stored, or nil.
-func (d Definition) storage() *Version {
+func (d Spec) storage() *Version {
 	for i := range d.Versions {
 		if d.Versions[i].Storage {
 			return &d.Versions[i]

@@ -6,9 +6,9 @@ import (
 )
 
 // rows are the definitions of the rows of [StepProblems].
-func rows() map[string]Definition {
-	of := func(versions ...Version) Definition { return Definition{Versions: versions} }
-	return map[string]Definition{
+func rows() map[string]Spec {
+	of := func(versions ...Version) Spec { return Spec{Versions: versions} }
+	return map[string]Spec{
 		"A": of(Version{Name: "v1", Served: true, Storage: true}),
 		"B": of(Version{Name: "v2", Served: true}, Version{Name: "v1", Served: true, Storage: true}),
 		"C": of(Version{Name: "v2", Served: true, Storage: true}, Version{Name: "v1", Served: true}),

@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 )
 
-// A change is a change of an object that a controller watches. Its contents are kept compressed, as the cache has them, and
+// change is a change of an object that a controller watches. Its contents are kept compressed, as the cache has them, and
 // compared only for a reader.
 type change struct {
 	At     time.Time
@@ -22,7 +22,7 @@ type change struct {
 	states cache.Change
 }
 
-// A changeContent is what a change has changed.
+// changeContent is what a change has changed.
 type changeContent struct {
 	difference
 	// Manager is the field manager that has made the change, as far as the managed fields show it.

@@ -2,7 +2,7 @@ package livepage
 
 import "github.com/yare-go/yare/kube"
 
-// A condition is a condition of an object, as far as the page shows it.
+// condition is a condition of an object, as far as the page shows it.
 type condition struct {
 	Type               string `json:"type"`
 	Status             string `json:"status"`
@@ -27,7 +27,7 @@ type shownObject struct {
 	} `json:"status"`
 }
 
-// A fieldEntry is an entry of the managed fields of an object.
+// fieldEntry is an entry of the managed fields of an object.
 type fieldEntry struct {
 	Manager     string `json:"manager"`
 	Operation   string `json:"operation"`

@@ -21,13 +21,13 @@ const (
 	maxPath = 240
 )
 
-// A fieldChange is the difference of one field. Before and After are JSON, cut after maxValue bytes. Each is empty if the
+// fieldChange is the difference of one field. Before and After are JSON, cut after maxValue bytes. Each is empty if the
 // field was not there.
 type fieldChange struct {
 	Path, Before, After string
 }
 
-// A difference is what differs between two states of an object.
+// difference is what differs between two states of an object.
 type difference struct {
 	// Fields are the first fields that differ, and MoreCount is the number of the others.
 	Fields    []fieldChange

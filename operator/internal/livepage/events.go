@@ -26,7 +26,7 @@ const (
 	silentTime = 15 * time.Second
 )
 
-// An eventServer sends what is new to the readers of a page.
+// eventServer sends what is new to the readers of a page.
 type eventServer struct {
 	page *Page
 	// instance names this process in the IDs of events.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A filter selects reconciles. An empty field selects all.
+// filter selects reconciles. An empty field selects all.
 type filter struct {
 	Kind, Namespace string
 	// Name and Cause are parts of the name and of the causes. Upper and lower case are the same.

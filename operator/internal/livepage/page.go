@@ -40,7 +40,7 @@ var (
 	icon string
 )
 
-// A Page serves the history of a [Recorder] and the state of the program, at [Path] and below. It is safe for concurrent use.
+// Page serves the history of a [Recorder] and the state of the program, at [Path] and below. It is safe for concurrent use.
 type Page struct {
 	recorder *Recorder
 	sources  Sources

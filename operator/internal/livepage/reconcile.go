@@ -30,7 +30,7 @@ func (o objectName) text() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// A reconcile is what the page keeps of one reconcile or cleanup. It does not change after it has ended.
+// reconcile is what the page keeps of one reconcile or cleanup. It does not change after it has ended.
 type reconcile struct {
 	// Number counts the ended reconciles of the program from 1 on.
 	Number     uint64

@@ -13,7 +13,7 @@ import (
 // maxPending bounds the objects whose running reconciles have requests that are kept.
 const maxPending = 1000
 
-// A Recorder observes the controllers of a program, and keeps a bounded history of what they do. It is the
+// Recorder observes the controllers of a program, and keeps a bounded history of what they do. It is the
 // [controller.Observer] of a program with the page. It passes what it receives to another observer.
 type Recorder struct {
 	// next may be nil.

@@ -5,7 +5,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// A write is one request of a reconcile that changes something.
+// write is one request of a reconcile that changes something.
 type write struct {
 	Verb string
 	// Resource is the name that kubectl uses, such as deployments.apps.

@@ -26,21 +26,21 @@ func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.Custo
 		if kube.IsNotFound(err) {
 			continue
 		}
-		var there struct {
+		var inCluster struct {
 			Spec struct {
 				Scope string `json:"scope"`
 			} `json:"spec"`
 		}
 		if err == nil {
-			err = kube.Unmarshal(response.Body, &there)
+			err = kube.Unmarshal(response.Body, &inCluster)
 		}
 		if err != nil {
 			return fmt.Errorf("check the definition %s: %w", definition.Metadata.Name, err)
 		}
 		errs = append(errs, definitions.Check(ctx, client, response.Body, definition, migrate))
-		if there.Spec.Scope != definition.Spec.Scope {
+		if inCluster.Spec.Scope != definition.Spec.Scope {
 			errs = append(errs, fmt.Errorf("%s has the scope %s in the cluster, which the program would change to %s: no server allows that, so give the kind another name",
-				definition.Metadata.Name, there.Spec.Scope, definition.Spec.Scope))
+				definition.Metadata.Name, inCluster.Spec.Scope, definition.Spec.Scope))
 		}
 	}
 	return errors.Join(errs...)
@@ -75,11 +75,11 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 	var errs []error
 	for _, definition := range definitions {
 		names := definition.Spec.Names
-		for _, there := range list.Items {
-			if there.Spec.Group == definition.Spec.Group && there.Spec.Names.Kind == names.Kind && there.Spec.Names.Plural != names.Plural {
-				r := wire.Resource{Plural: there.Spec.Names.Plural, ClusterScoped: there.Spec.Scope == "Cluster"}
-				r.Group, r.Kind = there.Spec.Group, names.Kind
-				for _, v := range there.Spec.Versions {
+		for _, inCluster := range list.Items {
+			if inCluster.Spec.Group == definition.Spec.Group && inCluster.Spec.Names.Kind == names.Kind && inCluster.Spec.Names.Plural != names.Plural {
+				r := wire.Resource{Plural: inCluster.Spec.Names.Plural, ClusterScoped: inCluster.Spec.Scope == "Cluster"}
+				r.Group, r.Kind = inCluster.Spec.Group, names.Kind
+				for _, v := range inCluster.Spec.Versions {
 					if v.Served {
 						r.Version = v.Name
 					}
@@ -89,7 +89,7 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 					errs = append(errs, fmt.Errorf("count the objects of %s: %w", r, err))
 				}
 				errs = append(errs, fmt.Errorf("the cluster has the kind %s of %s under the plural %s, with %d objects, which the program would change to %s: no server allows that, so set Plural to %q in the Definition of the kind",
-					names.Kind, definition.Spec.Group, there.Spec.Names.Plural, len(objects), names.Plural, there.Spec.Names.Plural))
+					names.Kind, definition.Spec.Group, inCluster.Spec.Names.Plural, len(objects), names.Plural, inCluster.Spec.Names.Plural))
 			}
 		}
 	}
@@ -102,4 +102,9 @@ func DefinitionResource() wire.Resource {
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Plural:           "customresourcedefinitions", ClusterScoped: true,
 	}
+}
+
+// NamespaceResource returns the resource of Namespaces.
+func NamespaceResource() wire.Resource {
+	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }

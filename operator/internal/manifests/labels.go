@@ -100,12 +100,12 @@ func addLabels(object, labels Object) {
 	metadata["labels"] = labels
 }
 
-// SetObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns the
+// AddObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns pruneCommand, the
 // command line that deletes all other objects of the installation. The command leaves out the objects by what they are
 // called, and not by whether they were applied: it never deletes an object whose apply was refused. It leaves out what Helm
 // has installed, which has another LabelManagedBy. A
 // CustomResourceDefinition, the roles of its users and a Namespace are no objects of the installation.
-func (i Installation) SetObjectHashes(objects []Object) (prune string) {
+func (i Installation) AddObjectHashes(objects []Object) (pruneCommand string) {
 	var hashes []string
 	// The configurations come first, so that nobody calls a program that is deleted after them.
 	kinds := []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}

@@ -23,7 +23,7 @@ func TestUserRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Label(objects)
-	prune := o.SetObjectHashes(objects)
+	prune := o.AddObjectHashes(objects)
 	may := make(map[string][]string)
 	for _, object := range objects {
 		level, isUserRole := strings.CutPrefix(Name(object), "robots.example.com-")

@@ -40,8 +40,8 @@ const WebhookPort = 443
 // WebhookFolder is where the container of the program has the files of the Secret of [Webhooks].
 const WebhookFolder = "/etc/yare/webhooks"
 
-// AddTo adds what the installation has more to its objects: ports, a Secret, the configurations. The last object is the
-// Deployment.
+// AddTo adds to the objects of an installation what its webhooks need: ports, a Secret, the configurations. The last object is
+// the Deployment.
 func (w *Webhooks) AddTo(objects []Object) ([]Object, error) {
 	for _, object := range objects {
 		switch Kind(object) {

@@ -42,7 +42,7 @@ const (
 	kindHistogram Kind = "histogram"
 )
 
-// add registers f. It panics if the name is taken.
+// add registers a metric. It panics if the name is taken.
 func (r *Registry) add(m metric) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

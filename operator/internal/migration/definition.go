@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// definition is a CustomResourceDefinition of the cluster.
-type definition struct {
+// liveDefinition is a CustomResourceDefinition of the cluster.
+type liveDefinition struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     struct {
 		Group    string              `json:"group"`
@@ -42,12 +42,12 @@ type definitionVersion struct {
 }
 
 // findDefinition returns the definition of a resource. A definition that does not exist is an error.
-func findDefinition(ctx context.Context, client *kube.Client, r wire.Resource) (*definition, error) {
+func findDefinition(ctx context.Context, client *kube.Client, r wire.Resource) (*liveDefinition, error) {
 	response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: manifests.DefinitionResource(), Name: r.GroupResource().String()})
 	if kube.IsNotFound(err) {
 		return nil, explainMissing(ctx, client, r)
 	}
-	d := new(definition)
+	d := new(liveDefinition)
 	if err == nil {
 		err = kube.Unmarshal(response.Body, d)
 	}
@@ -61,7 +61,7 @@ func findDefinition(ctx context.Context, client *kube.Client, r wire.Resource) (
 func explainMissing(ctx context.Context, client *kube.Client, r wire.Resource) error {
 	response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbList, Resource: manifests.DefinitionResource()})
 	var list struct {
-		Items []definition `json:"items"`
+		Items []liveDefinition `json:"items"`
 	}
 	if err == nil {
 		err = kube.Unmarshal(response.Body, &list)
@@ -79,7 +79,7 @@ func explainMissing(ctx context.Context, client *kube.Client, r wire.Resource) e
 }
 
 // check returns an error if the objects of the kind cannot be migrated, or must not.
-func (d *definition) check(kind Kind, o *Options) error {
+func (d *liveDefinition) check(kind Kind, o *Options) error {
 	name, storage := d.Metadata.Name, d.storageVersion()
 	switch removed := d.indexOf(o.RemovedVersion); {
 	case d.Metadata.DeletionTimestamp != nil:
@@ -98,12 +98,12 @@ func (d *definition) check(kind Kind, o *Options) error {
 }
 
 // indexOf returns the index of a version in the definition, or -1.
-func (d *definition) indexOf(name string) int {
+func (d *liveDefinition) indexOf(name string) int {
 	return slices.IndexFunc(d.Spec.Versions, func(v definitionVersion) bool { return v.Name == name })
 }
 
 // storageVersion returns the name of the version in which objects are stored, or "".
-func (d *definition) storageVersion() string {
+func (d *liveDefinition) storageVersion() string {
 	for _, v := range d.Spec.Versions {
 		if v.Storage {
 			return v.Name
@@ -113,7 +113,7 @@ func (d *definition) storageVersion() string {
 }
 
 // preferredVersion returns the name of the served version with the highest priority, or "".
-func (d *definition) preferredVersion() string {
+func (d *liveDefinition) preferredVersion() string {
 	preferred := ""
 	for _, v := range d.Spec.Versions {
 		if v.Served && (preferred == "" || version.CompareKubeAwareVersionStrings(v.Name, preferred) > 0) {
@@ -124,13 +124,13 @@ func (d *definition) preferredVersion() string {
 }
 
 // isServed reports whether the server serves a version.
-func (d *definition) isServed(name string) bool {
+func (d *liveDefinition) isServed(name string) bool {
 	i := d.indexOf(name)
 	return i >= 0 && d.Spec.Versions[i].Served
 }
 
 // schemaOf returns the schema of a version, or nil if the definition lacks the version.
-func (d *definition) schemaOf(name string) schema {
+func (d *liveDefinition) schemaOf(name string) schema {
 	if i := d.indexOf(name); i >= 0 {
 		return d.Spec.Versions[i].Schema.OpenAPIV3Schema
 	}
@@ -140,7 +140,7 @@ func (d *definition) schemaOf(name string) schema {
 // resource returns the resource in the version in which objects are read and written: the storage version, so that
 // objects that are already stored in it need no conversion. If the storage version is not served, it is the preferred
 // version.
-func (d *definition) resource() wire.Resource {
+func (d *liveDefinition) resource() wire.Resource {
 	r := wire.Resource{Plural: d.Spec.Names.Plural, ClusterScoped: d.Spec.Scope == "Cluster"}
 	r.Group, r.Kind, r.Version = d.Spec.Group, d.Spec.Names.Kind, d.storageVersion()
 	if !d.isServed(r.Version) {
@@ -150,19 +150,19 @@ func (d *definition) resource() wire.Resource {
 }
 
 // hasStatus reports whether a version has the subresource status.
-func (d *definition) hasStatus(name string) bool {
+func (d *liveDefinition) hasStatus(name string) bool {
 	i := d.indexOf(name)
 	return i >= 0 && d.Spec.Versions[i].Subresources.Status != nil
 }
 
 // isSame reports whether another reading of the definition has the same spec.
-func (d *definition) isSame(other *definition) bool {
+func (d *liveDefinition) isSame(other *liveDefinition) bool {
 	return d.Metadata.UID == other.Metadata.UID && d.Metadata.Generation == other.Metadata.Generation
 }
 
 // pruneStoredVersions sets status.storedVersions of the definition to its storage version. It returns an error if the
 // definition has changed since d was read. It reports whether it has written anything.
-func (d *definition) pruneStoredVersions(ctx context.Context, client *kube.Client, r wire.Resource) (hasWritten bool, err error) {
+func (d *liveDefinition) pruneStoredVersions(ctx context.Context, client *kube.Client, r wire.Resource) (hasWritten bool, err error) {
 	for {
 		now, err := findDefinition(ctx, client, r)
 		if err != nil {
@@ -183,7 +183,7 @@ func (d *definition) pruneStoredVersions(ctx context.Context, client *kube.Clien
 }
 
 // patch changes the definition by a merge patch. A definition that has changed since d was read is a conflict.
-func (d *definition) patch(ctx context.Context, client *kube.Client, subresource string, change map[string]any) error {
+func (d *liveDefinition) patch(ctx context.Context, client *kube.Client, subresource string, change map[string]any) error {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = make(map[string]any)
@@ -205,7 +205,7 @@ func (d *definition) patch(ctx context.Context, client *kube.Client, subresource
 // changeVersions writes the list of versions after change has changed it. It returns the definition that the server then
 // has. It gives up the fields that its write owns. Otherwise the next server-side apply of a definition would be a
 // conflict over the versions.
-func changeVersions(ctx context.Context, client *kube.Client, r wire.Resource, change func(versions []any) []any) (*definition, error) {
+func changeVersions(ctx context.Context, client *kube.Client, r wire.Resource, change func(versions []any) []any) (*liveDefinition, error) {
 	for {
 		response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: manifests.DefinitionResource(), Name: r.GroupResource().String()})
 		var raw struct {
@@ -218,7 +218,7 @@ func changeVersions(ctx context.Context, client *kube.Client, r wire.Resource, c
 			err = kube.Unmarshal(response.Body, &raw)
 		}
 		if err == nil {
-			d := &definition{Metadata: raw.Metadata}
+			d := &liveDefinition{Metadata: raw.Metadata}
 			err = d.patch(ctx, client, "", map[string]any{"spec": map[string]any{"versions": change(raw.Spec.Versions)}})
 		}
 		if err == nil {

@@ -17,7 +17,7 @@ import (
 // part is {spec: {schedule: "* 3"}}. So "a" owns {"f:spec": {"f:schedule": {}}} in v2, although the schedule of the whole
 // object, "30 3", also has the minute of another manager.
 type fieldConversion struct {
-	definition *definition
+	definition *liveDefinition
 	// converter is nil if all versions have equal fields. Then a field set is valid in each version.
 	converter FieldConverter
 	// version is the version to which the entries are converted.

@@ -230,7 +230,7 @@ func (clockConverter) Convert(raw []byte, version string) ([]byte, error) {
 // Each manager owns in the new version what its fields become, and nothing that the converter sets by itself.
 func TestFieldsOfManagersAreConverted(t *testing.T) {
 	t.Parallel()
-	d := new(definition)
+	d := new(liveDefinition)
 	d.Spec.Group, d.Spec.Names.Kind = "clocks.example.com", "Clock"
 	v1 := `{"properties":{"spec":{"properties":{"hour":{},"minute":{},"paused":{},"tags":{"x-kubernetes-list-type":"set","items":{}}}}}}`
 	v2 := `{"properties":{"spec":{"properties":{"schedule":{},"paused":{},"tags":{"x-kubernetes-list-type":"set","items":{}}}}}}`

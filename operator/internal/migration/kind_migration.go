@@ -30,7 +30,7 @@ type kindMigration struct {
 	options *Options
 	kind    Kind
 	// definition is the definition as it was before the first object was listed.
-	definition *definition
+	definition *liveDefinition
 	pacer      *pacer
 	// failures are texts about objects that could not be written, or must not be.
 	failures []string

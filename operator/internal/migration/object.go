@@ -30,18 +30,18 @@ func (x *object) isIncomplete() bool {
 }
 
 // hasUnservedManagers reports whether an entry of managedFields is in a version that is not served.
-func (x *object) hasUnservedManagers(d *definition) bool {
+func (x *object) hasUnservedManagers(d *liveDefinition) bool {
 	return slices.ContainsFunc(x.Metadata.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return isUnserved(e, d) })
 }
 
 // isUnserved reports whether an entry of managedFields is in a version of the kind that is not served.
-func isUnserved(e metav1.ManagedFieldsEntry, d *definition) bool {
+func isUnserved(e metav1.ManagedFieldsEntry, d *liveDefinition) bool {
 	gv, err := apischema.ParseGroupVersion(e.APIVersion)
 	return err == nil && gv.Group == d.Spec.Group && !d.isServed(gv.Version)
 }
 
 // unservedAnnotations returns the keys of the annotations that keep values of versions that are not served.
-func (x *object) unservedAnnotations(d *definition) (keys []string) {
+func (x *object) unservedAnnotations(d *liveDefinition) (keys []string) {
 	for key := range x.Metadata.Annotations {
 		name, ok := strings.CutPrefix(key, annotationPrefix)
 		version, _, _ := strings.Cut(name, ".") // the name of a version has no dot

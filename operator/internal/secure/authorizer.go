@@ -19,18 +19,18 @@ import (
 const (
 	// answerLifetime is how long an answer of the cluster counts.
 	answerLifetime = time.Minute
-	// mostAnswers bounds how many answers an Authorizer remembers.
-	mostAnswers = 1024
-	// mostReviews bounds how many requests ask the cluster at a time. The others wait.
-	mostReviews = 8
-	// mostGoodTokens bounds how many good tokens an Authorizer remembers, and goodLifetime is for how long.
-	mostGoodTokens = 256
-	goodLifetime   = time.Hour
+	// maxAnswers bounds how many answers an Authorizer remembers.
+	maxAnswers = 1024
+	// maxReviews bounds how many requests ask the cluster at a time. The others wait.
+	maxReviews = 8
+	// maxGoodTokens bounds how many good tokens an Authorizer remembers, and goodLifetime is for how long.
+	maxGoodTokens = 256
+	goodLifetime  = time.Hour
 	// reviewTimeout is how long the cluster may take for one request.
 	reviewTimeout = 10 * time.Second
 )
 
-// An Authorizer passes on a request if its bearer token belongs to a user with the permission for the request. It
+// Authorizer passes on a request if its bearer token belongs to a user with the permission for the request. It
 // asks the API server: a TokenReview names the user, and a SubjectAccessReview reports whether the user may do
 // what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs for that
 // purpose.
@@ -49,7 +49,7 @@ type Authorizer struct {
 	reviewing chan struct{}
 
 	mu sync.Mutex
-	// answers holds at most mostAnswers.
+	// answers holds at most maxAnswers.
 	answers map[questionHash]answer
 	// goodTokens holds when a token was last good. They are apart from answers, because wrong tokens could replace
 	// the answers about them.
@@ -57,13 +57,13 @@ type Authorizer struct {
 	limits     sourceLimits
 }
 
-// A tokenHash is the hash of a token.
+// tokenHash is the hash of a token.
 type tokenHash [sha256.Size]byte
 
-// A questionHash is the hash of a token, a verb and a path.
+// questionHash is the hash of a token, a verb and a path.
 type questionHash [sha256.Size]byte
 
-// An answer is what the cluster answered to a question.
+// answer is what the cluster answered to a question.
 type answer struct {
 	// code is the HTTP status that the answer means: 200, 401 or 403.
 	code    int
@@ -73,12 +73,13 @@ type answer struct {
 // NewAuthorizer returns an Authorizer that asks by client. browserPath is the path of a page for browsers.
 func NewAuthorizer(client *kube.Client, browserPath string, log *slog.Logger) *Authorizer {
 	return &Authorizer{
-		client: client, browserPath: browserPath, log: log, reviewing: make(chan struct{}, mostReviews),
+		client: client, browserPath: browserPath, log: log, reviewing: make(chan struct{}, maxReviews),
 		answers: make(map[questionHash]answer), goodTokens: make(map[tokenHash]time.Time), limits: newSourceLimits(),
 	}
 }
 
-// Handler returns next behind the Authorizer. Requests for the paths in open need no token.
+// Handler returns a handler that checks each request, and calls next with those that may pass. Requests for the paths in open
+// need no token.
 func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(open, r.URL.Path) {
@@ -131,7 +132,7 @@ func (a *Authorizer) check(r *http.Request) int {
 	if code, ok := a.known(question); ok {
 		return code
 	}
-	if !a.mayAsk(sha256.Sum256([]byte(token)), r.RemoteAddr) {
+	if !a.takeQuestion(sha256.Sum256([]byte(token)), r.RemoteAddr) {
 		return http.StatusTooManyRequests
 	}
 	code, err := a.review(ctx, token, verbOf(r), r.URL.Path)
@@ -153,9 +154,9 @@ func (a *Authorizer) isForBrowsers(r *http.Request) bool {
 	return a.browserPath != "" && r.Method == http.MethodGet && isBelow && (path == "" || path[0] == '/')
 }
 
-// mayAsk reports whether the cluster may be asked about a token from an address, such as 10.0.0.7:4711, and counts the
-// question.
-func (a *Authorizer) mayAsk(token tokenHash, address string) bool {
+// takeQuestion counts a question about a token from an address, such as 10.0.0.7:4711, unless the token was good lately. It
+// returns false if the address has asked too many questions: then nobody asks the cluster.
+func (a *Authorizer) takeQuestion(token tokenHash, address string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if at, ok := a.goodTokens[token]; ok && time.Since(at) < goodLifetime {
@@ -174,7 +175,7 @@ func (a *Authorizer) rememberGood(token tokenHash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.goodTokens[token] = time.Now()
-	if len(a.goodTokens) <= mostGoodTokens {
+	if len(a.goodTokens) <= maxGoodTokens {
 		return
 	}
 	oldest := token
@@ -219,7 +220,7 @@ func (a *Authorizer) remember(question questionHash, code int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	if len(a.answers) >= mostAnswers {
+	if len(a.answers) >= maxAnswers {
 		for q, old := range a.answers {
 			if !now.Before(old.expires) {
 				delete(a.answers, q)
@@ -227,7 +228,7 @@ func (a *Authorizer) remember(question questionHash, code int) {
 		}
 	}
 	for q := range a.answers {
-		if len(a.answers) < mostAnswers {
+		if len(a.answers) < maxAnswers {
 			break
 		}
 		delete(a.answers, q)

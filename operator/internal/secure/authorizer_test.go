@@ -247,18 +247,18 @@ func TestAnswersAndReviewsAreBounded(t *testing.T) {
 		c.delay = time.Millisecond
 		h, g := authorized(c, io.Discard)
 		var requests sync.WaitGroup
-		for i := range 3 * mostAnswers {
+		for i := range 3 * maxAnswers {
 			source := fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)
 			requests.Go(func() { getFrom(h, source, "GET", "/metrics", fmt.Sprintf("Bearer nonsense-%d", i)) })
 		}
 		requests.Wait()
-		if c.peak > mostReviews {
+		if c.peak > maxReviews {
 			t.Errorf("%d reviews at a time", c.peak)
 		}
-		if n := len(g.answers); n > mostAnswers {
+		if n := len(g.answers); n > maxAnswers {
 			t.Errorf("%d answers are kept", n)
 		}
-		if n := len(g.limits.bySource); n > mostSources {
+		if n := len(g.limits.bySource); n > maxSources {
 			t.Errorf("%d source addresses are kept", n)
 		}
 		if w := get(h, "GET", "/metrics", "Bearer token-of-ann"); w.Code != 200 {
@@ -266,11 +266,11 @@ func TestAnswersAndReviewsAreBounded(t *testing.T) {
 		}
 		// Requests that ask the same at the same time ask once, as far as they wait.
 		before := c.count("TokenReview")
-		for range 10 * mostReviews {
+		for range 10 * maxReviews {
 			requests.Go(func() { get(h, "GET", "/metrics", "Bearer token-of-eve") })
 		}
 		requests.Wait()
-		if n := c.count("TokenReview") - before; n > mostReviews {
+		if n := c.count("TokenReview") - before; n > maxReviews {
 			t.Errorf("one question was asked %d times", n)
 		}
 	})

@@ -43,7 +43,7 @@ type tokenReview struct {
 	} `json:"status,omitzero"`
 }
 
-// A userInfo is a user as the cluster knows them.
+// userInfo is a user as the cluster knows them.
 type userInfo struct {
 	Username string              `json:"username"`
 	UID      string              `json:"uid"`

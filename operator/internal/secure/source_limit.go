@@ -9,8 +9,8 @@ const (
 	// questionBurst.
 	questionsPerSecond = 5
 	questionBurst      = 10
-	// mostSources bounds how many source addresses an Authorizer remembers.
-	mostSources = 1024
+	// maxSources bounds how many source addresses an Authorizer remembers.
+	maxSources = 1024
 )
 
 // sourceLimits limits the rate of questions by source address. The zero value cannot be used.
@@ -32,7 +32,7 @@ func (l sourceLimits) allow(source string) bool {
 
 // makeRoom forgets sources if there are too many.
 func (l sourceLimits) makeRoom() {
-	if len(l.bySource) < mostSources {
+	if len(l.bySource) < maxSources {
 		return
 	}
 	for source, limiter := range l.bySource {
@@ -41,7 +41,7 @@ func (l sourceLimits) makeRoom() {
 		}
 	}
 	for source := range l.bySource {
-		if len(l.bySource) < mostSources {
+		if len(l.bySource) < maxSources {
 			return
 		}
 		delete(l.bySource, source)

@@ -67,15 +67,16 @@ func removeLease(ctx context.Context, c *cluster, f *findings) error {
 		fmt.Fprintf(c.out, "would delete %s, unless another process renews it after the end of the Pods\n", l)
 		return nil
 	}
-	if l.Spec.HolderIdentity != "" && time.Since(l.Spec.RenewTime.Time) < recentRenewal {
-		fmt.Fprintf(c.out, "kept %s: %s has renewed it within %s, so another process leads by it\n", l, l.Spec.HolderIdentity, recentRenewal)
+	if l.Spec.HolderIdentity != "" && time.Since(l.Spec.RenewTime.Time) < maxRenewalAge {
+		fmt.Fprintf(c.out, "kept %s: %s has renewed it within %s, so another process leads by it\n", l, l.Spec.HolderIdentity, maxRenewalAge)
 		return nil
 	}
 	return c.remove(ctx, l)
 }
 
-// recentRenewal is how old the last renewal of a Lease may be for its holder to lead, by the clocks of both machines.
-const recentRenewal = time.Minute
+// maxRenewalAge is how old the last renewal of a Lease may be for its holder to lead, by the clocks of both machines. The Pods of
+// the program have ended before, so that only another process renews the Lease.
+const maxRenewalAge = time.Minute
 
 // removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
 // them. The other installations are looked up anew, because one of them may have been installed or removed meanwhile.

@@ -80,14 +80,14 @@ func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*live
 	return nil
 }
 
-// mostBlocked is how many objects a report of the progress names.
-const mostBlocked = 3
+// maxBlocked is how many objects a report of the progress names.
+const maxBlocked = 3
 
 // progress returns a line about what is left, and what it waits for.
 func progress(objects []*live.Object) string {
 	var blocked []string
 	for _, o := range objects {
-		if m := &o.Metadata; m.DeletionTimestamp != nil && len(m.Finalizers) > 0 && len(blocked) < mostBlocked {
+		if m := &o.Metadata; m.DeletionTimestamp != nil && len(m.Finalizers) > 0 && len(blocked) < maxBlocked {
 			blocked = append(blocked, fmt.Sprintf("%s (for %s) has the finalizers %v", o,
 				time.Since(m.DeletionTimestamp.Time).Round(time.Second), m.Finalizers))
 		}

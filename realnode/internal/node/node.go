@@ -65,7 +65,7 @@ func (n *node) run(requests <-chan control.Request) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(errEnd)
-	keep := func(run func(context.Context) error) {
+	runInBackground := func(run func(context.Context) error) {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				cancel(err)
@@ -83,9 +83,9 @@ func (n *node) run(requests <-chan control.Request) error {
 			var err error
 			switch request.Do {
 			case control.Start:
-				err = n.start(ctx, keep)
+				err = n.start(ctx, runInBackground)
 			case control.Join:
-				err = n.join(keep)
+				err = n.join(runInBackground)
 			default:
 				err = fmt.Errorf("unknown request %q", request.Do)
 			}
@@ -97,7 +97,7 @@ func (n *node) run(requests <-chan control.Request) error {
 }
 
 // start sets up the network and starts containerd.
-func (n *node) start(ctx context.Context, keep func(func(context.Context) error)) error {
+func (n *node) start(ctx context.Context, runInBackground func(func(context.Context) error)) error {
 	found, err := programs.Find()
 	if err != nil {
 		return err
@@ -114,12 +114,12 @@ func (n *node) start(ctx context.Context, keep func(func(context.Context) error)
 	if err := writeConfigs(n.layout, found.CNI, snapshotter); err != nil {
 		return err
 	}
-	keep(n.member("containerd", found.Containerd, "--config", n.layout.Path(layout.ContainerdConf)).run)
+	runInBackground(n.component("containerd", found.Containerd, "--config", n.layout.Path(layout.ContainerdConf)).run)
 	return nil
 }
 
 // join starts the components that are clients of the API server.
-func (n *node) join(keep func(func(context.Context) error)) error {
+func (n *node) join(runInBackground func(func(context.Context) error)) error {
 	config, err := clientcmd.BuildConfigFromFlags("", n.layout.Kubeconfig())
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of the node: %w", err)
@@ -139,19 +139,19 @@ func (n *node) join(keep func(func(context.Context) error)) error {
 	if err != nil {
 		return err
 	}
-	keep(func(ctx context.Context) error { return server.Run(ctx, client) })
-	keep(n.member("kubelet", thisProgram, "kubelet",
+	runInBackground(func(ctx context.Context) error { return server.Run(ctx, client) })
+	runInBackground(n.component("kubelet", thisProgram, "kubelet",
 		"--config="+n.layout.Path(layout.KubeletConf),
 		"--kubeconfig="+n.layout.Kubeconfig(),
 		"--hostname-override="+layout.NodeName,
 		"--node-ip="+n.layout.NodeAddress().String(),
 		"--v=2").run)
-	keep(n.member("kube-proxy", thisProgram, "kube-proxy",
+	runInBackground(n.component("kube-proxy", thisProgram, "kube-proxy",
 		"--config="+n.layout.Path(layout.ProxyConf),
 		"--v=2").run)
 	return nil
 }
 
-func (n *node) member(name, path string, args ...string) member {
-	return member{name: name, layout: n.layout, output: n.output, path: path, args: args}
+func (n *node) component(name, path string, args ...string) component {
+	return component{name: name, layout: n.layout, output: n.output, path: path, args: args}
 }

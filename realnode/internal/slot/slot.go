@@ -38,9 +38,9 @@ type Slot struct {
 	lock *os.File
 }
 
-// Take takes the first free slot for which isUsable returns true, and removes what killed
-// nodes left in all slots. The folder of the slot exists then and is empty but for its lock.
-func Take(ctx context.Context, isUsable func(layout.Layout) bool) (*Slot, error) {
+// ClearAndTake removes what killed nodes have left in all slots, and takes the first free slot for which isUsable
+// returns true. The folder of the slot exists then and is empty but for its lock.
+func ClearAndTake(ctx context.Context, isUsable func(layout.Layout) bool) (*Slot, error) {
 	var taken *Slot
 	var reasons []error
 	for number := range layout.Slots {

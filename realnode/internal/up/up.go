@@ -21,12 +21,12 @@ import (
 	"github.com/yare-go/yare/realnode/internal/control"
 	"github.com/yare-go/yare/realnode/internal/images"
 	"github.com/yare-go/yare/realnode/internal/layout"
-	"github.com/yare-go/yare/realnode/internal/machine"
 	"github.com/yare-go/yare/realnode/internal/network"
 	"github.com/yare-go/yare/realnode/internal/node"
 	"github.com/yare-go/yare/realnode/internal/pause"
 	"github.com/yare-go/yare/realnode/internal/pki"
 	"github.com/yare-go/yare/realnode/internal/programs"
+	"github.com/yare-go/yare/realnode/internal/sandbox"
 	"github.com/yare-go/yare/realnode/internal/slot"
 )
 
@@ -100,7 +100,7 @@ func (u *up) run(ctx context.Context) (err error) {
 			return fmt.Errorf("load an image: %w", err)
 		}
 	}
-	taken, err := slot.Take(ctx, network.IsFree)
+	taken, err := slot.ClearAndTake(ctx, network.IsFree)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (u *up) run(ctx context.Context) (err error) {
 		Event: control.Prepared, APIServerArgs: l.APIServerArgs(), Socket: l.Socket(),
 		Node: layout.NodeName, Address: l.NodeAddress().String(),
 	})
-	err = u.runMachine(ctx, l, found)
+	err = u.runSandbox(ctx, l, found)
 	if ctx.Err() != nil {
 		return nil // asked to end: what went wrong on the way does not matter
 	}
@@ -127,13 +127,13 @@ func (u *up) run(ctx context.Context) (err error) {
 // errNodeEnded means that the processes of the node are gone. They have reported the cause.
 var errNodeEnded = errors.New("the real node ended unexpectedly")
 
-// runMachine runs the node in its namespaces. When it returns, no process of the node is left.
-func (u *up) runMachine(ctx context.Context, l layout.Layout, found programs.Programs) error {
+// runSandbox runs the node in its namespaces. When it returns, no process of the node is left.
+func (u *up) runSandbox(ctx context.Context, l layout.Layout, found programs.Programs) error {
 	input, requests, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make a pipe: %w", err)
 	}
-	m, err := machine.Start(l, node.Command, input, u.stdout, u.stderr)
+	s, err := sandbox.Start(l, node.Command, input, u.stdout, u.stderr)
 	_ = input.Close()
 	if err != nil {
 		_ = requests.Close()
@@ -142,13 +142,13 @@ func (u *up) runMachine(ctx context.Context, l layout.Layout, found programs.Pro
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		<-m.Done()
+		<-s.Done()
 		cancel(errNodeEnded)
 	})
 	defer watching.Wait()
-	defer end(m, requests)
+	defer end(s, requests)
 
-	hasServiceRoute, err := network.Connect(l, m.PID())
+	hasServiceRoute, err := network.Connect(l, s.PID())
 	if err != nil {
 		return causeOr(ctx, err)
 	}
@@ -185,14 +185,14 @@ func (u *up) runMachine(ctx context.Context, l layout.Layout, found programs.Pro
 }
 
 // end lets the node end, and kills it if it does not end in time.
-func end(m *machine.Machine, requests io.Closer) {
+func end(s *sandbox.Sandbox, requests io.Closer) {
 	_ = requests.Close()
 	timer := time.NewTimer(endGrace)
 	defer timer.Stop()
 	select {
-	case <-m.Done():
+	case <-s.Done():
 	case <-timer.C:
-		m.Kill()
+		s.Kill()
 	}
 }
 

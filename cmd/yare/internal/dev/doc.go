@@ -11,7 +11,7 @@
 //     cluster. The kubeconfig for other terminals has the rights of the administrator. The operator itself
 //     refuses a request that it does not declare, with the line to add.
 //   - The API server calls webhooks by an address that yare dev itself serves, and that stays the same for the
-//     session. While the operator is restarted, kubectl waits for the answer of the next one: see front. The
+//     session. While the operator is restarted, kubectl waits for the answer of the next one: see webhookRelay. The
 //     address is there for each operator, because it costs nothing, and the first webhook may come with a save.
 //   - An operator with the part operator.LivePage serves its page on a Unix socket. yare dev passes a browser on from an
 //     address of the loopback interface that stays the same for the session: see livePage. The address is printed when

@@ -25,7 +25,7 @@ const (
 // A logView shows the log of an operator to people. The operator writes JSON, because its standard
 // error stream is no terminal. A reconcile that changed something becomes one short line.
 // Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
-// JSON is passed on unchanged. A failed reconcile becomes a line with the error in front. The first line of a program is left out. One goroutine at a time uses it.
+// JSON is passed on unchanged. A failed reconcile becomes a line with the error in front of it. The first line of a program is left out. One goroutine at a time uses it.
 type logView struct {
 	out io.Writer
 	// isVerbose is true if reconciles are shown in full.

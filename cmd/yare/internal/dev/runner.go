@@ -24,8 +24,8 @@ type runner struct {
 	kubeconfig string
 	// isVerbose is true if the log of the operator is shown in full.
 	isVerbose bool
-	// front forwards the calls of webhooks. It may be nil.
-	front *front
+	// relay forwards the calls of webhooks. It may be nil.
+	relay *webhookRelay
 	// page passes requests on to the live page of the operator. It may be nil.
 	page *livePage
 	view *logView
@@ -43,9 +43,9 @@ func (r *runner) start(binary string) error {
 	// The output of the operator is the terminal itself, so that it writes as it would without yare. Its log
 	// is shown in short.
 	view := newLogView(os.Stderr, r.isVerbose)
-	r.front.resume()
+	r.relay.resume()
 	p, err := process.Operator{
-		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: append(r.front.environment(), r.page.environment()...), Stdout: os.Stdout, Stderr: view,
+		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: append(r.relay.environment(), r.page.environment()...), Stdout: os.Stdout, Stderr: view,
 	}.Start()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *runner) start(binary string) error {
 // stop asks the operator to end, and waits for it.
 func (r *runner) stop() {
 	if r.current != nil {
-		r.front.pause()
+		r.relay.pause()
 		r.current.Stop(syscall.SIGTERM, false, stopGrace)
 		r.view.flush()
 		r.current = nil

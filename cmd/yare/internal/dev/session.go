@@ -26,8 +26,8 @@ const (
 	// readyDuration is how long the samples must stay ready, and the operator alive: an operator that
 	// crashes at its start does not work.
 	readyDuration = 2 * time.Second
-	// untilSave stands for a time that nobody knows.
-	untilSave = 365 * 24 * time.Hour
+	// never is longer than each session. It stands for a start that only a save brings.
+	never = 365 * 24 * time.Hour
 )
 
 // session is one run of the loop. After begin, one goroutine uses it.
@@ -40,8 +40,8 @@ type session struct {
 	plane   *plane.Plane
 	kubectl kubectl
 	runner  runner
-	// front and page are nil if they cannot be started.
-	front *front
+	// relay and page are nil if they cannot be started.
+	relay *webhookRelay
 	page  *livePage
 
 	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or empty.
@@ -66,20 +66,20 @@ func newSession(o Options, t target, folder string) *session {
 	s := &session{Options: o, files: newFiles(t), account: account{path: filepath.Join(folder, "kubeconfig")}}
 	s.builder = builder{target: t, files: s.files, args: o.Args, folder: folder, console: o.Console, durations: durations.Default()}
 	var err error
-	if s.front, err = newFront(folder); err != nil {
+	if s.relay, err = newWebhookRelay(folder); err != nil {
 		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
 	}
 	if s.page, err = newLivePage(folder); err != nil {
 		s.Console.Printf("there is no live page: %v", err)
 	}
-	s.runner.front, s.runner.page = s.front, s.page
+	s.runner.relay, s.runner.page = s.relay, s.page
 	return s
 }
 
-// close ends the operator, the front and the control plane.
+// close ends the operator, the relay and the control plane.
 func (s *session) close() {
 	s.runner.stop()
-	s.front.close()
+	s.relay.close()
 	s.page.close()
 	if s.plane != nil {
 		s.plane.Close()
@@ -111,7 +111,7 @@ func (s *session) begin(ctx context.Context) error {
 			cancel(err)
 			return
 		}
-		s.welcome()
+		s.printAccess()
 	})
 	work.Wait()
 	if ctx.Err() != nil {
@@ -122,9 +122,9 @@ func (s *session) begin(ctx context.Context) error {
 	return nil
 }
 
-// welcome prints how to reach the control plane.
-func (s *session) welcome() {
-	s.Console.Printf("the control plane is ready (%s); from another terminal:", console.Duration(s.plane.Boot()))
+// printAccess prints how to reach the control plane.
+func (s *session) printAccess() {
+	s.Console.Printf("the control plane is ready (%s); from another terminal:", console.Duration(s.plane.StartDuration()))
 	s.Console.Printf("  %s kubectl get all -A", s.Yare)
 	s.Console.Printf("  export KUBECONFIG=%s", s.plane.Kubeconfig())
 }
@@ -167,7 +167,7 @@ func (s *session) reportProblems(problems string) {
 	for line := range strings.SplitSeq(problems, "\n") {
 		s.Console.Printf("%s", line)
 	}
-	s.Console.Printf("%s", s.meanwhile())
+	s.Console.Printf("%s", s.nextStepText())
 }
 
 // loop handles saved files and the ends of the operator and the control plane, until ctx ends or
@@ -246,7 +246,7 @@ func (s *session) handleSave(ctx context.Context, names []string) error {
 		}
 		return s.applySample(ctx)
 	case errors.As(err, &broken):
-		s.Console.Printf("%s does not compile; %s:", s.Dir, s.meanwhile())
+		s.Console.Printf("%s does not compile; %s:", s.Dir, s.nextStepText())
 		s.Console.Block(broken.output)
 	case errors.As(err, &refused):
 		s.reportProblems(refused.output)
@@ -264,8 +264,8 @@ func describeChanges(names []string) string {
 	return fmt.Sprintf("%s and %d more changed", filepath.Base(names[0]), len(names)-1)
 }
 
-// meanwhile returns a description of what happens until the next save.
-func (s *session) meanwhile() string {
+// nextStepText returns a description of what happens until the next save.
+func (s *session) nextStepText() string {
 	if s.runner.isRunning() {
 		return "the operator built before goes on until the next save"
 	}
@@ -367,12 +367,12 @@ func (s *session) operatorEnded() {
 	}
 	if how == nil {
 		text := "the operator ended by itself with status 0; the next save starts it again"
-		s.front.recordAbsence(untilSave, text)
+		s.relay.recordAbsence(never, text)
 		s.Console.Printf("%s", text)
 		return
 	}
 	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", exitText(how), pause)
-	s.front.recordAbsence(pause, text)
+	s.relay.recordAbsence(pause, text)
 	s.Console.Printf("%s", text)
 	s.restart = time.After(pause)
 }

@@ -138,12 +138,12 @@ func (t target) build(ctx context.Context, output string) error {
 	if strings.Contains(problems, syscall.ENOSPC.Error()) {
 		return fmt.Errorf("no space is left on the disk to build %s: make room, or set GOCACHE and TMPDIR to folders on another disk; go build reports:%s", t.shown, indented(problems))
 	}
-	return &compileError{output: t.fromHere(problems)}
+	return &compileError{output: t.withShownNames(problems)}
 }
 
-// fromHere replaces the file names in a compiler's output. They are relative to the program's folder. The new
+// withShownNames replaces the file names in a compiler's output. They are relative to the program's folder. The new
 // names begin as the user wrote that folder.
-func (t target) fromHere(output string) string {
+func (t target) withShownNames(output string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(output, "\n"), "\n") {
 		name, rest, ok := strings.Cut(line, ":")

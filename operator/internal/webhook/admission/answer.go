@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// An answer is the answer to a call: an AdmissionReview, or an HTTP error.
+// answer is the answer to a call: an AdmissionReview, or an HTTP error.
 type answer struct {
 	result Result
 	// httpCode is the status of an HTTP error. It is 0 for an AdmissionReview.

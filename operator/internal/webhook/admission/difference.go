@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A difference is what a defaulter has changed in an object, apart into what it may add and what is dropped.
+// difference is what a defaulter has changed in an object: what it may add, and what is dropped.
 //
 // Three texts are compared: the request, the decoded request encoded again (before), and the result of the defaulter
 // encoded (after). The first two differ where the Go type lacks fields, and where the encoder writes zeros that the request
@@ -44,11 +44,11 @@ func (d *difference) compare(path string, s *crd.Schema, before, after, request 
 	case string(request) == "null": // the defaulter cannot see that the request sets it
 	case isFixed(path):
 		d.drop(path)
-	case isKind(after, '{') && isKind(request, '{') && (s == nil || s.MapType != "atomic"):
+	case opensWith(after, '{') && opensWith(request, '{') && (s == nil || s.MapType != "atomic"):
 		d.compareObjects(path, s, before, after, request)
-	case isKind(after, '[') && isKind(request, '[') && s != nil && s.ListType == "map":
+	case opensWith(after, '[') && opensWith(request, '[') && s != nil && s.ListType == "map":
 		d.compareKeyedLists(path, s, before, after, request)
-	case isKind(after, '[') && isKind(request, '[') && s != nil && s.ListType == "set":
+	case opensWith(after, '[') && opensWith(request, '[') && s != nil && s.ListType == "set":
 		d.compareSets(path, before, after)
 	default:
 		d.drop(path)
@@ -68,7 +68,7 @@ func (d *difference) compareObjects(path string, s *crd.Schema, before, after, r
 			d.compare(inner, property(s, name), old.values[name], value, has)
 		} else if isFixed(inner) {
 			d.drop(inner)
-		} else if value = changed(old.values[name], value); string(value) != "{}" || !isKind(old.values[name], '{') {
+		} else if value = changed(old.values[name], value); string(value) != "{}" || !opensWith(old.values[name], '{') {
 			d.add(inner, value)
 		}
 	}
@@ -147,7 +147,7 @@ func (d *difference) drop(path string) {
 // changed returns what of a value that the request lacks is the defaulter's. Example: of {"image":"x","count":0} after
 // {"count":0}, it returns {"image":"x"}.
 func changed(before, after []byte) []byte {
-	if !isKind(before, '{') || !isKind(after, '{') {
+	if !opensWith(before, '{') || !opensWith(after, '{') {
 		return after
 	}
 	old := membersOf(before)

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// An endpoint is a webhook of a Handler.
+// endpoint is a webhook of a Handler.
 type endpoint struct {
 	webhook *Webhook
 	path    string

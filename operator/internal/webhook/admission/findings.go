@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// findings are the errors that a check has returned, apart.
+// findings are the errors in the error that a check has returned.
 type findings struct {
 	fields []*field.Error
 	// hasOther is true if there are errors that are no field errors.
@@ -67,10 +67,10 @@ func isTransient(err error) bool {
 	return ok && (kube.IsUnreachable(err) || e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError)
 }
 
-// without returns the field errors of f that old lacks, and the field errors that old has too.
-func (f findings) without(old findings) (remaining, same []*field.Error) {
+// split returns the field errors of f that old lacks, and the field errors that old has too.
+func (f findings) split(old findings) (added, same []*field.Error) {
 	for _, each := range f.fields {
-		into := &remaining
+		into := &added
 		for _, other := range old.fields {
 			if each.Type == other.Type && each.Field == other.Field && each.ErrorBody() == other.ErrorBody() {
 				into = &same
@@ -78,7 +78,7 @@ func (f findings) without(old findings) (remaining, same []*field.Error) {
 		}
 		*into = append(*into, each)
 	}
-	return remaining, same
+	return added, same
 }
 
 // invalid returns the answer with the Status that an API server has for these field errors of an object.

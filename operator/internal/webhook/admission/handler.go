@@ -44,7 +44,7 @@ const (
 // maxBody bounds the body of a call, in bytes. An API server accepts objects of 3 MiB, and a call has two.
 const maxBody = 7 << 20
 
-// A Handler answers the calls of the API server to webhooks. The context of a function ends before the timeout that the
+// Handler answers the calls of the API server to webhooks. The context of a function ends before the timeout that the
 // API server sends: earlier by a tenth of the timeout, by at least 100 ms and at most 1 s. Then the Handler answers that the
 // function is too slow, with the code 504, and does not wait for the function. A Handler is safe for concurrent use.
 type Handler struct {

@@ -18,7 +18,7 @@ const (
 	ResultOverload Result = "overload"
 )
 
-// An Observer counts calls. Its methods may be called concurrently, and must return at once.
+// Observer counts calls. Its methods may be called concurrently, and must return at once.
 type Observer interface {
 	// ObserveCall is called at the answer to each call of a known webhook. The operation is empty if the call was
 	// not read.

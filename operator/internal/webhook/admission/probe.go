@@ -12,7 +12,7 @@ const probePrefix = "/probe/"
 // ProbePath returns the path of the calls of a probe.
 func ProbePath(name string) string { return probePrefix + name }
 
-// A Prober allows the calls of probes, and reports them. It passes all other calls on. A test probes before it makes
+// Prober allows the calls of probes, and reports them. It passes all other calls on. A test probes before it makes
 // objects, because an API server calls a webhook only about a second after its entry was written. A Prober is safe for
 // concurrent use.
 type Prober struct {

@@ -117,11 +117,11 @@ func textOf(value []byte) string {
 
 // objectOf returns value if it is an object, and else nil.
 func objectOf(value []byte) []byte {
-	if isKind(value, '{') {
+	if opensWith(value, '{') {
 		return value
 	}
 	return nil
 }
 
-// isKind reports whether value is an object, which opens with {, or an array, which opens with [.
-func isKind(value []byte, open byte) bool { return len(value) > 0 && value[0] == open }
+// opensWith reports whether value is an object, which opens with {, or an array, which opens with [.
+func opensWith(value []byte, open byte) bool { return len(value) > 0 && value[0] == open }

@@ -41,11 +41,11 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 		if old.isTransient {
 			return unavailable(err)
 		}
-		remaining, same := f.without(old)
+		added, same := f.split(old)
 		for _, each := range same {
 			Warn(ctx, each.Error())
 		}
-		f.fields = remaining
+		f.fields = added
 	}
 	if len(f.fields) == 0 {
 		return allowed()

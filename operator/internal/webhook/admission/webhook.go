@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// A Webhook is a function of a program that the API server calls about the objects of one kind.
+// Webhook is a function of a program that the API server calls about the objects of one kind.
 type Webhook struct {
 	// Type is the kind of the objects. Its resource is empty if the kind is not valid.
 	Type kube.Type

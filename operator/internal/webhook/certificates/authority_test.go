@@ -37,7 +37,7 @@ func mustNext(t *testing.T, memory, stored State, now time.Time) State {
 
 // nextOf is next with values.
 func nextOf(n Names, memory, stored State, learned []*x509.Certificate, now time.Time) (State, error) {
-	s, err := next(n, &memory, &stored, learned, now)
+	s, err := nextState(n, &memory, &stored, learned, now)
 	if err != nil {
 		return State{}, err
 	}

@@ -99,7 +99,7 @@ func (k *keeper) update(ctx context.Context) error {
 	for range maxAttempts {
 		now, isDoubted := k.clock.now()
 		if k.memory.canSign(nil, now) { // also while the Secret cannot be read or written
-			if err := k.serve(k.memory, k.data, now); err != nil {
+			if err := k.useState(k.memory, k.data, now); err != nil {
 				return err
 			}
 		}
@@ -124,7 +124,7 @@ func (k *keeper) update(ctx context.Context) error {
 			return err
 		}
 		if d.isEqual(k.live.Data) {
-			return k.serve(wanted, d, now)
+			return k.useState(wanted, d, now)
 		}
 		written, err := k.secret.write(ctx, k.live, d)
 		switch {
@@ -158,12 +158,12 @@ func (k *keeper) wanted(stored *State, now time.Time) (*State, error) {
 	if k.isRevoking {
 		return rotate(k.names, &State{Revoked: union(stored.Revoked, stored.Authorities, k.learned)}, now)
 	}
-	return next(k.names, k.memory, stored, k.learned, now)
+	return nextState(k.names, k.memory, stored, k.learned, now)
 }
 
-// serve records a state with its data, and makes the serving certificate that is due.
-func (k *keeper) serve(s *State, d data, now time.Time) error {
-	before := k.present.Load()
+// useState records a state with its data, and makes the serving certificate that is due.
+func (k *keeper) useState(s *State, d data, now time.Time) error {
+	before := k.published.Load()
 	if before.serving != nil && d.isEqual(k.data) && now.Before(k.renewal) && isValid(before.serving.Leaf, now) {
 		return nil
 	}
@@ -172,13 +172,13 @@ func (k *keeper) serve(s *State, d data, now time.Time) error {
 		return err
 	}
 	k.memory, k.data, k.renewal = s, d, now.Add(servingAge)
-	made := &present{state: s, bundle: d.Authorities, serving: serving, changed: before.changed}
+	published := &publishedState{state: s, bundle: d.Authorities, serving: serving, changed: before.changed}
 	if bytes.Equal(d.Authorities, before.bundle) {
-		k.present.Store(made)
+		k.published.Store(published)
 		return nil
 	}
-	made.changed = make(chan struct{})
-	k.present.Store(made)
+	published.changed = make(chan struct{})
+	k.published.Store(published)
 	close(before.changed)
 	return nil
 }

@@ -8,12 +8,12 @@ import (
 // MaxAuthorities is the largest number of CAs in a bundle. An alert is due when a [Status] has this number.
 const MaxAuthorities = 8
 
-// next returns the state that the Secret should have. memory is what this replica knows, stored is what is usable
+// nextState returns the state that the Secret should have. memory is what this replica knows, stored is what is usable
 // in the Secret, and learned are CAs that published bundles have. If the result is stored, there is nothing to write.
 // The package documentation has the rules.
-func next(n Names, memory, stored *State, learned []*x509.Certificate, now time.Time) (*State, error) {
+func nextState(n Names, memory, stored *State, learned []*x509.Certificate, now time.Time) (*State, error) {
 	revoked := filter(union(stored.Revoked, memory.Revoked), func(c *x509.Certificate) bool { return !isExpired(c, now) })
-	s, err := join(memory, stored, revoked, now)
+	s, err := joinStates(memory, stored, revoked, now)
 	if err != nil {
 		return nil, err
 	}
@@ -26,12 +26,12 @@ func next(n Names, memory, stored *State, learned []*x509.Certificate, now time.
 			return nil, err
 		}
 	}
-	s.Authorities = remaining(s, stored, now)
+	s.Authorities = remainingAuthorities(s, stored, now)
 	s.Crosses = crossesOf(s.Crosses, s.Authorities)
 	return s, nil
 }
 
-// join returns the state whose newest CA signs from now on. Its other CAs may be incomplete. It has no key if no CA can
+// joinStates returns the state whose newest CA signs from now on. Its other CAs may be incomplete. It has no key if no CA can
 // sign.
 //
 //	memory       stored        result
@@ -39,7 +39,7 @@ func next(n Names, memory, stored *State, learned []*x509.Certificate, now time.
 //	B, A         A, B          memory, if A has signed B: a replica with A has restored the Secret, and added the published B
 //	A            B, A          stored: another replica has rotated
 //	A            C             stored with the cross certificate "C by A": another replica has begun anew
-func join(memory, stored *State, revoked []*x509.Certificate, now time.Time) (*State, error) {
+func joinStates(memory, stored *State, revoked []*x509.Certificate, now time.Time) (*State, error) {
 	hasMemory, hasStored := memory.canSign(revoked, now), stored.canSign(revoked, now)
 	switch {
 	case !hasMemory && !hasStored:
@@ -79,10 +79,10 @@ func rotate(n Names, s *State, now time.Time) (*State, error) {
 	return made, nil
 }
 
-// remaining returns the CAs of s that stay in the bundle: those that are not revoked and have not expired, and at most
+// remainingAuthorities returns the CAs of s that stay in the bundle: those that are not revoked and have not expired, and at most
 // [MaxAuthorities]. Beyond, the oldest one leaves, and never the first one. Expired CAs in stored stay if no CA is
 // added.
-func remaining(s, stored *State, now time.Time) []*x509.Certificate {
+func remainingAuthorities(s, stored *State, now time.Time) []*x509.Certificate {
 	isAdded := false
 	for _, c := range s.Authorities {
 		isAdded = isAdded || !isExpired(c, now) && !contains(stored.Authorities, c)

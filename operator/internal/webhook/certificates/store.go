@@ -34,15 +34,15 @@ type Store struct {
 	log    *slog.Logger
 	clock  *serverClock
 	secret *secretClient
-	// present is what the keeper has published.
-	present atomic.Pointer[present]
+	// published is what the keeper has published last.
+	published atomic.Pointer[publishedState]
 	// unknown takes CAs of published bundles that the Secret lacks. If it is full, the keeper changes the bundle soon,
 	// and whoever publishes it asks again.
 	unknown chan []*x509.Certificate
 }
 
-// present is what a Store has at present. It is not changed after its creation.
-type present struct {
+// publishedState is what the keeper of a Store has published. It is not changed after its creation.
+type publishedState struct {
 	state *State
 	// bundle is the bundle in PEM.
 	bundle []byte
@@ -66,7 +66,7 @@ func New(c Config) (*Store, error) {
 		names: c.Names, log: c.Log, clock: clock, secret: newSecretClient(c.Client.With(clock.handler), c.Namespace, c.Secret),
 		unknown: make(chan []*x509.Certificate, 1),
 	}
-	s.present.Store(&present{changed: make(chan struct{})})
+	s.published.Store(&publishedState{changed: make(chan struct{})})
 	return s, nil
 }
 
@@ -79,14 +79,14 @@ func (s *Store) Run(ctx context.Context) error {
 
 // GetCertificate returns the serving certificate, for [tls.Config]. It returns an error while there is none.
 func (s *Store) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if c := s.present.Load().serving; c != nil {
+	if c := s.published.Load().serving; c != nil {
 		return c, nil
 	}
 	return nil, errors.New("this replica has no certificate yet")
 }
 
 // Bundle returns the certificates of all CAs in PEM. It is empty before the Secret was read. See [Store.BundleFor].
-func (s *Store) Bundle() []byte { return s.present.Load().bundle }
+func (s *Store) Bundle() []byte { return s.published.Load().bundle }
 
 // BundleFor returns the bundle to publish where another bundle is published, which may be empty. That is the published
 // bundle if the CAs of this program are in it, and no others. Otherwise it has all CAs of this program, and those of
@@ -94,7 +94,7 @@ func (s *Store) Bundle() []byte { return s.present.Load().bundle }
 // CAs to the Secret. BundleFor returns nothing before the Secret was read: then there is nothing to publish.
 func (s *Store) BundleFor(published []byte) []byte {
 	now, _ := s.clock.now()
-	p := s.present.Load()
+	p := s.published.Load()
 	if p.serving == nil {
 		return nil
 	}
@@ -110,16 +110,16 @@ func (s *Store) BundleFor(published []byte) []byte {
 	if len(own) == len(all) && len(union(own, p.state.Authorities)) == len(own) {
 		return published
 	}
-	return encodeCertificates(remaining(&State{Authorities: union(p.state.Authorities, learned)}, p.state, now))
+	return encodeCertificates(remainingAuthorities(&State{Authorities: union(p.state.Authorities, learned)}, p.state, now))
 }
 
 // Changed returns a channel that is closed when the bundle changes. Call it before [Store.Bundle].
-func (s *Store) Changed() <-chan struct{} { return s.present.Load().changed }
+func (s *Store) Changed() <-chan struct{} { return s.published.Load().changed }
 
 // Ready returns nil if the replica has a valid certificate. Otherwise it returns the reason why not.
 func (s *Store) Ready() error {
 	now, _ := s.clock.now()
-	if c := s.present.Load().serving; c == nil || !isValid(c.Leaf, now) {
+	if c := s.published.Load().serving; c == nil || !isValid(c.Leaf, now) {
 		return fmt.Errorf("there is no valid certificate for webhooks: the Secret %s is not read or written yet; the log has the reason", s.secret)
 	}
 	return nil
@@ -137,7 +137,7 @@ type Status struct {
 // Status returns the present Status.
 func (s *Store) Status() Status {
 	now, _ := s.clock.now()
-	p := s.present.Load()
+	p := s.published.Load()
 	if p.serving == nil {
 		return Status{}
 	}

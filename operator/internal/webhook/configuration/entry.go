@@ -15,7 +15,7 @@ import (
 // The types of this file are those of k8s.io/api/admissionregistration/v1, with only the fields that entries have. The
 // package would enlarge each program.
 
-// An Entry is an element of the webhooks of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
+// Entry is an element of the webhooks of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 type Entry struct {
 	// Name names the entry within the configurations of a program.
 	Name                    string                `json:"name"`

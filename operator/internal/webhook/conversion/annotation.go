@@ -26,21 +26,21 @@ func VersionOfAnnotation(key string) (string, bool) {
 	return version, isOwn && hasHash
 }
 
-// A Mark is the value of the annotation [Incomplete], as JSON such as {"home":"v1","reason":"panic"}.
+// Mark is the value of the annotation [Incomplete], as JSON such as {"home":"v1","reason":"panic"}.
 type Mark struct {
-	// Home is the version in which the object is complete.
-	Home string `json:"home"`
+	// OriginalVersion is the version in which the object is complete.
+	OriginalVersion string `json:"home"`
 	// Reason is panic or size.
 	Reason string `json:"reason"`
 }
 
 // encode returns the JSON of m.
 func (m Mark) encode() string {
-	return string(appendValue(nil, map[string]any{"home": m.Home, "reason": m.Reason}))
+	return string(appendValue(nil, map[string]any{"home": m.OriginalVersion, "reason": m.Reason}))
 }
 
 // IncompleteMark returns the mark of an object with these annotations. It reports whether the object has one. A mark
-// that is no JSON of a Mark has no home.
+// that is no JSON of a Mark has no original version.
 func IncompleteMark(annotations map[string]string) (Mark, bool) {
 	text, isMarked := annotations[Incomplete]
 	var m Mark

@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// A codec decodes and encodes the objects of a Go type.
+// codec decodes and encodes the objects of a Go type.
 type codec struct {
 	// newObject returns a pointer to a new object.
 	newObject func() any

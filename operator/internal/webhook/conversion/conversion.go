@@ -1,6 +1,6 @@
 package conversion
 
-// A Conversion is a converted object.
+// Conversion is a converted object.
 type Conversion struct {
 	// Object is JSON. Its members are sorted by name.
 	Object []byte
@@ -16,7 +16,7 @@ type Conversion struct {
 	Failures []Failure
 }
 
-// A Failure is why something is not kept in a conversion.
+// Failure is why something is not kept in a conversion.
 type Failure struct {
 	// From and To are the versions of the step.
 	From, To string

@@ -245,7 +245,7 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 			got, _ := parseObjectOf(home.Object)
 			content := got.content
 			for _, e := range got.record("v1").sections["v2"] {
-				content, _ = put(nilSchemaOf(k), content, e.path, e.home).(map[string]any)
+				content, _ = put(nilSchemaOf(k), content, e.path, e.original).(map[string]any)
 			}
 			if !areEqual(o.content, content) {
 				t.Errorf("home was %s\nand is  %s with %s", appendValue(nil, o.content), appendValue(nil, content), home.Metadata.Annotations)
@@ -334,7 +334,7 @@ func TestIncompleteObjects(t *testing.T) {
 			target := map[string]string{"v1": "v2", "v2": "v1"}[c.version]
 			there := convertText(t, k, cronObject(c.version, c.spec), target)
 			mark, isMarked := IncompleteMark(there.Metadata.Annotations)
-			if want := (Mark{Home: c.version, Reason: c.reason}); isMarked != (c.reason != "") || isMarked && mark != want || there.IsIncomplete != isMarked {
+			if want := (Mark{OriginalVersion: c.version, Reason: c.reason}); isMarked != (c.reason != "") || isMarked && mark != want || there.IsIncomplete != isMarked {
 				t.Fatalf("the mark is %+v: %+v", mark, there.Failures)
 			}
 			for _, f := range there.Failures {

@@ -17,7 +17,7 @@ const (
 	markSize = 256
 )
 
-// A converter converts one object. It is used once.
+// converter converts one object. It is used once.
 type converter struct {
 	kind   *Kind
 	object *object
@@ -27,8 +27,8 @@ type converter struct {
 // convert converts the object, and returns the result.
 func (c *converter) convert() Conversion {
 	o := c.object
-	for _, w := range c.kind.path(c.result.From, c.result.To) {
-		c.convertStep(w)
+	for _, d := range c.kind.stepsBetween(c.result.From, c.result.To) {
+		c.convertStep(d)
 	}
 	o.kind.Version = c.result.To
 	c.result.Namespace, c.result.Name = o.metadataText("namespace"), o.metadataText("name")
@@ -37,22 +37,23 @@ func (c *converter) convert() Conversion {
 	return c.result
 }
 
-// convertStep converts the object along a way. See the documentation of the package for an example with values.
-func (c *converter) convertStep(w way) {
+// convertStep converts the object from one version to the next one. See the documentation of the package for an example with
+// values.
+func (c *converter) convertStep(d directedStep) {
 	o := c.object
-	home := o.content
-	given := c.run(w, home)
-	o.content = c.putKeptBack(w, given)
-	// What the way back will give shows what the object loses.
-	back := c.run(w.back(), o.content)
-	c.keepDifference(w, home, back)
+	original := o.content
+	converted := c.run(d, original)
+	o.content = c.restoreKeptValues(d, converted)
+	// The difference between the original and what the reversed step returns is what the target version cannot express.
+	returned := c.run(d.reversed(), o.content)
+	c.keepDifference(d, original, returned)
 }
 
-// run returns what the function of a way makes of content.
-func (c *converter) run(w way, content map[string]any) map[string]any {
-	result, failed := c.kind.run(w, c.object, content)
+// run returns what the function of a step makes of content.
+func (c *converter) run(d directedStep, content map[string]any) map[string]any {
+	result, failed := c.kind.run(d, c.object, content)
 	if failed != nil {
-		c.recordFailure(Failure{From: w.from, To: w.to, Err: failed.err, Stack: failed.stack}, "panic")
+		c.recordFailure(Failure{From: d.from, To: d.to, Err: failed.err, Stack: failed.stack}, "panic")
 	}
 	return result
 }
@@ -62,69 +63,70 @@ func (c *converter) restorer(version string) *restorer {
 	return &restorer{check: c.kind.checks[version], isPart: c.object.isPart}
 }
 
-// putKeptBack returns the content of the object in the version w.to, with the values that the object had there and that w.from
-// cannot express. given is what the function has made.
+// restoreKeptValues returns converted, which the function has made for the version d.to, with the kept values that the object had
+// there and that d.from cannot express. For example, the function from v2 to v1 gives {"schedule":"0 * * * *"}, and an annotation
+// keeps the policy Forbid of v1. The result is {"schedule":"0 * * * *","policy":"Forbid"}.
 //
-// What does not fit the schema is left in the annotation of w.to. A value that an edit in w.from has replaced is dropped on
-// the way to the stored version. On a way away from the stored version the whole section stays in such a case, because the
-// stored object still has it: a write that changes nothing must store the same bytes.
-func (c *converter) putKeptBack(w way, given map[string]any) map[string]any {
-	record := c.object.record(w.to)
-	kept := record.sections[w.from]
+// A kept value that does not fit the schema stays in the annotation of d.to, as a leftover. A step towards the stored version
+// drops a kept value that an edit in d.from has replaced. A step away from the stored version keeps the whole section in such a
+// case, because the stored object still has the section: a write that changes nothing must store the same bytes.
+func (c *converter) restoreKeptValues(d directedStep, converted map[string]any) map[string]any {
+	record := c.object.record(d.to)
+	kept := record.sections[d.from]
 	if len(kept) == 0 {
-		return given
+		return converted
 	}
-	check := c.kind.checks[w.to]
-	r := c.restorer(w.to)
-	content := r.restore(kept, given)
-	var left []*entry
+	check := c.kind.checks[d.to]
+	r := c.restorer(d.to)
+	content := r.restore(kept, converted)
+	var leftovers []*entry
 	switch {
-	case c.kind.isTowardsStored(w):
-		for _, e := range r.unfit {
-			left = append(left, e.withLeft(true))
+	case c.kind.isTowardsStored(d):
+		for _, e := range r.rejected {
+			leftovers = append(leftovers, e.withLeftover(true))
 		}
-		slices.SortFunc(left, (*entry).compare)
-	case !areSameEntries(kept, difference(check.root, content, given)):
+		slices.SortFunc(leftovers, (*entry).compare)
+	case !areSameEntries(kept, difference(check.root, content, converted)):
 		for _, e := range kept {
-			left = append(left, e.withLeft(slices.Contains(r.unfit, e)))
+			leftovers = append(leftovers, e.withLeftover(slices.Contains(r.rejected, e)))
 		}
 	}
-	record.setSection(w.from, left)
-	record.writeAnnotations(w.to, c.object)
+	record.setSection(d.from, leftovers)
+	record.writeAnnotations(d.to, c.object)
 	return content
 }
 
-// keepDifference keeps what the version w.to cannot express of home, the content of the object in w.from. back is what the functions
-// give back.
-func (c *converter) keepDifference(w way, home, back map[string]any) {
-	record := c.object.record(w.from)
-	check := c.kind.checks[w.from]
-	kept := difference(check.root, home, back)
-	if left := record.sections[w.to]; len(left) > 0 {
-		r := c.restorer(w.from)
-		if areEqual(r.restore(left, back), home) {
-			kept = withoutLeft(left) // it explains the object as it is
+// keepDifference keeps what the version d.to cannot express of original, the content of the object in d.from. returned is what the
+// reversed step returns.
+func (c *converter) keepDifference(d directedStep, original, returned map[string]any) {
+	record := c.object.record(d.from)
+	check := c.kind.checks[d.from]
+	kept := difference(check.root, original, returned)
+	if leftovers := record.sections[d.to]; len(leftovers) > 0 {
+		r := c.restorer(d.from)
+		if areEqual(r.restore(leftovers, returned), original) {
+			kept = withoutLeftovers(leftovers) // it explains the object as it is
 		} else {
-			kept = merged(kept, slices.DeleteFunc(slices.Clone(left), func(e *entry) bool { return !e.isLeft }))
+			kept = merged(kept, slices.DeleteFunc(slices.Clone(leftovers), func(e *entry) bool { return !e.isLeftover }))
 		}
 	}
-	record.setSection(w.to, kept)
-	record.writeAnnotations(w.from, c.object)
+	record.setSection(d.to, kept)
+	record.writeAnnotations(d.from, c.object)
 	if own, all := c.object.annotationSizes(); own > maxKept || all > maxAnnotations-markSize {
-		c.reduceKept(w, record, kept)
+		c.reduceKept(d, record, kept)
 	}
 }
 
 // reduceKept removes the largest entries of kept until the annotations are within their bounds.
-func (c *converter) reduceKept(w way, r *record, kept []*entry) {
-	r.setSection(w.to, nil)
-	r.writeAnnotations(w.from, c.object)
+func (c *converter) reduceKept(d directedStep, r *record, kept []*entry) {
+	r.setSection(d.to, nil)
+	r.writeAnnotations(d.from, c.object)
 	own, all := c.object.annotationSizes()
 	room := min(maxKept-own, maxAnnotations-markSize-all)
 	sizes := make(map[*entry]int)
 	total := 0
 	for _, e := range kept {
-		key, value := e.annotation(w.from, w.to)
+		key, value := e.annotation(d.from, d.to)
 		sizes[e] = len(key) + len(value)
 		total += sizes[e]
 	}
@@ -138,19 +140,19 @@ func (c *converter) reduceKept(w way, r *record, kept []*entry) {
 		remaining = append(remaining, e)
 	}
 	slices.SortFunc(remaining, (*entry).compare)
-	r.setSection(w.to, remaining)
-	r.writeAnnotations(w.from, c.object)
+	r.setSection(d.to, remaining)
+	r.writeAnnotations(d.from, c.object)
 	if len(remaining) == len(kept) {
 		return
 	}
-	c.recordFailure(Failure{From: w.from, To: w.to, Err: fmt.Errorf("%d bytes to keep do not fit into the annotations of an object", total)}, "size")
+	c.recordFailure(Failure{From: d.from, To: d.to, Err: fmt.Errorf("%d bytes to keep do not fit into the annotations of an object", total)}, "size")
 }
 
 // recordFailure records a failure, and marks the object as incomplete.
 func (c *converter) recordFailure(f Failure, reason string) {
 	c.result.Failures = append(c.result.Failures, f)
 	if !c.object.isMarked() {
-		c.object.setAnnotation(Incomplete, Mark{Home: c.result.From, Reason: reason}.encode())
+		c.object.setAnnotation(Incomplete, Mark{OriginalVersion: c.result.From, Reason: reason}.encode())
 	}
 }
 
@@ -162,7 +164,7 @@ func (c *converter) boundAnnotations() {
 	}
 	c.recordFailure(Failure{From: c.result.From, To: c.result.To, Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all)}, "size")
 	if len(c.object.annotations[Incomplete]) > markSize { // it is not of yare
-		c.object.setAnnotation(Incomplete, Mark{Home: c.result.From, Reason: "size"}.encode())
+		c.object.setAnnotation(Incomplete, Mark{OriginalVersion: c.result.From, Reason: "size"}.encode())
 	}
 	_, all = c.object.annotationSizes()
 	keys := slices.SortedFunc(maps.Keys(c.object.annotations), func(a, b string) int {

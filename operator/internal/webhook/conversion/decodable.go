@@ -8,7 +8,7 @@ import (
 // maxPruned bounds how deep a value is searched for what does not decode. Below, a value is taken or left as a whole.
 const maxPruned = 64
 
-// A decodable finds what of an object decodes into a Go type. The other values are kept, because the difference between
+// decodable finds what of an object decodes into a Go type. The other values are kept, because the difference between
 // the object and the result of the functions has them.
 type decodable struct {
 	codec    codec

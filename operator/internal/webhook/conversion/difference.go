@@ -6,23 +6,23 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// difference returns the entries for an object whose content is home, where the functions give the content back. The
+// difference returns the entries for an object whose content is original, where the functions return the content returned. The
 // entries are sorted.
 //
 // Objects and lists with keys are compared by their members and items. Any other list is one value. For example, where
 // ports is a list with the key name:
 //
-//	home  {"spec":{"size":5,"ports":[{"name":"a","x":1},{"name":"b"}]}}
-//	back  {"spec":{"ports":[{"name":"a"}],"mode":""}}
+//	original  {"spec":{"size":5,"ports":[{"name":"a","x":1},{"name":"b"}]}}
+//	returned  {"spec":{"ports":[{"name":"a"}],"mode":""}}
 //
-//	spec.mode              home is missing, back is ""
-//	spec.ports[name=a].x   home is 1, back is missing
-//	spec.ports[name=b]     home is {"name":"b"}, back is missing
-//	spec.ports             the order at home is a b, the order of back is a
-//	spec.size              home is 5, back is missing
-func difference(s *crd.Schema, home, back map[string]any) []*entry {
+//	spec.mode              original is missing, returned is ""
+//	spec.ports[name=a].x   original is 1, returned is missing
+//	spec.ports[name=b]     original is {"name":"b"}, returned is missing
+//	spec.ports             the order of original is a b, the order of returned is a
+//	spec.size              original is 5, returned is missing
+func difference(s *crd.Schema, original, returned map[string]any) []*entry {
 	var d differences
-	d.compareObjects(nil, s, home, back)
+	d.compareObjects(nil, s, original, returned)
 	slices.SortFunc(d, (*entry).compare)
 	return d
 }
@@ -31,56 +31,56 @@ func difference(s *crd.Schema, home, back map[string]any) []*entry {
 type differences []*entry
 
 // compare adds the difference of two values at path.
-func (d *differences) compare(path []segment, s *crd.Schema, home, back any) {
-	if areEqual(home, back) {
+func (d *differences) compare(path []segment, s *crd.Schema, original, returned any) {
+	if areEqual(original, returned) {
 		return
 	}
-	homeObject, isHomeObject := home.(map[string]any)
-	backObject, isBackObject := back.(map[string]any)
-	if isHomeObject && isBackObject {
-		d.compareObjects(path, s, homeObject, backObject)
+	originalObject, isOriginalObject := original.(map[string]any)
+	returnedObject, isReturnedObject := returned.(map[string]any)
+	if isOriginalObject && isReturnedObject {
+		d.compareObjects(path, s, originalObject, returnedObject)
 		return
 	}
-	if home != (missing{}) && back != (missing{}) {
-		homeList, isHomeKeyed := keyedListOf(s, home)
-		backList, isBackKeyed := keyedListOf(s, back)
-		if isHomeKeyed && isBackKeyed {
-			d.compareKeyedLists(path, s, homeList, backList)
+	if original != (missing{}) && returned != (missing{}) {
+		originalList, isOriginalKeyed := keyedListOf(s, original)
+		returnedList, isReturnedKeyed := keyedListOf(s, returned)
+		if isOriginalKeyed && isReturnedKeyed {
+			d.compareKeyedLists(path, s, originalList, returnedList)
 			return
 		}
 	}
-	if back == any(missing{}) {
-		d.addAbsent(path, s, home, len(path))
+	if returned == any(missing{}) {
+		d.addAbsent(path, s, original, len(path))
 		return
 	}
-	*d = append(*d, &entry{path: slices.Clone(path), home: home, back: back})
+	*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: returned})
 }
 
-// addAbsent adds the fields of home, of which back has nothing from the first n segments of path on. Each field has an entry
-// of its own. For example, spec.limits is {"cpu":1,"memory":2} at home. If back has no limits, spec.limits.cpu and
+// addAbsent adds the fields of original, of which returned has nothing from the first n segments of path on. Each field has an entry
+// of its own. For example, spec.limits is {"cpu":1,"memory":2} in original. If returned has no limits, spec.limits.cpu and
 // spec.limits.memory have entries.
-func (d *differences) addAbsent(path []segment, s *crd.Schema, home any, n int) {
-	object, _ := home.(map[string]any)
+func (d *differences) addAbsent(path []segment, s *crd.Schema, original any, n int) {
+	object, _ := original.(map[string]any)
 	for name, value := range object {
 		d.addAbsent(append(path, segment{name, false}), propertyOf(s, name), value, n)
 	}
-	list, isKeyed := keyedListOf(s, home)
+	list, isKeyed := keyedListOf(s, original)
 	isKeyed = isKeyed && len(list.keys) > 0
 	if isKeyed {
 		for _, key := range list.keys {
 			d.addAbsentItem(append(path, segment{key, true}), s, list.items[key], n)
 		}
-		*d = append(*d, &entry{path: slices.Clone(path), home: orderValue(list.keys), back: []any{}, hasOrder: true})
+		*d = append(*d, &entry{path: slices.Clone(path), original: orderValue(list.keys), returned: []any{}, hasOrder: true})
 	}
 	if len(object) == 0 && !isKeyed {
-		*d = append(*d, &entry{path: slices.Clone(path), home: home, back: missing{}, absentFrom: n})
+		*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: missing{}, absentFrom: n})
 	}
 }
 
 // addAbsentItem adds the fields of an item of a list of s, but for the keys, which are in the path.
 func (d *differences) addAbsentItem(path []segment, s *crd.Schema, item map[string]any, n int) {
 	if len(item) == len(s.ListMapKeys) || !areEqual(keyFields(path), fieldsOf(item, s.ListMapKeys)) {
-		*d = append(*d, &entry{path: slices.Clone(path), home: item, back: missing{}, absentFrom: n})
+		*d = append(*d, &entry{path: slices.Clone(path), original: item, returned: missing{}, absentFrom: n})
 		return
 	}
 	for name, value := range item {
@@ -102,33 +102,33 @@ func fieldsOf(object map[string]any, names []string) any {
 	return fields
 }
 
-func (d *differences) compareObjects(path []segment, s *crd.Schema, home, back map[string]any) {
-	for name, value := range home {
-		d.compare(append(path, segment{name, false}), propertyOf(s, name), value, memberOf(back, name))
+func (d *differences) compareObjects(path []segment, s *crd.Schema, original, returned map[string]any) {
+	for name, value := range original {
+		d.compare(append(path, segment{name, false}), propertyOf(s, name), value, memberOf(returned, name))
 	}
-	for name, value := range back {
-		if _, isThere := home[name]; !isThere {
+	for name, value := range returned {
+		if _, isThere := original[name]; !isThere {
 			d.compare(append(path, segment{name, false}), propertyOf(s, name), missing{}, value)
 		}
 	}
 }
 
-func (d *differences) compareKeyedLists(path []segment, s *crd.Schema, home, back keyedList) {
-	for _, key := range home.keys {
+func (d *differences) compareKeyedLists(path []segment, s *crd.Schema, original, returned keyedList) {
+	for _, key := range original.keys {
 		inner := append(path, segment{key, true})
-		if item := back.item(key); item == any(missing{}) {
-			d.addAbsentItem(inner, s, home.items[key], len(inner))
+		if item := returned.item(key); item == any(missing{}) {
+			d.addAbsentItem(inner, s, original.items[key], len(inner))
 		} else {
-			d.compare(inner, s.Items, home.items[key], item)
+			d.compare(inner, s.Items, original.items[key], item)
 		}
 	}
-	for _, key := range back.keys {
-		if home.items[key] == nil {
-			d.compare(append(path, segment{key, true}), s.Items, missing{}, back.items[key])
+	for _, key := range returned.keys {
+		if original.items[key] == nil {
+			d.compare(append(path, segment{key, true}), s.Items, missing{}, returned.items[key])
 		}
 	}
-	if !slices.Equal(home.keys, back.keys) {
-		*d = append(*d, &entry{path: slices.Clone(path), home: orderValue(home.keys), back: orderValue(back.keys), hasOrder: true})
+	if !slices.Equal(original.keys, returned.keys) {
+		*d = append(*d, &entry{path: slices.Clone(path), original: orderValue(original.keys), returned: orderValue(returned.keys), hasOrder: true})
 	}
 }
 

@@ -11,26 +11,28 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A segment is a part of a path: the name of a member, or the key of an item of a list.
+// segment is a part of a path: the name of a member, or the key of an item of a list.
 type segment struct {
 	// text is the name or, for a key, its JSON, such as {"name":"web"}.
 	text  string
 	isKey bool
 }
 
-// An entry is a kept value: at path, the object had the value home where the functions give the value back. Each of the
-// two can be missing.
+// entry is a kept value: at path, the object had the value original in its original version, where the functions return the
+// value returned. Each of the two can be missing. For example, original is "@hourly", and returned is "0 * * * *".
 //
-// An entry with an order keeps the order of a list with keys. home and back are then lists of keys.
+// An entry with an order keeps the order of a list with keys. original and returned are then lists of keys.
+//
+// The JSON of an entry calls the two values home and back.
 type entry struct {
-	path       []segment
-	home, back any
-	hasOrder   bool
-	// absentFrom is the number of segments of the shortest beginning of path where back has nothing. It is 0 if back has all
-	// but the last segment. For example, it is 2 for spec.limits.cpu if back has no spec.limits.
+	path               []segment
+	original, returned any
+	hasOrder           bool
+	// absentFrom is the number of segments of the shortest beginning of path where the functions return nothing. It is 0 if they return all
+	// but the last segment. For example, it is 2 for spec.limits.cpu if they return no spec.limits.
 	absentFrom int
-	// isLeft is true at home, for a value that was not put back because the value does not fit the schema.
-	isLeft bool
+	// isLeftover is true in the original version for a value that was not put back, because the value does not fit the schema.
+	isLeftover bool
 }
 
 // value returns the JSON of e, such as {"path":["spec","size"],"home":5}.
@@ -49,11 +51,11 @@ func (e *entry) value() map[string]any {
 	if e.absentFrom > 0 {
 		v["from"] = number(strconv.Itoa(e.absentFrom))
 	}
-	if e.isLeft {
+	if e.isLeftover {
 		v["left"] = true
 	}
-	setMember(v, "home", e.home)
-	setMember(v, "back", e.back)
+	setMember(v, "home", e.original)
+	setMember(v, "back", e.returned)
 	return v
 }
 
@@ -77,8 +79,8 @@ func parseEntry(v any) (*entry, bool) {
 	if !isObject || !isList || len(path) == 0 {
 		return nil, false
 	}
-	e := &entry{home: memberOf(object, "home"), back: memberOf(object, "back")}
-	e.hasOrder, e.isLeft = object["order"] == true, object["left"] == true
+	e := &entry{original: memberOf(object, "home"), returned: memberOf(object, "back")}
+	e.hasOrder, e.isLeftover = object["order"] == true, object["left"] == true
 	if from, isNumber := object["from"].(number); isNumber {
 		e.absentFrom, _ = strconv.Atoi(string(from)) // 0 for another number
 	}
@@ -95,7 +97,7 @@ func parseEntry(v any) (*entry, bool) {
 	if first := e.path[0]; first.isKey || isFixed(first.text) {
 		return nil, false
 	}
-	if e.hasOrder && (!isOrder(e.home) || !isOrder(e.back)) {
+	if e.hasOrder && (!isOrder(e.original) || !isOrder(e.returned)) {
 		return nil, false
 	}
 	return e, true
@@ -171,13 +173,13 @@ func (e *entry) overlaps(other *entry) bool {
 	return slices.Equal(e.path[:n], other.path[:n])
 }
 
-// withLeft returns e with the field isLeft.
-func (e *entry) withLeft(isLeft bool) *entry {
-	if e.isLeft == isLeft {
+// withLeftover returns e with the field isLeftover.
+func (e *entry) withLeftover(isLeftover bool) *entry {
+	if e.isLeftover == isLeftover {
 		return e
 	}
 	other := *e
-	other.isLeft = isLeft
+	other.isLeftover = isLeftover
 	return &other
 }
 

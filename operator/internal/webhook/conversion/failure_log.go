@@ -10,7 +10,7 @@ import (
 // maxLogged bounds how many failures a failureLog remembers.
 const maxLogged = 1024
 
-// A failureLog logs the failures of conversions. Each list of the objects repeats the failures of all of them, so a
+// failureLog logs the failures of conversions. Each list of the objects repeats the failures of all of them, so a
 // failure is logged once at the level error, and later at the level debug.
 type failureLog struct {
 	log *slog.Logger

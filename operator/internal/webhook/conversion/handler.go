@@ -37,7 +37,7 @@ const (
 // maxBody bounds the body of a call, in bytes. API servers accept objects of 3 MiB, and mostly convert one object in a call.
 const maxBody = 32 << 20
 
-// A Handler answers the calls of the API server that convert objects. It answers with all objects, or with an HTTP error.
+// Handler answers the calls of the API server that convert objects. It answers with all objects, or with an HTTP error.
 // A Handler is safe for concurrent use.
 type Handler struct {
 	endpoints map[string]*endpoint
@@ -47,7 +47,7 @@ type Handler struct {
 	capacity  serving.Capacity
 }
 
-// An endpoint is a kind of a Handler.
+// endpoint is a kind of a Handler.
 type endpoint struct {
 	kind *Kind
 	// live is kind with the schemas of the cluster, or nil.
@@ -56,7 +56,7 @@ type endpoint struct {
 	calls chan struct{}
 }
 
-// A liveKind is a Kind that is used from a time on.
+// liveKind is a Kind that is used from a time on.
 type liveKind struct {
 	kind *Kind
 	from time.Time
@@ -143,7 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.observer.ObserveCall(e.kind.resource.String(), a.result, a.objects, time.Since(began))
 }
 
-// An answer is the answer to a call: a ConversionReview, or an HTTP error.
+// answer is the answer to a call: a ConversionReview, or an HTTP error.
 type answer struct {
 	result CallResult
 	body   []byte

@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A keyedList is a list whose items are objects with keys, such as the ports of a Pod.
+// keyedList is a list whose items are objects with keys, such as the ports of a Pod.
 type keyedList struct {
 	// keys hold the key of each item as JSON, such as {"name":"web"}, in the order of the list.
 	keys  []string
@@ -96,18 +96,18 @@ func (l *keyedList) list() []any {
 	return list
 }
 
-// arrange brings the items into the order that home had, as far as the order has not changed since. home and back are the
-// orders at the time when the order was recorded, and now is the order before kept items were put back.
+// arrange brings the items into their original order, as far as the order has not changed since. original and returned are the
+// orders at the time when the order was recorded, and current is the order before kept items were put back.
 //
-// For example, home is b a x, and back is a b:
+// For example, original is b a x, and returned is a b:
 //
-//	now a b    nobody has moved a and b, so the order is that of home: b a x
-//	now a c b  c is new. It stays behind a: b a c x
-//	now b a    an edit has moved b. The order stays, and x comes behind its neighbor at home, which is a: b a x
-func (l *keyedList) arrange(home, back, now []string) {
-	first, second := home, now
-	if !slices.Equal(common(back, now), common(now, back)) {
-		first, second = now, home
+//	current a b    nobody has moved a and b, so the order is the original one: b a x
+//	current a c b  c is new. It stays behind a: b a c x
+//	current b a    an edit has moved b. The order stays, and x comes behind its original neighbor, which is a: b a x
+func (l *keyedList) arrange(original, returned, current []string) {
+	first, second := original, current
+	if !slices.Equal(common(returned, current), common(current, returned)) {
+		first, second = current, original
 	}
 	placed := make(map[string]bool, len(l.items))
 	// followers holds, for each key, the keys that come directly behind it. The key "" stands for the beginning.

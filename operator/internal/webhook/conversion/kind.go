@@ -12,27 +12,29 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// A Kind converts the objects of a kind between its versions. A Kind is safe for concurrent use.
+// Kind converts the objects of a kind between its versions. A Kind is safe for concurrent use.
 type Kind struct {
 	resource wire.Resource
 	versions []Version
 	// checks holds the check of the schema of each version.
 	checks map[string]*schemaCheck
-	// parents holds, for each version but the stored one, the way to the next version towards the stored one.
-	parents map[string]way
+	// parents holds, for each version but the stored one, the step to the next version towards the stored one.
+	parents map[string]directedStep
 	// copied holds the paths of the fields that a step copies, because the Go types do not know them: see WithLiveSchemas.
 	copied map[*Step][][]string
 }
 
-// A way is a step in one direction.
-type way struct {
+// directedStep is a step in one direction, from its original version to its target version.
+type directedStep struct {
 	step      *Step
 	isForward bool
 	from, to  string
 }
 
-// back returns the way back.
-func (w way) back() way { return way{w.step, !w.isForward, w.to, w.from} }
+// reversed returns the step in the other direction.
+func (d directedStep) reversed() directedStep {
+	return directedStep{d.step, !d.isForward, d.to, d.from}
+}
 
 // maxVersion bounds the name of a version. The key of an annotation has the name, a dot and 16 digits, in 63 characters.
 const maxVersion = 46
@@ -50,7 +52,7 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	if len(versions) == 0 {
 		return nil, errors.New("a kind to convert has no versions: give it the Go types of its versions")
 	}
-	k := &Kind{resource: versions[0].Resource, versions: versions, checks: make(map[string]*schemaCheck), parents: make(map[string]way)}
+	k := &Kind{resource: versions[0].Resource, versions: versions, checks: make(map[string]*schemaCheck), parents: make(map[string]directedStep)}
 	var problems []error
 	var stored []string
 	for _, v := range versions {
@@ -82,18 +84,18 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	default:
 		problems = append(problems, fmt.Errorf("%s has %d stored versions, %s: set Storage in one Definition only", k.GroupKind(), len(stored), strings.Join(stored, " and ")))
 	}
-	ways, stepProblems := k.waysOf(steps)
+	directed, stepProblems := k.directedStepsOf(steps)
 	problems = append(problems, stepProblems...)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	return k, k.connect(stored[0], ways)
+	return k, k.connect(stored[0], directed)
 }
 
-// waysOf returns the ways from each version.
-func (k *Kind) waysOf(steps []*Step) (map[string][]way, []error) {
+// directedStepsOf returns the directed steps from each version.
+func (k *Kind) directedStepsOf(steps []*Step) (map[string][]directedStep, []error) {
 	var problems []error
-	ways := make(map[string][]way)
+	directed := make(map[string][]directedStep)
 	// island holds a version of the connected versions of each version.
 	island := make(map[string]string)
 	for name := range k.checks {
@@ -129,21 +131,21 @@ func (k *Kind) waysOf(steps []*Step) (map[string][]way, []error) {
 			}
 		}
 		island[second] = island[first]
-		forward := way{s, true, first, second}
-		ways[first] = append(ways[first], forward)
-		ways[second] = append(ways[second], forward.back())
+		forward := directedStep{s, true, first, second}
+		directed[first] = append(directed[first], forward)
+		directed[second] = append(directed[second], forward.reversed())
 	}
-	return ways, problems
+	return directed, problems
 }
 
 // connect sets the parents. It returns an error if a version is not connected with the stored one.
-func (k *Kind) connect(stored string, ways map[string][]way) error {
+func (k *Kind) connect(stored string, directed map[string][]directedStep) error {
 	reached := []string{stored}
 	for i := 0; i < len(reached); i++ {
-		for _, w := range ways[reached[i]] {
-			if !slices.Contains(reached, w.to) {
-				k.parents[w.to] = w.back()
-				reached = append(reached, w.to)
+		for _, d := range directed[reached[i]] {
+			if !slices.Contains(reached, d.to) {
+				k.parents[d.to] = d.reversed()
+				reached = append(reached, d.to)
 			}
 		}
 	}
@@ -166,39 +168,39 @@ func (k *Kind) Versions() []Version { return k.versions }
 // Path returns the path of the URL of conversions, such as /convert.cronjobs.example.com.
 func (k *Kind) Path() string { return "/convert." + k.resource.String() }
 
-// path returns the ways between two versions of k. For example, v1 is stored, and steps connect v1 with v2 and v2 with v3.
-// The path from v3 to v1 is v3 to v2, v2 to v1.
-func (k *Kind) path(from, to string) []way {
+// stepsBetween returns the steps between two versions of k. For example, v1 is stored, and steps connect v1 with v2 and v2 with v3.
+// The steps from v3 to v1 are v3 to v2, v2 to v1.
+func (k *Kind) stepsBetween(from, to string) []directedStep {
 	up, down := k.toStored(from), k.toStored(to)
 	for len(up) > 0 && len(down) > 0 && up[len(up)-1].from == down[len(down)-1].from {
-		up, down = up[:len(up)-1], down[:len(down)-1] // both go through the same ways at the end
+		up, down = up[:len(up)-1], down[:len(down)-1] // both have the same steps at the end
 	}
 	for i := len(down) - 1; i >= 0; i-- {
-		up = append(up, down[i].back())
+		up = append(up, down[i].reversed())
 	}
 	return up
 }
 
-// toStored returns the ways from a version to the stored one.
-func (k *Kind) toStored(from string) []way {
-	var ways []way
-	for w, isBelow := k.parents[from]; isBelow; w, isBelow = k.parents[w.to] {
-		ways = append(ways, w)
+// toStored returns the steps from a version to the stored one.
+func (k *Kind) toStored(from string) []directedStep {
+	var directed []directedStep
+	for d, isBelow := k.parents[from]; isBelow; d, isBelow = k.parents[d.to] {
+		directed = append(directed, d)
 	}
-	return ways
+	return directed
 }
 
-// isTowardsStored reports whether the way leads towards the stored version.
-func (k *Kind) isTowardsStored(w way) bool {
-	parent, hasParent := k.parents[w.from]
-	return hasParent && parent.to == w.to
+// isTowardsStored reports whether the step leads towards the stored version.
+func (k *Kind) isTowardsStored(d directedStep) bool {
+	parent, hasParent := k.parents[d.from]
+	return hasParent && parent.to == d.to
 }
 
-// run returns what the function of a way makes of content, which is the content of o in the version w.from.
-func (k *Kind) run(w way, o *object, content map[string]any) (map[string]any, *failedRun) {
-	result, failed := w.step.run(w.isForward, o, content, k.checks[w.from].root, k.checks[w.to].root)
+// run returns what the function of a step makes of content, which is the content of o in the version d.from.
+func (k *Kind) run(d directedStep, o *object, content map[string]any) (map[string]any, *failedRun) {
+	result, failed := d.step.run(d.isForward, o, content, k.checks[d.from].root, k.checks[d.to].root)
 	if failed == nil {
-		for _, path := range k.copied[w.step] {
+		for _, path := range k.copied[d.step] {
 			copyField(path, content, result)
 		}
 	}
@@ -228,11 +230,11 @@ func (k *Kind) WithLiveSchemas(live map[string]*crd.Schema) (*Kind, error) {
 		}
 		other.checks[name] = check
 	}
-	for _, w := range k.parents {
+	for _, d := range k.parents {
 		var p foreignPaths
-		p.add(nil, k.checks[w.from].root, k.checks[w.to].root, live[w.from], live[w.to])
+		p.add(nil, k.checks[d.from].root, k.checks[d.to].root, live[d.from], live[d.to])
 		if len(p.paths) > 0 {
-			other.copied[w.step] = p.paths
+			other.copied[d.step] = p.paths
 		}
 	}
 	return &other, errors.Join(errs...)

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A LawReport is what [CheckLaws] has found.
+// LawReport is what [CheckLaws] has found.
 type LawReport struct {
 	// Problems are the broken laws, each with the object. They are also the results of functions that do not fit the
 	// schema: no API server checks such a result, and nobody can update the object.
@@ -60,32 +60,32 @@ func (r *LawReport) addProblem(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// A lawCheck checks the laws for one object and one target.
+// lawCheck checks the laws for one object and one target.
 type lawCheck struct {
-	report *LawReport
-	kind   *Kind
-	home   *object
-	// text is the JSON of home, in canonical order.
+	report   *LawReport
+	kind     *Kind
+	original *object
+	// text is the JSON of original, in canonical order.
 	text   []byte
 	target string
 }
 
-// check checks the laws. An object that does not fit the schema of its own version cannot come home as it was: what does
-// not fit is left in the annotation.
+// check checks the laws. An object that does not fit the schema of its own version does not return as it was:
+// what does not fit stays in the annotation.
 func (c lawCheck) check() {
-	from := c.home.kind.Version
+	from := c.original.kind.Version
 	there := c.convert(c.text, c.target)
 	if there == nil {
 		return
 	}
-	back := c.convert(there, from)
-	if back == nil {
+	returned := c.convert(there, from)
+	if returned == nil {
 		return
 	}
-	again := c.convert(back, c.target)
-	doesFit := c.fits(from, c.home)
-	if doesFit && !bytes.Equal(back, c.text) {
-		c.report.addProblem("%s to %s and back changes the object: %s becomes %s, by %s", from, c.target, c.text, back, there)
+	again := c.convert(returned, c.target)
+	doesFit := c.fits(from, c.original)
+	if doesFit && !bytes.Equal(returned, c.text) {
+		c.report.addProblem("%s to %s and back changes the object: %s becomes %s, by %s", from, c.target, c.text, returned, there)
 	}
 	if !bytes.Equal(there, again) {
 		c.report.addProblem("%s to %s, back and again gives another object: %s becomes %s and then %s", from, c.target, c.text, there, again)
@@ -95,8 +95,8 @@ func (c lawCheck) check() {
 		return
 	}
 	c.addKept(target)
-	if path := c.kind.path(c.target, from); len(path) == 1 && doesFit {
-		if check := c.kind.checks[c.target]; !c.home.isPart && !c.fits(c.target, target) {
+	if path := c.kind.stepsBetween(c.target, from); len(path) == 1 && doesFit {
+		if check := c.kind.checks[c.target]; !c.original.isPart && !c.fits(c.target, target) {
 			c.report.addProblem("the function from %s to %s gives a value that does not fit the schema of %s at %s: %s becomes %s", from, c.target, c.target,
 				check.misfit(check.root, target.content, ""), c.text, there)
 			return
@@ -130,21 +130,21 @@ func (c lawCheck) fits(version string, o *object) bool {
 
 // addKept adds the fields that only the annotations of an object keep.
 func (c lawCheck) addKept(target *object) {
-	for _, w := range c.kind.path(c.home.kind.Version, c.target) {
-		step := w.from + " to " + w.to
-		for _, e := range target.record(w.from).sections[w.to] {
-			if e.home != (missing{}) && !e.hasOrder {
-				c.report.Kept[step] = append(c.report.Kept[step], e.generalPath(c.kind.checks[w.from].root))
+	for _, d := range c.kind.stepsBetween(c.original.kind.Version, c.target) {
+		step := d.from + " to " + d.to
+		for _, e := range target.record(d.from).sections[d.to] {
+			if e.original != (missing{}) && !e.hasOrder {
+				c.report.Kept[step] = append(c.report.Kept[step], e.generalPath(c.kind.checks[d.from].root))
 			}
 		}
 	}
 }
 
-// checkEdits checks that an edit in the target changes at home what the function makes of it, and nothing else. home is the
-// way home.
-func (c lawCheck) checkEdits(home way, target *object) {
-	check, targetCheck := c.kind.checks[home.to], c.kind.checks[home.from]
-	before, failed := c.kind.run(home, target, target.content)
+// checkEdits checks that an edit in the target version changes in the original version what the function makes of the edit, and
+// nothing else. d is the step back to the original version.
+func (c lawCheck) checkEdits(d directedStep, target *object) {
+	check, targetCheck := c.kind.checks[d.to], c.kind.checks[d.from]
+	before, failed := c.kind.run(d, target, target.content)
 	if failed != nil {
 		return
 	}
@@ -157,11 +157,11 @@ func (c lawCheck) checkEdits(home way, target *object) {
 		if !target.isPart && !c.fits(c.target, &edited) {
 			continue // an API server refuses this edit
 		}
-		after, failed := c.kind.run(home, target, edited.content)
+		after, failed := c.kind.run(d, target, edited.content)
 		if failed != nil {
 			continue
 		}
-		text := c.convert(edited.encode(), home.to)
+		text := c.convert(edited.encode(), d.to)
 		if text == nil {
 			continue
 		}
@@ -170,34 +170,34 @@ func (c lawCheck) checkEdits(home way, target *object) {
 		if err != nil {
 			continue
 		}
-		want := afterEdit(check.root, c.home.content, before, after)
-		if !areEqualButForOrder(check.root, want, got.content) && len(got.record(home.to).sections[home.from]) == 0 {
+		want := afterEdit(check.root, c.original.content, before, after)
+		if !areEqualButForOrder(check.root, want, got.content) && len(got.record(d.to).sections[d.from]) == 0 {
 			c.report.addProblem("an edit in %s changes more at home than the function makes of it: %s is edited to %s and gives %s instead of %s", c.target,
 				target.encode(), edited.encode(), text, appendValue(nil, want))
 		}
 	}
 }
 
-// afterEdit returns what must be at home after an edit. The functions give before without the edit, and after with it.
-func afterEdit(s *crd.Schema, home, before, after any) any {
+// afterEdit returns what the original must become by an edit. The functions give before without the edit, and after with it.
+func afterEdit(s *crd.Schema, original, before, after any) any {
 	if areEqual(before, after) {
-		return home
+		return original
 	}
-	homeObject, isHome := objectOrMissing(home)
+	originalObject, isOriginal := objectOrMissing(original)
 	beforeObject, isBefore := objectOrMissing(before)
-	if afterObject, isObject := after.(map[string]any); isObject && isHome && isBefore {
+	if afterObject, isObject := after.(map[string]any); isObject && isOriginal && isBefore {
 		result := map[string]any{}
-		for _, name := range sortedNames(homeObject, beforeObject, afterObject) {
-			setMember(result, name, afterEdit(propertyOf(s, name), memberOf(homeObject, name), memberOf(beforeObject, name), memberOf(afterObject, name)))
+		for _, name := range sortedNames(originalObject, beforeObject, afterObject) {
+			setMember(result, name, afterEdit(propertyOf(s, name), memberOf(originalObject, name), memberOf(beforeObject, name), memberOf(afterObject, name)))
 		}
 		return result
 	}
-	homeList, isHome := keyedListOf(s, home)
+	originalList, isOriginal := keyedListOf(s, original)
 	beforeList, isBefore := keyedListOf(s, before)
-	if afterList, isKeyed := keyedListOf(s, after); isKeyed && isHome && isBefore && after != any(missing{}) {
+	if afterList, isKeyed := keyedListOf(s, after); isKeyed && isOriginal && isBefore && after != any(missing{}) {
 		result := []any{}
-		for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(homeList.keys, beforeList.keys, afterList.keys)))) {
-			item := afterEdit(s.Items, homeList.item(key), beforeList.item(key), afterList.item(key))
+		for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(originalList.keys, beforeList.keys, afterList.keys)))) {
+			item := afterEdit(s.Items, originalList.item(key), beforeList.item(key), afterList.item(key))
 			if object, isObject := item.(map[string]any); isObject {
 				object = maps.Clone(object)
 				if !hasKey(s, object, key) {

@@ -454,7 +454,7 @@ func TestEditsOfRandomKinds(t *testing.T) {
 		home := v.Resource.Version
 		h := r.object(home, v.Schema, false)
 		for _, other := range k.versions {
-			path := k.path(other.Resource.Version, home)
+			path := k.stepsBetween(other.Resource.Version, home)
 			if len(path) != 1 {
 				continue
 			}

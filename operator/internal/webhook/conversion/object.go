@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// An object is an object that is being converted.
+// object is an object that is being converted.
 type object struct {
 	kind    schema.GroupVersionKind
 	content map[string]any

@@ -27,7 +27,7 @@ const (
 	CallOverload CallResult = "overload"
 )
 
-// An Observer counts calls and conversions. Its methods may be called concurrently, and must return at once.
+// Observer counts calls and conversions. Its methods may be called concurrently, and must return at once.
 type Observer interface {
 	// ObserveConversions is called for each answered call, once for each version and result. kind is the plural and
 	// the group, such as cronjobs.example.com.

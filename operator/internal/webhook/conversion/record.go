@@ -8,15 +8,15 @@ import (
 // maxRead bounds the text of an annotation that is read, in bytes. No API server stores a longer one.
 const maxRead = 256 << 10
 
-// A record holds what the annotations of an object keep of one version, which is its home. It has a section for each
-// version that a step connects with home. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2 has
+// record holds what the annotations of an object keep of one original version. It has a section for each version that a step
+// connects with the original version. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2 has
 // two sections:
 //
 //	v3  what v3 cannot express of the object in v2. It goes back when the object is converted from v3 to v2.
 //	v1  what the object in v2 has kept from an earlier conversion from v1, and what did not go back then.
 //
 // Each entry has an annotation of its own. So an API server can prune one entry when an apply no longer has its field: it
-// prunes whole annotations. An annotation that is no entry, such as a forged one, is carried along.
+// prunes whole annotations. An annotation that is no entry, such as one that a user has written, is carried along.
 type record struct {
 	sections map[string][]*entry
 	// keys are the keys of the annotations that were read.
@@ -32,7 +32,7 @@ func parseRecord(version string, annotations map[string]string) *record {
 		if !strings.HasPrefix(key, Prefix) || len(text) > maxRead {
 			continue
 		}
-		if home, isKept := VersionOfAnnotation(key); !isKept || home != version {
+		if original, isKept := VersionOfAnnotation(key); !isKept || original != version {
 			continue
 		}
 		object, isObject := parseObject([]byte(text))
@@ -79,26 +79,26 @@ func (r *record) writeAnnotations(version string, o *object) {
 	}
 }
 
-// areSameEntries reports whether two lists of entries have the same text, but for what is left.
+// areSameEntries reports whether two lists of entries have the same text, whether or not they are leftovers.
 func areSameEntries(a, b []*entry) bool {
-	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.withLeft(false).compareAll(b.withLeft(false)) == 0 })
+	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.withLeftover(false).compareAll(b.withLeftover(false)) == 0 })
 }
 
-// withoutLeft returns the entries without the mark of those that are left.
-func withoutLeft(entries []*entry) []*entry {
+// withoutLeftovers returns the entries, none of them as a leftover.
+func withoutLeftovers(entries []*entry) []*entry {
 	all := make([]*entry, len(entries))
 	for i, e := range entries {
-		all[i] = e.withLeft(false)
+		all[i] = e.withLeftover(false)
 	}
 	return all
 }
 
-// merged returns the entries of d and those of left that are about other places.
-func merged(d, left []*entry) []*entry {
+// merged returns the entries of d and those of leftovers that are about other places.
+func merged(d, leftovers []*entry) []*entry {
 	all := slices.Clone(d)
-	for _, e := range left {
+	for _, e := range leftovers {
 		if !slices.ContainsFunc(d, e.overlaps) {
-			all = append(all, e.withLeft(false))
+			all = append(all, e.withLeftover(false))
 		}
 	}
 	slices.SortFunc(all, (*entry).compare)

@@ -7,30 +7,30 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A restorer puts kept values back into the content of an object that has come home.
+// restorer puts kept values back into the content of an object, which the functions have returned to its original version.
 type restorer struct {
 	check *schemaCheck
 	// isPart is true for a part of an object: see schemaCheck.fits.
 	isPart bool
-	// applied holds the entries that changed something, and unfit those whose values do not fit the schema.
-	applied, unfit []*entry
+	// applied holds the entries that changed something, and rejected those whose values do not fit the schema.
+	applied, rejected []*entry
 }
 
-// A keptNode holds the entries of one place, and of the places below it.
+// keptNode holds the entries of one place, and of the places below it.
 type keptNode struct {
 	entry, order *entry
 	children     map[segment]*keptNode
 }
 
-// restore returns back with the values of entries, where back still has the value that an entry has recorded. For example,
+// restore returns content with the values of entries, where content still has the value that an entry has recorded. For example,
 // the entry {"path":["spec","schedule"],"home":"@hourly","back":"0 * * * *"} makes @hourly of "0 * * * *", and does nothing
 // to "5 * * * *".
-func (r *restorer) restore(entries []*entry, back map[string]any) map[string]any {
+func (r *restorer) restore(entries []*entry, content map[string]any) map[string]any {
 	root := &keptNode{}
 	for _, e := range entries {
 		root.add(e)
 	}
-	object, _ := r.restoreNode(root, r.check.root, back, 0, 0).(map[string]any)
+	object, _ := r.restoreNode(root, r.check.root, content, 0, 0).(map[string]any)
 	return object
 }
 
@@ -77,48 +77,49 @@ func (n *keptNode) sortedSegments() []segment {
 	return all
 }
 
-// restoreNode returns now with the values of n. s is the schema of now, and depth the number of segments of its path. made is
-// the number of segments of the shortest beginning of this path where the object has nothing, or 0 if it has now or at least
-// the object around now.
-func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, now any, depth, made int) any {
+// restoreNode returns current with the values of n. s is the schema of current, and depth the number of segments of its path.
+// absentFrom is the number of segments of the shortest beginning of this path where the object has nothing. It is 0 if the object
+// has current, or at least the object around current. For example, the path is spec.limits.cpu, so depth is 3. absentFrom is 2 if
+// spec has no limits, and 0 if limits lacks cpu alone.
+func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, absentFrom int) any {
 	if n.entry != nil {
-		return r.restoreEntry(n.entry, s, now, made)
+		return r.restoreEntry(n.entry, s, current, absentFrom)
 	}
-	if now == any(missing{}) {
-		return r.restoreAbsent(n, s, depth, made)
+	if current == any(missing{}) {
+		return r.restoreAbsent(n, s, depth, absentFrom)
 	}
 	applied := len(r.applied)
-	result, doesFit := now, true
-	switch now := now.(type) {
+	result, doesFit := current, true
+	switch current := current.(type) {
 	case map[string]any:
-		object := r.restoreMembers(n, s, now, depth, 0)
-		result, doesFit = object, s == nil || r.isWithin(len(now), len(object), s.MinProperties, s.MaxProperties)
+		object := r.restoreMembers(n, s, current, depth, 0)
+		result, doesFit = object, s == nil || r.isWithin(len(current), len(object), s.MinProperties, s.MaxProperties)
 	case []any:
-		list, isKeyed := keyedListOf(s, now)
+		list, isKeyed := keyedListOf(s, current)
 		if !isKeyed {
-			return now
+			return current
 		}
 		changed := r.restoreItems(n, s, list, depth, 0)
 		result, doesFit = changed.list(), r.isWithin(len(list.items), len(changed.items), s.MinItems, s.MaxItems)
 	}
 	if !doesFit {
 		r.revertEntries(applied)
-		return now
+		return current
 	}
 	return result
 }
 
-// restoreEntry returns now with the value of an entry.
-func (r *restorer) restoreEntry(e *entry, s *crd.Schema, now any, made int) any {
-	if made > 0 && (e.absentFrom == 0 || e.absentFrom > made) {
-		return now // an edit has removed the object around the value
+// restoreEntry returns current with the value of an entry.
+func (r *restorer) restoreEntry(e *entry, s *crd.Schema, current any, absentFrom int) any {
+	if absentFrom > 0 && (e.absentFrom == 0 || e.absentFrom > absentFrom) {
+		return current // an edit has removed the object around the value
 	}
-	result, doesFit := r.mergeValue(s, e.home, e.back, now)
+	result, doesFit := r.mergeValue(s, e.original, e.returned, current)
 	switch {
 	case !doesFit:
-		r.unfit = append(r.unfit, e)
-		return now
-	case !areEqual(result, now):
+		r.rejected = append(r.rejected, e)
+		return current
+	case !areEqual(result, current):
 		r.applied = append(r.applied, e)
 	}
 	return result
@@ -126,9 +127,9 @@ func (r *restorer) restoreEntry(e *entry, s *crd.Schema, now any, made int) any 
 
 // restoreAbsent returns a new object or list with the values of n, where the object has nothing. It returns missing if no
 // value goes there.
-func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, made int) any {
-	if made == 0 {
-		made = depth
+func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, absentFrom int) any {
+	if absentFrom == 0 {
+		absentFrom = depth
 	}
 	applied := len(r.applied)
 	var result any
@@ -141,10 +142,10 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, made int) an
 		if !isKeyed {
 			return missing{}
 		}
-		changed := r.restoreItems(n, s, list, depth, made)
+		changed := r.restoreItems(n, s, list, depth, absentFrom)
 		result = changed.list()
 	} else {
-		result = r.restoreMembers(n, s, map[string]any{}, depth, made)
+		result = r.restoreMembers(n, s, map[string]any{}, depth, absentFrom)
 	}
 	if len(r.applied) == applied {
 		return missing{}
@@ -157,15 +158,15 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, made int) an
 }
 
 // restoreMembers returns an object with the values of the children of n.
-func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, now map[string]any, depth, made int) map[string]any {
-	object := maps.Clone(now)
+func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, current map[string]any, depth, absentFrom int) map[string]any {
+	object := maps.Clone(current)
 	for _, segment := range n.sortedSegments() {
 		if segment.isKey {
 			continue
 		}
 		name, before := segment.text, len(r.applied)
-		value := r.restoreNode(n.children[segment], r.check.member(s, name), memberOf(now, name), depth+1, made)
-		if value == any(missing{}) && !r.canRemove(s, now, name) {
+		value := r.restoreNode(n.children[segment], r.check.member(s, name), memberOf(current, name), depth+1, absentFrom)
+		if value == any(missing{}) && !r.canRemove(s, current, name) {
 			r.revertEntries(before)
 			continue
 		}
@@ -175,7 +176,7 @@ func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, now map[string]any
 }
 
 // restoreItems returns a list with the values of the children of n.
-func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, depth, made int) keyedList {
+func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, depth, absentFrom int) keyedList {
 	changed := list.clone()
 	for _, segment := range n.sortedSegments() {
 		if !segment.isKey {
@@ -183,31 +184,31 @@ func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, dept
 		}
 		child, before := n.children[segment], len(r.applied)
 		var item any
-		if now := list.item(segment.text); child.entry == nil && now == any(missing{}) {
-			item = r.restoreItem(child, s, segment.text, depth+1, made)
+		if current := list.item(segment.text); child.entry == nil && current == any(missing{}) {
+			item = r.restoreItem(child, s, segment.text, depth+1, absentFrom)
 		} else {
-			item = r.restoreNode(child, s.Items, now, depth+1, made)
+			item = r.restoreNode(child, s.Items, current, depth+1, absentFrom)
 		}
 		if object, isObject := item.(map[string]any); isObject && !hasKey(s, object, segment.text) {
 			r.applied = r.applied[:before]
-			continue // a forged item
+			continue // the annotation names another key than its item has
 		}
 		changed.set(segment.text, item)
 	}
 	if n.order != nil {
-		changed.arrange(orderOf(n.order.home), orderOf(n.order.back), list.keys)
+		changed.arrange(orderOf(n.order.original), orderOf(n.order.returned), list.keys)
 	}
 	return changed
 }
 
 // restoreItem returns a new item with a key and the values of n. It returns missing if no value goes there.
-func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, made int) any {
-	if made == 0 {
-		made = depth
+func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, absentFrom int) any {
+	if absentFrom == 0 {
+		absentFrom = depth
 	}
 	applied := len(r.applied)
 	fields, _ := parseValue([]byte(key)).(map[string]any)
-	item := r.restoreMembers(n, s.Items, fields, depth, made)
+	item := r.restoreMembers(n, s.Items, fields, depth, absentFrom)
 	if len(r.applied) == applied {
 		return missing{}
 	}
@@ -218,11 +219,11 @@ func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, ma
 	return item
 }
 
-// revertEntries makes unfit what was applied after the first n entries.
+// revertEntries rejects what was applied after the first n entries.
 func (r *restorer) revertEntries(n int) {
 	for _, e := range r.applied[n:] {
 		if !e.hasOrder {
-			r.unfit = append(r.unfit, e)
+			r.rejected = append(r.rejected, e)
 		}
 	}
 	r.applied = r.applied[:n]
@@ -244,63 +245,65 @@ func hasKey(s *crd.Schema, item map[string]any, key string) bool {
 	return isThere && has == key
 }
 
-// mergeValue returns home if now is back. If now is another object or list with keys, mergeValue returns now with the members or
-// items in which home and back differ, and in which now is as back. It reports false if a value of home does not fit.
+// mergeValue returns original if current is as returned. If current is another object or list with keys, mergeValue returns
+// current with the members or items of original in which original and returned differ, and in which current is as returned. It
+// reports false if a value of original does not fit.
 //
-// For example, home is {"x":1,"y":2}, and back is missing. If now is missing too, the result is home. If now is {"x":7},
+// For example, original is {"x":1,"y":2}, and returned is missing. If current is missing too, the result is original. If current is
+// {"x":7},
 // the result is {"x":7,"y":2}.
-func (r *restorer) mergeValue(s *crd.Schema, home, back, now any) (any, bool) {
+func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (any, bool) {
 	switch {
-	case areEqual(home, back):
-		return now, true
-	case areEqual(now, back):
-		return home, home == (missing{}) || r.check.fits(s, home, r.isPart)
+	case areEqual(original, returned):
+		return current, true
+	case areEqual(current, returned):
+		return original, original == (missing{}) || r.check.fits(s, original, r.isPart)
 	}
-	homeObject, isHomeObject := objectOrMissing(home)
-	backObject, isBackObject := objectOrMissing(back)
-	nowObject, isNowObject := now.(map[string]any)
-	if isHomeObject && isBackObject && isNowObject {
-		return r.mergeObjects(s, homeObject, backObject, nowObject, nil)
+	originalObject, isOriginalObject := objectOrMissing(original)
+	returnedObject, isReturnedObject := objectOrMissing(returned)
+	currentObject, isCurrentObject := current.(map[string]any)
+	if isOriginalObject && isReturnedObject && isCurrentObject {
+		return r.mergeObjects(s, originalObject, returnedObject, currentObject, nil)
 	}
-	if _, isNowList := now.([]any); !isNowList {
-		return now, true
+	if _, isCurrentList := current.([]any); !isCurrentList {
+		return current, true
 	}
-	homeList, isHomeKeyed := keyedListOf(s, home)
-	backList, isBackKeyed := keyedListOf(s, back)
-	nowList, isNowKeyed := keyedListOf(s, now)
-	if !isHomeKeyed || !isBackKeyed || !isNowKeyed {
-		return now, true
+	originalList, isOriginalKeyed := keyedListOf(s, original)
+	returnedList, isReturnedKeyed := keyedListOf(s, returned)
+	currentList, isCurrentKeyed := keyedListOf(s, current)
+	if !isOriginalKeyed || !isReturnedKeyed || !isCurrentKeyed {
+		return current, true
 	}
-	changed := nowList.clone()
-	for _, key := range slices.Concat(homeList.keys, backList.keys) {
-		item, doesFit := nowList.item(key), true
-		switch homeItem, backItem := homeList.item(key), backList.item(key); {
-		case areEqual(item, backItem):
-			item, doesFit = homeItem, homeItem == (missing{}) || r.check.fits(s.Items, homeItem, r.isPart)
+	changed := currentList.clone()
+	for _, key := range slices.Concat(originalList.keys, returnedList.keys) {
+		item, doesFit := currentList.item(key), true
+		switch originalItem, returnedItem := originalList.item(key), returnedList.item(key); {
+		case areEqual(item, returnedItem):
+			item, doesFit = originalItem, originalItem == (missing{}) || r.check.fits(s.Items, originalItem, r.isPart)
 		case item != any(missing{}):
-			item, doesFit = r.mergeObjects(s.Items, homeList.items[key], backList.items[key], nowList.items[key], s.ListMapKeys)
+			item, doesFit = r.mergeObjects(s.Items, originalList.items[key], returnedList.items[key], currentList.items[key], s.ListMapKeys)
 		}
 		if !doesFit {
-			return now, false
+			return current, false
 		}
 		changed.set(key, item)
 	}
-	changed.arrange(homeList.keys, backList.keys, nowList.keys)
-	return changed.list(), r.isWithin(len(nowList.items), len(changed.items), s.MinItems, s.MaxItems)
+	changed.arrange(originalList.keys, returnedList.keys, currentList.keys)
+	return changed.list(), r.isWithin(len(currentList.items), len(changed.items), s.MinItems, s.MaxItems)
 }
 
 // mergeObjects merges the members of objects as mergeValue does, but for the members keys.
-func (r *restorer) mergeObjects(s *crd.Schema, home, back, now map[string]any, keys []string) (any, bool) {
-	object := maps.Clone(now)
-	for _, name := range sortedNames(home, back) {
+func (r *restorer) mergeObjects(s *crd.Schema, original, returned, current map[string]any, keys []string) (any, bool) {
+	object := maps.Clone(current)
+	for _, name := range sortedNames(original, returned) {
 		if slices.Contains(keys, name) {
 			continue
 		}
-		value, doesFit := r.mergeValue(r.check.member(s, name), memberOf(home, name), memberOf(back, name), memberOf(now, name))
-		if !doesFit || value == any(missing{}) && !r.canRemove(s, now, name) {
-			return now, false
+		value, doesFit := r.mergeValue(r.check.member(s, name), memberOf(original, name), memberOf(returned, name), memberOf(current, name))
+		if !doesFit || value == any(missing{}) && !r.canRemove(s, current, name) {
+			return current, false
 		}
 		setMember(object, name, value)
 	}
-	return object, s == nil || r.isWithin(len(now), len(object), s.MinProperties, s.MaxProperties)
+	return object, s == nil || r.isWithin(len(current), len(object), s.MinProperties, s.MaxProperties)
 }

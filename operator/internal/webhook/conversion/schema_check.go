@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// A schemaCheck checks values against the schema of a version. CEL rules are not checked.
+// schemaCheck checks values against the schema of a version. CEL rules are not checked.
 type schemaCheck struct {
 	root     *crd.Schema
 	patterns map[string]*regexp.Regexp

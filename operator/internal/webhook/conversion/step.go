@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// A Step connects two versions of a kind by two functions of the author. A Step is made by [NewStep].
+// Step connects two versions of a kind by two functions of the author. A Step is made by [NewStep].
 type Step struct {
 	// First and Second are the types of the two versions. Their resources are empty if a type is not valid.
 	First, Second kube.Type
@@ -73,7 +73,7 @@ func (s *Step) String() string {
 // errEnded is the error of a function that has ended its goroutine.
 var errEnded = errors.New("the function has ended its goroutine")
 
-// A failedRun is the error of a function that has not returned, or whose result has no JSON.
+// failedRun is the error of a function that has not returned, or whose result has no JSON.
 type failedRun struct {
 	err error
 	// stack is the stack of a panic, or empty.

@@ -6,7 +6,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// A Version is a version of a kind.
+// Version is a version of a kind.
 type Version struct {
 	// Resource names the kind and the version.
 	Resource wire.Resource

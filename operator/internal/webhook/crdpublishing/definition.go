@@ -5,39 +5,25 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
-
-// Resource returns the resource of CustomResourceDefinitions.
-func Resource() wire.Resource {
-	return wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
-	}
-}
 
 // Access returns the permissions that a [Publisher] needs for the CustomResourceDefinitions of these names. The Namespace of
 // another installation can have any name.
 func Access(names []string) []kube.Access {
 	return []kube.Access{
-		{Resource: Resource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
-		{Resource: namespaces(), Verbs: []wire.Verb{wire.VerbGet}},
+		{Resource: manifests.DefinitionResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
+		{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbGet}},
 	}
 }
 
-// namespaces returns the resource of Namespaces.
-func namespaces() wire.Resource {
-	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
-}
-
-// definition is a CustomResourceDefinition in the cluster.
-type definition struct {
-	followed.Client[object]
+// liveDefinition is a CustomResourceDefinition of the cluster, which a keeper follows.
+type liveDefinition struct {
+	followed.Reference[object]
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
@@ -47,13 +33,13 @@ type definition struct {
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
 
-func newDefinition(name string, client *kube.Client) *definition {
-	return &definition{Client: followed.ClientOf[object](Resource(), name), client: client}
+func newDefinition(name string, client *kube.Client) *liveDefinition {
+	return &liveDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
 // setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
 // recorded twice has no schemas any more, and is nothing new.
-func (d *definition) setLive(o *object) {
+func (d *liveDefinition) setLive(o *object) {
 	before := d.live.Load()
 	schemas := make(map[string]*crd.Schema)
 	for i, v := range o.Spec.Versions {
@@ -75,7 +61,7 @@ func (d *definition) setLive(o *object) {
 //
 //	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
 //	D, which serves v2,        with that of E (v2)     false: v1 has gone
-func (d *definition) needsConversion(live *object) bool {
+func (d *liveDefinition) needsConversion(live *object) bool {
 	if len(live.Spec.Versions) == 1 {
 		return !d.servesOne
 	}
@@ -84,7 +70,7 @@ func (d *definition) needsConversion(live *object) bool {
 
 // apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the
 // CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
-func (d *definition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
+func (d *liveDefinition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -97,9 +83,9 @@ func (d *definition) apply(ctx context.Context, live *object, wanted *conversion
 }
 
 // hasNamespace reports whether a Namespace exists.
-func (d *definition) hasNamespace(ctx context.Context, name string) (bool, error) {
+func (d *liveDefinition) hasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := d.client.Do(ctx, &wire.Request{
-		Verb: wire.VerbGet, Resource: namespaces(), Name: name, Representation: wire.MetadataOnly, Live: true,
+		Verb: wire.VerbGet, Resource: manifests.NamespaceResource(), Name: name, Representation: wire.MetadataOnly, Live: true,
 	})
 	if kube.IsNotFound(err) {
 		return false, nil

@@ -12,15 +12,15 @@ import (
 // keeper keeps the conversion of one CustomResourceDefinition. It is used by one goroutine.
 type keeper struct {
 	config Config
-	*definition
+	*liveDefinition
 	object followed.Object[object]
 	retry  followed.Retry
 	// hasWritten is true once the conversion was written.
 	hasWritten bool
 }
 
-func newKeeper(c Config, d *definition) *keeper {
-	return &keeper{config: c, definition: d, object: followed.Object[object]{Client: d.Client}}
+func newKeeper(c Config, d *liveDefinition) *keeper {
+	return &keeper{config: c, liveDefinition: d, object: followed.Object[object]{Reference: d.Reference}}
 }
 
 // run keeps the conversion until ctx ends.

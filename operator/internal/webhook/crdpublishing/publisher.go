@@ -41,7 +41,7 @@ type Config struct {
 // concurrent use.
 type Publisher struct {
 	config      Config
-	definitions []*definition
+	definitions []*liveDefinition
 }
 
 // New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing.

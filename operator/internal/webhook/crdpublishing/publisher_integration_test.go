@@ -20,6 +20,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
@@ -74,7 +75,7 @@ func newSite[G group](t *testing.T) *site {
 	}
 	return &site{
 		T: t, cluster: cluster, name: "lamps." + g.name(), bundle: bundle,
-		definitions: kube.Dynamic(cluster.Client(t), crdpublishing.Resource(), ""),
+		definitions: kube.Dynamic(cluster.Client(t), manifests.DefinitionResource(), ""),
 	}
 }
 

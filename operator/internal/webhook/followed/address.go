@@ -64,7 +64,7 @@ func (a Address) read(ctx context.Context, client *kube.Client, object any) (ver
 	return item.Metadata.ResourceVersion, nil
 }
 
-// write sends a patch of the object, as [Client.Write] does. It decodes what the server has stored, and returns the
+// write sends a patch of the object, as [Reference.Write] does. It decodes what the server has stored, and returns the
 // resourceVersion of that.
 func (a Address) write(ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions, object any) (version string, err error) {
 	body, err := kube.Marshal(patch)

@@ -9,7 +9,7 @@ import (
 
 // Object is what a keeper knows of an object. It is used by one goroutine.
 type Object[T any] struct {
-	Client[T]
+	Reference[T]
 	// Live is the object as far as known. It is nil before the object was read.
 	Live *T
 	// NeedsRead is true if the object may have changed unseen.

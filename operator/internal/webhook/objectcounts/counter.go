@@ -39,16 +39,16 @@ type Counter struct {
 	// streams is the number of streams, and listed is the number of those that have been listed.
 	streams, listed int
 	all             int
-	// incomplete holds the objects with annotations of conversions. The value is true for an incomplete object.
-	incomplete map[kube.Key]bool
+	// annotated holds the objects with annotations of conversions. The value is true for an incomplete object.
+	annotated map[kube.Key]bool
 }
 
 // Counts returns the numbers. It reports false until each stream has been listed.
 func (c *Counter) Counts() (Counts, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := Counts{All: c.all, Annotated: len(c.incomplete)}
-	for _, isIncomplete := range c.incomplete {
+	n := Counts{All: c.all, Annotated: len(c.annotated)}
+	for _, isIncomplete := range c.annotated {
 		if isIncomplete {
 			n.Incomplete++
 		}
@@ -144,12 +144,12 @@ func (c *Counter) record(key kube.Key, difference int, annotations []byte) {
 	c.all += difference
 	switch {
 	case !isAnnotated:
-		delete(c.incomplete, key)
-	case c.incomplete == nil:
-		c.incomplete = make(map[kube.Key]bool)
+		delete(c.annotated, key)
+	case c.annotated == nil:
+		c.annotated = make(map[kube.Key]bool)
 		fallthrough
 	default:
-		c.incomplete[key] = isIncomplete
+		c.annotated[key] = isIncomplete
 	}
 }
 

@@ -27,7 +27,7 @@ func texts() []string {
 	return []string{"", "a", "red", "red-dark", "two words", "x.example.com", "0", "-1", "1.50", "true", "null", "Größe", "<a&b>", "a,b", "a/b:c", "@a", "\"", " a "}
 }
 
-// A Generator makes objects of one version. It is not safe for concurrent use.
+// Generator makes objects of one version. It is not safe for concurrent use.
 type Generator struct {
 	resource wire.Resource
 	schema   *crd.Schema

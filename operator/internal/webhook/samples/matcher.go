@@ -17,7 +17,7 @@ const maxTries = 50
 // written in another way by a Go type.
 func quantities() []string { return []string{"1", "100m", "1Gi", "250Mi"} }
 
-// A matcher makes strings that match a pattern.
+// matcher makes strings that match a pattern.
 type matcher struct{ random *rand.Rand }
 
 // matching returns a string that the pattern and the length of s accept. It returns the last try if it finds none.

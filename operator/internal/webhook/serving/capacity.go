@@ -15,13 +15,13 @@ type Capacity struct {
 	mu sync.Mutex
 	// bytes is the size of all bodies that are kept.
 	bytes int64
-	// running counts the calls in flight, and the functions that go on after the answer to their call.
+	// running counts the calls in flight and their functions. A call whose function has not returned counts twice.
 	running int
 	// idle is closed when running becomes zero. It is nil before the first call.
 	idle chan struct{}
 }
 
-// Begin adds a call. The caller ends the call by [Capacity.End].
+// Begin adds a call, or a function that may go on after the answer to its call. The caller ends it by [Capacity.End].
 func (c *Capacity) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +31,7 @@ func (c *Capacity) Begin() {
 	c.running++
 }
 
-// End ends a call.
+// End ends what [Capacity.Begin] has added.
 func (c *Capacity) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *Capacity) End() {
 	}
 }
 
-// Wait waits until no call is in flight. It returns an error if ctx ends before.
+// Wait waits until no call is in flight, and all functions have returned. It returns an error if ctx ends before.
 func (c *Capacity) Wait(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -52,7 +52,7 @@ func (c *Capacity) Wait(ctx context.Context) error {
 		select {
 		case <-idle:
 		case <-ctx.Done():
-			return fmt.Errorf("%d calls of API servers have not ended: %w", running, ctx.Err())
+			return fmt.Errorf("%d calls of API servers and functions of such calls have not ended: %w", running, ctx.Err())
 		}
 	}
 }

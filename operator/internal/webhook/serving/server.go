@@ -30,7 +30,7 @@ type Options struct {
 // 30 s for a webhook (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts).
 const answerTimeout = 30 * time.Second
 
-// A Server answers the calls of API servers. Its methods are safe for concurrent use.
+// Server answers the calls of API servers. Its methods are safe for concurrent use.
 type Server struct {
 	options  Options
 	listener net.Listener

@@ -24,8 +24,8 @@ const (
 	giveUpAfter = 5
 )
 
-// member is one component, which is started again whenever it ends.
-type member struct {
+// component is one program of a node, which is started again whenever it ends.
+type component struct {
 	name   string
 	layout layout.Layout
 	output *control.Writer
@@ -34,11 +34,11 @@ type member struct {
 }
 
 // run runs the component until ctx ends. It returns an error when the component keeps ending.
-func (m member) run(ctx context.Context) error {
-	m.output.Write(control.Event{Event: control.Starting, Component: m.name})
+func (c component) run(ctx context.Context) error {
+	c.output.Write(control.Event{Event: control.Starting, Component: c.name})
 	for failures := 0; ; {
 		started := time.Now()
-		err := m.runOnce(ctx)
+		err := c.runOnce(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -46,11 +46,11 @@ func (m member) run(ctx context.Context) error {
 			failures = 0
 		}
 		failures++
-		text := LogTail(m.layout.LogFile(m.name))
+		text := LogTail(c.layout.LogFile(c.name))
 		if failures >= giveUpAfter {
-			return fmt.Errorf("%s ended %d times in a row: %w; the end of its log:\n%s", m.name, failures, err, text)
+			return fmt.Errorf("%s ended %d times in a row: %w; the end of its log:\n%s", c.name, failures, err, text)
 		}
-		m.output.Write(control.Event{Event: control.Exited, Component: m.name, Error: err.Error(), Log: text})
+		c.output.Write(control.Event{Event: control.Exited, Component: c.name, Error: err.Error(), Log: text})
 		select {
 		case <-ctx.Done():
 			return nil
@@ -59,19 +59,19 @@ func (m member) run(ctx context.Context) error {
 	}
 }
 
-func (m member) runOnce(ctx context.Context) error {
-	log, err := openLog(m.layout, m.name)
+func (c component) runOnce(ctx context.Context) error {
+	log, err := openLog(c.layout, c.name)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, m.path, m.args...)
+	cmd := exec.CommandContext(ctx, c.path, c.args...)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s exited with status 0", m.name)
+	return fmt.Errorf("%s exited with status 0", c.name)
 }
 
 // openLog opens the log of a component.

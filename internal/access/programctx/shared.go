@@ -1,4 +1,6 @@
-package access
+// Package programctx carries in the context of a program what tests and explorations know of the program: what the programs of one
+// process share ([Shared]), and that the program is started again after a crash ([WithRestarts]).
+package programctx
 
 import (
 	"context"

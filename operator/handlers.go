@@ -11,8 +11,8 @@ import (
 
 // newFencedClient returns the client of a program with its own connections. fence may be nil.
 //
-// It puts the fence at the lower end of the pipeline of requests: see [addHandlers]. So the fence checks each
-// repetition of a request.
+// It puts the fence directly above the transport, as number 15 of the handlers in docs/architecture.md. So the fence checks
+// each repetition of a request.
 func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, error) {
 	if fence != nil {
 		config = config.Clone()
@@ -21,19 +21,16 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 	return kube.NewClient(config)
 }
 
-// addHandlers returns c with the handlers that this package adds to all requests of the parts. A request
-// passes the handlers in the order of the list below. They stand below those of the packages cache and
-// controller, and above the handlers that kube.NewClient brings:
+// addHandlers returns c with the handlers that this package adds to all requests of the parts. docs/architecture.md numbers all
+// handlers of a request. This function adds the numbers 7 to 11. A request passes from the first to the last:
 //
-//	controller, cache   such as the no-op check, adoption, cached reads
-//	labelGuard          refuses an apply that would take over somebody else's object by a label of OwnsByLabel
-//	refuseUndeclared    in tests and yare dev, refuses what no part declares
-//	requestMetrics      counts, if the program serves metrics
-//	wire.Trace          records a span, if the program has a Tracer
-//	problemReporter     logs lasting problems
-//	kube.NewClient      repeats requests, and limits the number of writes: retry, limitWrites, permanentErrors
-//	lease.Fence         refuses requests after the term, with leader election
-//	transport           HTTP
+//	…6  the handlers of a controller (controller/pipeline.go)
+//	7   labelGuard        refuses an apply that would take over somebody else's object by a label of OwnsByLabel
+//	8   refuseUndeclared  in tests and yare dev, refuses what no part declares
+//	9   requestMetrics    counts, if the program serves metrics
+//	10  wire.tracing      records a span, if the program has a Tracer
+//	11  problemReporter   logs problems that last
+//	12… the handlers of kube.NewClient, which repeat requests and limit the writes in flight, and the fence
 //
 // So a request that is refused as undeclared is not counted. A request that is repeated counts once.
 func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *requestMetrics) *kube.Client {

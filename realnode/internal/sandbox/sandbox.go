@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package machine makes the namespaces in which a real node runs. The processes, the mounts, the
+// Package sandbox makes the namespaces in which a real node runs. The processes, the mounts, the
 // links and the packet filter rules of the node exist only in these namespaces: the kernel removes
 // all of them when the first process of the namespaces ends, however it ends.
-package machine
+package sandbox
 
 import (
 	"flag"
@@ -21,8 +21,8 @@ import (
 // Command is the name of the command that is the first process of the namespaces.
 const Command = "init"
 
-// Machine is the first process of new namespaces, with all others in them.
-type Machine struct {
+// Sandbox is the namespaces of a node, with all their processes. It ends with its first process.
+type Sandbox struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // set before done is closed
@@ -30,7 +30,7 @@ type Machine struct {
 
 // Start starts the command of the first process. The command starts `child --slot NUMBER`, and ends with that
 // process. The kernel kills all of them when this process ends.
-func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.File) (*Machine, error) {
+func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.File) (*Sandbox, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -44,7 +44,7 @@ func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.Fi
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET |
 			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
 	}
-	m := &Machine{cmd: cmd, done: make(chan struct{})}
+	s := &Sandbox{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
 		// The kernel sends the death signal when the thread that started the process ends.
@@ -55,28 +55,28 @@ func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.Fi
 		if err != nil {
 			return
 		}
-		m.err = cmd.Wait()
-		close(m.done)
+		s.err = cmd.Wait()
+		close(s.done)
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("make the namespaces of the node: %w: root in a container may not do that unless the container is privileged", err)
 	}
-	return m, nil
+	return s, nil
 }
 
 // PID returns the process ID of the first process.
-func (m *Machine) PID() int { return m.cmd.Process.Pid }
+func (s *Sandbox) PID() int { return s.cmd.Process.Pid }
 
 // Done returns a channel that is closed when no process is left in the namespaces.
-func (m *Machine) Done() <-chan struct{} { return m.done }
+func (s *Sandbox) Done() <-chan struct{} { return s.done }
 
 // Err returns how the first process ended. It must not be called before Done is closed.
-func (m *Machine) Err() error { return m.err }
+func (s *Sandbox) Err() error { return s.err }
 
 // Kill ends all processes in the namespaces and waits for their end.
-func (m *Machine) Kill() {
-	_ = m.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
-	<-m.done
+func (s *Sandbox) Kill() {
+	_ = s.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
+	<-s.done
 }
 
 // Main runs as the first process of the namespaces, and returns the exit status of the process.

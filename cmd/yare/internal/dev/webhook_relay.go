@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// The environment variables by which an operator with webhooks learns of the front. Package operator reads them.
+// The environment variables by which an operator with webhooks learns of the relay. Package operator reads them.
 const (
-	frontURLVariable    = "YARE_WEBHOOKS_URL"
-	frontCAVariable     = "YARE_WEBHOOKS_CA"
-	frontSocketVariable = "YARE_WEBHOOKS_SOCKET"
+	relayURLVariable    = "YARE_WEBHOOKS_URL"
+	relayCAVariable     = "YARE_WEBHOOKS_CA"
+	relaySocketVariable = "YARE_WEBHOOKS_SOCKET"
 )
 
 const (
@@ -31,28 +31,28 @@ const (
 	// maxCallWait is how long a call waits for an operator that ended by itself. It is less than the timeout of a webhook,
 	// which is 10 s.
 	maxCallWait = 8 * time.Second
-	// frontLifetime is how long the certificates are valid.
-	frontLifetime = tokenDuration
+	// relayLifetime is how long the certificates are valid.
+	relayLifetime = tokenDuration
 )
 
-// A front takes the calls of the API server to the webhooks of the operator, and forwards them to the process of the
+// A webhookRelay takes the calls of the API server to the webhooks of the operator, and forwards them to the process of the
 // operator, by a Unix socket. The address stays the same for the whole session. While no operator listens on the socket,
-// the front answers 503 with Retry-After: the API server repeats the call, and the user's kubectl waits.
+// the relay answers 503 with Retry-After: the API server repeats the call, and the user's kubectl waits.
 //
 // For example, kubectl applies an object at second 3, while the operator is restarted. The API server calls at second 3
 // and gets the answer 503. The new operator listens at second 3.4. The API server calls again at second 4, and kubectl
 // prints the answer of the operator. The API server gives up after the timeout of the webhook, which is 10 s.
 //
-// A session has a front whether or not the operator has webhooks: the front costs no process and no measurable time, and
+// A session has a relay whether or not the operator has webhooks: the relay costs no process and no measurable time, and
 // the first webhook of an operator may come with the next save.
-type front struct {
+type webhookRelay struct {
 	url string
 	// caFile is the path of a file with the CA in PEM.
 	caFile string
 	*forwarder
 
 	mu sync.Mutex
-	// isPaused is true while the front forwards nothing.
+	// isPaused is true while the relay forwards nothing.
 	isPaused bool
 	// absence is why no operator runs, until absenceEnd at least. It is empty if the operator runs, or is being started.
 	absence    string
@@ -62,8 +62,8 @@ type front struct {
 	idle      chan struct{}
 }
 
-// newFront starts a front whose files lie in folder.
-func newFront(folder string) (*front, error) {
+// newWebhookRelay starts a relay whose files lie in folder.
+func newWebhookRelay(folder string) (*webhookRelay, error) {
 	ca, serving, err := loopbackCertificates(time.Now())
 	if err != nil {
 		return nil, err
@@ -77,83 +77,83 @@ func newFront(folder string) (*front, error) {
 		_ = forwarder.listener.Close() // it has no requests yet
 		return nil, err
 	}
-	f := &front{url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{})}
+	relay := &webhookRelay{url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{})}
 	// A connection serves one call. So no call meets a connection that the operator is closing.
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: f.dial}
-	forwarder.start(f.gate, transport, f.reportFailure, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
-	return f, nil
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: relay.dial}
+	forwarder.start(relay.gate, transport, relay.reportFailure, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
+	return relay, nil
 }
 
-// close ends the front. f may be nil.
-func (f *front) close() {
-	if f != nil {
-		f.forwarder.close()
+// close ends the relay. relay may be nil.
+func (relay *webhookRelay) close() {
+	if relay != nil {
+		relay.forwarder.close()
 	}
 }
 
-// environment returns the variables for the operator. f may be nil.
-func (f *front) environment() []string {
-	if f == nil {
+// environment returns the variables for the operator. relay may be nil.
+func (relay *webhookRelay) environment() []string {
+	if relay == nil {
 		return nil
 	}
-	return []string{frontURLVariable + "=" + f.url, frontCAVariable + "=" + f.caFile, frontSocketVariable + "=" + f.socket}
+	return []string{relayURLVariable + "=" + relay.url, relayCAVariable + "=" + relay.caFile, relaySocketVariable + "=" + relay.socket}
 }
 
 // errNotListening is the error of a call that nobody has taken.
 var errNotListening = errors.New("the operator is not running: yare dev starts it again")
 
 // dial connects to the operator.
-func (f *front) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := f.forwarder.dial(ctx, network, address)
+func (relay *webhookRelay) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := relay.forwarder.dial(ctx, network, address)
 	if err != nil {
 		return nil, errNotListening
 	}
 	return c, nil
 }
 
-// gate returns a handler that forwards calls by next, unless the front is paused.
-func (f *front) gate(next http.Handler) http.Handler {
+// gate returns a handler that forwards calls by next, unless the relay is paused.
+func (relay *webhookRelay) gate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !f.beginCall() {
-			f.reportFailure(w, r, errNotListening)
+		if !relay.beginCall() {
+			relay.reportFailure(w, r, errNotListening)
 			return
 		}
-		defer f.endCall()
+		defer relay.endCall()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// beginCall counts a call. It returns false, and counts nothing, if the front is paused.
-func (f *front) beginCall() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.isPaused {
+// beginCall counts a call. It returns false, and counts nothing, if the relay is paused.
+func (relay *webhookRelay) beginCall() bool {
+	relay.mu.Lock()
+	defer relay.mu.Unlock()
+	if relay.isPaused {
 		return false
 	}
-	f.callCount++
+	relay.callCount++
 	return true
 }
 
 // endCall ends a call that beginCall has counted.
-func (f *front) endCall() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.callCount--; f.callCount == 0 {
-		close(f.idle)
-		f.idle = make(chan struct{})
+func (relay *webhookRelay) endCall() {
+	relay.mu.Lock()
+	defer relay.mu.Unlock()
+	if relay.callCount--; relay.callCount == 0 {
+		close(relay.idle)
+		relay.idle = make(chan struct{})
 	}
 }
 
 // pause stops the forwarding, because the operator is about to end, and waits a moment for the calls that are being
-// answered. A call that the operator never took is so not lost with the operator's socket. f may be nil.
-func (f *front) pause() {
-	if f == nil {
+// answered. A call that the operator never took is so not lost with the operator's socket. relay may be nil.
+func (relay *webhookRelay) pause() {
+	if relay == nil {
 		return
 	}
-	f.mu.Lock()
-	f.isPaused = true
-	count, idle := f.callCount, f.idle
-	f.mu.Unlock()
+	relay.mu.Lock()
+	relay.isPaused = true
+	count, idle := relay.callCount, relay.idle
+	relay.mu.Unlock()
 	if count > 0 {
 		select {
 		case <-idle:
@@ -163,47 +163,47 @@ func (f *front) pause() {
 }
 
 // resume forwards calls again, to an operator that is about to start. It removes the socket that a killed operator left.
-// f may be nil.
-func (f *front) resume() {
-	if f == nil {
+// relay may be nil.
+func (relay *webhookRelay) resume() {
+	if relay == nil {
 		return
 	}
-	_ = os.Remove(f.socket) // the operator reports a socket that cannot be made
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.isPaused, f.absence = false, ""
+	_ = os.Remove(relay.socket) // the operator reports a socket that cannot be made
+	relay.mu.Lock()
+	defer relay.mu.Unlock()
+	relay.isPaused, relay.absence = false, ""
 }
 
 // recordAbsence records that the operator has ended by itself, and is started again after d at the earliest. A call that
-// would wait for too long gets reason as its answer. f may be nil.
-func (f *front) recordAbsence(d time.Duration, reason string) {
-	if f == nil {
+// would wait for too long gets reason as its answer. relay may be nil.
+func (relay *webhookRelay) recordAbsence(d time.Duration, reason string) {
+	if relay == nil {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.absence, f.absenceEnd = reason, time.Now().Add(d)
+	relay.mu.Lock()
+	defer relay.mu.Unlock()
+	relay.absence, relay.absenceEnd = reason, time.Now().Add(d)
 }
 
 // longAbsence returns why a call need not wait for the operator, or an empty text.
-func (f *front) longAbsence() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if time.Until(f.absenceEnd) < maxCallWait {
+func (relay *webhookRelay) longAbsence() string {
+	relay.mu.Lock()
+	defer relay.mu.Unlock()
+	if time.Until(relay.absenceEnd) < maxCallWait {
 		return ""
 	}
-	return f.absence
+	return relay.absence
 }
 
 // reportFailure answers a call that the operator has not answered. The API server repeats a call only if the operator has
 // not taken the call.
-func (f *front) reportFailure(w http.ResponseWriter, _ *http.Request, err error) {
+func (relay *webhookRelay) reportFailure(w http.ResponseWriter, _ *http.Request, err error) {
 	if !errors.Is(err, errNotListening) {
 		http.Error(w, "the operator ended before it answered: "+err.Error(), http.StatusBadGateway)
 		return
 	}
 	w.Header().Set("Connection", "close")
-	if reason := f.longAbsence(); reason != "" {
+	if reason := relay.longAbsence(); reason != "" {
 		http.Error(w, reason, http.StatusBadGateway)
 		return
 	}
@@ -226,7 +226,7 @@ func loopbackCertificates(now time.Time) (ca []byte, serving tls.Certificate, er
 	authority := &x509.Certificate{ // the serial numbers are random
 		Subject:               pkix.Name{CommonName: "yare dev"},
 		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.Add(frontLifetime),
+		NotAfter:              now.Add(relayLifetime),
 		KeyUsage:              x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IsCA:                  true,

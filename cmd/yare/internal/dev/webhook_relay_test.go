@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// startFront starts a front, and returns it with a client that trusts its CA alone.
-func startFront(t *testing.T) (*front, *http.Client) {
+// startFront starts a relay, and returns it with a client that trusts its CA alone.
+func startFront(t *testing.T) (*webhookRelay, *http.Client) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "front") // the path of t.TempDir can be too long for a socket
+	folder, err := os.MkdirTemp("", "relay") // the path of t.TempDir can be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	f, err := newFront(folder)
+	f, err := newWebhookRelay(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +43,15 @@ func startFront(t *testing.T) (*front, *http.Client) {
 	return f, &http.Client{Transport: transport}
 }
 
-// frontAnswer is an answer of the front without its body.
+// frontAnswer is an answer of the relay without its body.
 type frontAnswer struct {
 	StatusCode int
 	Header     http.Header
 	Close      bool
 }
 
-// call calls the front as an API server would, and returns the answer with its body.
-func callFront(t *testing.T, f *front, client *http.Client) (frontAnswer, string) {
+// call calls the relay as an API server would, and returns the answer with its body.
+func callFront(t *testing.T, f *webhookRelay, client *http.Client) (frontAnswer, string) {
 	t.Helper()
 	answer, err := client.Post(f.url+"/validate/x?timeout=10s", "application/json", strings.NewReader(`{"request":{}}`))
 	if err != nil {
@@ -66,7 +66,7 @@ func callFront(t *testing.T, f *front, client *http.Client) (frontAnswer, string
 }
 
 // serveSocket serves a handler on the socket of f until stop is called.
-func serveSocket(t *testing.T, f *front, handler http.HandlerFunc) (stop func()) {
+func serveSocket(t *testing.T, f *webhookRelay, handler http.HandlerFunc) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("unix", f.socket)
 	if err != nil {
@@ -87,7 +87,7 @@ func serveSocket(t *testing.T, f *front, handler http.HandlerFunc) (stop func())
 }
 
 // checkUnavailable checks that the API server will repeat the call.
-func checkUnavailable(t *testing.T, f *front, client *http.Client) {
+func checkUnavailable(t *testing.T, f *webhookRelay, client *http.Client) {
 	t.Helper()
 	answer, body := callFront(t, f, client)
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" || !answer.Close {
@@ -98,7 +98,7 @@ func checkUnavailable(t *testing.T, f *front, client *http.Client) {
 	}
 }
 
-func TestFrontForwards(t *testing.T) {
+func TestWebhookRelayForwards(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +122,7 @@ func TestFrontForwards(t *testing.T) {
 }
 
 // A killed operator leaves its socket, on which nobody listens.
-func TestFrontWithASocketThatIsLeft(t *testing.T) {
+func TestWebhookRelayWithASocketThatIsLeft(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	listener, err := net.Listen("unix", f.socket)
@@ -144,7 +144,7 @@ func TestFrontWithASocketThatIsLeft(t *testing.T) {
 }
 
 // An operator that crashes again and again is away for longer than an API server waits. Its user sees why.
-func TestFrontWithAnOperatorThatIsAwayForLong(t *testing.T) {
+func TestWebhookRelayWithAnOperatorThatIsAwayForLong(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	f.recordAbsence(time.Second, "the operator ended")
@@ -159,7 +159,7 @@ func TestFrontWithAnOperatorThatIsAwayForLong(t *testing.T) {
 }
 
 // A call that an operator took, and did not answer, must not be repeated: the operator may have ended because of it.
-func TestFrontWithAnOperatorThatEndsDuringACall(t *testing.T) {
+func TestWebhookRelayWithAnOperatorThatEndsDuringACall(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	listener, err := net.Listen("unix", f.socket)
@@ -182,7 +182,7 @@ func TestFrontWithAnOperatorThatEndsDuringACall(t *testing.T) {
 }
 
 // While the operator is being stopped its socket still takes connections, which are lost with it.
-func TestFrontPauses(t *testing.T) {
+func TestWebhookRelayPauses(t *testing.T) {
 	t.Parallel()
 	f, client := startFront(t)
 	began, end := make(chan struct{}), make(chan struct{})
@@ -223,14 +223,14 @@ func TestFrontPauses(t *testing.T) {
 	}
 }
 
-func isPaused(f *front) bool {
+func isPaused(f *webhookRelay) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.isPaused
 }
 
-// The CA of a front is trusted by an API server. Nobody can use it for another name.
-func TestFrontAuthority(t *testing.T) {
+// The CA of a relay is trusted by an API server. Nobody can use it for another name.
+func TestWebhookRelayAuthority(t *testing.T) {
 	t.Parallel()
 	text, serving, err := loopbackCertificates(time.Now())
 	if err != nil {
@@ -297,23 +297,23 @@ func TestFrontAuthority(t *testing.T) {
 	}
 }
 
-func TestFrontWithALongPath(t *testing.T) {
+func TestWebhookRelayWithALongPath(t *testing.T) {
 	t.Parallel()
-	_, err := newFront(strings.Repeat("x", maxSocketPath))
+	_, err := newWebhookRelay(strings.Repeat("x", maxSocketPath))
 	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("%v, want an error with the way out", err)
 	}
 }
 
-// A front that is missing changes nothing.
-func TestNoFront(t *testing.T) {
+// A relay that is missing changes nothing.
+func TestNoWebhookRelay(t *testing.T) {
 	t.Parallel()
-	var f *front
+	var f *webhookRelay
 	f.pause()
 	f.resume()
 	f.recordAbsence(time.Hour, "the operator ended")
 	f.close()
 	if f.environment() != nil {
-		t.Error("there are variables without a front")
+		t.Error("there are variables without a relay")
 	}
 }

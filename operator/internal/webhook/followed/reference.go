@@ -13,16 +13,17 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Client reads, watches and writes one object outside of namespaces. T has the fields of the object that matter. It is safe for
+// Reference is one object outside of namespaces, which it reads, watches and writes by any client. T has the fields of the object
+// that matter. It is safe for
 // concurrent use.
-type Client[T any] struct {
-	// The methods of Client are compiled for each T. So the methods of Address, which know no T, do the work.
+type Reference[T any] struct {
+	// The methods of Reference are compiled for each T. So the methods of Address, which know no T, do the work.
 	Address
 }
 
-// ClientOf returns a client of the object at an address.
-func ClientOf[T any](resource wire.Resource, name string) Client[T] {
-	return Client[T]{Address{resource, name}}
+// ReferenceTo returns a reference to the object of a resource and a name.
+func ReferenceTo[T any](resource wire.Resource, name string) Reference[T] {
+	return Reference[T]{Address{resource, name}}
 }
 
 // State is a state of an object.
@@ -34,23 +35,23 @@ type State[T any] struct {
 }
 
 // Read returns the object as the server has it. The request is a list, because a watch needs this permission anyway.
-func (c Client[T]) Read(ctx context.Context, client *kube.Client) (State[T], error) {
+func (r Reference[T]) Read(ctx context.Context, client *kube.Client) (State[T], error) {
 	object := new(T)
-	version, err := c.read(ctx, client, object)
+	version, err := r.read(ctx, client, object)
 	return State[T]{object, version}, err
 }
 
 // Write sends a patch of the object, and returns what the server has stored. An apply takes fields from other managers. The write
 // fails if the server has another object than the preconditions say: see [IsOutdated].
-func (c Client[T]) Write(ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions) (State[T], error) {
+func (r Reference[T]) Write(ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions) (State[T], error) {
 	object := new(T)
-	version, err := c.write(ctx, client, contentType, patch, preconditions, object)
+	version, err := r.write(ctx, client, contentType, patch, preconditions, object)
 	return State[T]{object, version}, err
 }
 
 // Watch calls observe with each state of the object, or with an error of the watch, which then goes on. It ends when ctx ends.
-func (c Client[T]) Watch(ctx context.Context, client *kube.Client, observe func(State[T], error)) {
-	c.watch(ctx, client, func(version string, decode func(object any) error) {
+func (r Reference[T]) Watch(ctx context.Context, client *kube.Client, observe func(State[T], error)) {
+	r.watch(ctx, client, func(version string, decode func(object any) error) {
 		object := new(T)
 		err := decode(object)
 		observe(State[T]{object, version}, err)

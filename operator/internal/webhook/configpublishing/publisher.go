@@ -1,4 +1,4 @@
-package publishing
+package configpublishing
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ type Publisher struct {
 
 // configurationKind is one of the two configurations of a program.
 type configurationKind struct {
-	followed.Client[object]
+	followed.Reference[object]
 	// entries are the entries that the leader publishes, without a bundle. Without entries the program does not need
 	// the configuration.
 	entries []*configuration.Entry
@@ -90,7 +90,7 @@ func New(c Config) (*Publisher, error) {
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
-		p.kinds[i] = &configurationKind{Client: followed.ClientOf[object](resource, c.Name), entries: entries}
+		p.kinds[i] = &configurationKind{Reference: followed.ReferenceTo[object](resource, c.Name), entries: entries}
 	}
 	return p, nil
 }
@@ -193,7 +193,7 @@ func (p *Publisher) OtherHosts(ctx context.Context) (hosts []string, err error) 
 const maxDeletions = 5
 
 // Remove deletes the configurations if their entries are for this program. It is for development and tests, where the
-// webhooks end with the process: it needs the verb delete, which [Access] does not have. Call it after the end of Run.
+// webhooks end with the process. Call it after the end of Run.
 func (p *Publisher) Remove(ctx context.Context) error {
 	var problems []error
 	for _, k := range p.kinds {
@@ -215,7 +215,7 @@ func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
 		if !isOwn {
 			return nil
 		}
-		if err := remove(ctx, k.Client, p.config.Replica, o.Object); !followed.IsOutdated(err) {
+		if err := remove(ctx, k.Reference, p.config.Replica, o.Object); !followed.IsOutdated(err) {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-// Package publishing keeps the webhook configurations of a program as they should be, so that the API server calls the
+// Package configpublishing keeps the webhook configurations of a program as they should be, so that the API server calls the
 // webhooks, and stops calling them in time.
 //
 // # Who writes what
@@ -21,4 +21,4 @@
 //
 // The fields of [configuration.Entry] belong to this package. Other fields of an entry, such as objectSelector, stay as they
 // are. So do labels, annotations, and other owners of a configuration.
-package publishing
+package configpublishing

@@ -1,8 +1,6 @@
-package publishing
+package configpublishing
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
@@ -17,20 +15,15 @@ import (
 // [Publisher.Remove] deletes the configurations.
 func Access(name, namespace string, hasValidators, hasDefaulters bool) []kube.Access {
 	var all []kube.Access
-	for kind, isNeeded := range []bool{hasValidators, hasDefaulters} {
+	for i, isNeeded := range []bool{hasValidators, hasDefaulters} {
 		verbs := []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch, wire.VerbDelete}
 		if isNeeded {
 			verbs = append(verbs, wire.VerbCreate)
 		}
-		all = append(all, kube.Access{Resource: manifests.WebhookConfigurations()[kind], Verbs: verbs, Names: []string{name}})
+		all = append(all, kube.Access{Resource: manifests.WebhookConfigurations()[i], Verbs: verbs, Names: []string{name}})
 	}
 	if namespace != "" {
-		all = append(all, kube.Access{Resource: namespaces(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}, Names: []string{namespace}})
+		all = append(all, kube.Access{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}, Names: []string{namespace}})
 	}
 	return all
-}
-
-// namespaces returns the resource of Namespaces.
-func namespaces() wire.Resource {
-	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package machine
+package sandbox
 
 import (
 	"errors"

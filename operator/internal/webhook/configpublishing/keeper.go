@@ -1,4 +1,4 @@
-package publishing
+package configpublishing
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
@@ -25,10 +26,10 @@ type keeper struct {
 func newKeeper(c Config, kinds [2]*configurationKind) *keeper {
 	k := &keeper{config: c, kinds: kinds}
 	for i, kind := range kinds {
-		k.configurations[i] = &followed.Object[object]{Client: kind.Client}
+		k.configurations[i] = &followed.Object[object]{Reference: kind.Reference}
 	}
 	if c.Namespace != "" {
-		k.namespace = &followed.Object[object]{Client: followed.ClientOf[object](namespaces(), c.Namespace)}
+		k.namespace = &followed.Object[object]{Reference: followed.ReferenceTo[object](manifests.NamespaceResource(), c.Namespace)}
 	}
 	return k
 }
@@ -131,9 +132,9 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], kind *co
 		}
 		var o followed.State[object]
 		if f.Live.exists() {
-			o, err = change(ctx, f.Client, client, f.Live, wanted)
+			o, err = change(ctx, f.Reference, client, f.Live, wanted)
 		} else {
-			o, err = create(ctx, f.Client, client, k.config.Labels, wanted)
+			o, err = create(ctx, f.Reference, client, k.config.Labels, wanted)
 		}
 		switch {
 		case err == nil:

@@ -39,7 +39,7 @@ func answerReviews(message string) http.HandlerFunc {
 
 // While yare dev restarts the operator, kubectl apply waits, and gets the answer of the next operator. If the operator is
 // away for longer, the user sees why.
-func TestFrontLetsKubectlWait(t *testing.T) {
+func TestWebhookRelayLetsKubectlWait(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
 	client, namespace := cluster.Client(t), cluster.Namespace(t)
@@ -51,9 +51,9 @@ func TestFrontLetsKubectlWait(t *testing.T) {
 	stop := serveSocket(t, f, answerReviews("not yet"))
 	none, url := admissionregistrationv1.SideEffectClassNone, f.url+"/validate"
 	configuration, err := kube.Everywhere[admissionregistrationv1.ValidatingWebhookConfiguration](client).Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "front-"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "relay-"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "front.example.com", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			Name: "relay.example.com", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
 			ObjectSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"checked": "yes"}},
@@ -103,7 +103,7 @@ func TestFrontLetsKubectlWait(t *testing.T) {
 	f.pause()
 	stop()
 	stop = restart(apply("second"), "", "second created")
-	stop() // a crash: nobody pauses the front
+	stop() // a crash: nobody pauses the relay
 	stop = restart(apply("third"), "still wrong", "still wrong")
 	f.pause()
 	stop()

@@ -1,4 +1,4 @@
-package publishing_test
+package configpublishing_test
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
 
 // fakeWorld is a world on a server in memory.
@@ -141,7 +141,7 @@ func TestMissingConfiguration(t *testing.T) {
 		if live := w.get(); live.Labels["app.kubernetes.io/name"] != "web" || len(live.OwnerReferences) != 1 {
 			t.Errorf("the metadata is %+v", live.ObjectMeta)
 		}
-		if s := r.Status(); len(s) != 1 || s[0] != (publishing.Status{Kind: "ValidatingWebhookConfiguration", Exists: true, IsPublished: true}) {
+		if s := r.Status(); len(s) != 1 || s[0] != (configpublishing.Status{Kind: "ValidatingWebhookConfiguration", Exists: true, IsPublished: true}) {
 			t.Errorf("the status is %+v", s)
 		}
 	})
@@ -179,7 +179,7 @@ func TestReplicaThatCannotBeReachedYet(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
 		w.create(serviceEntry("old.example.com", "web", "old"), serviceEntry(crateEntry, "web", ""))
 		reachable := make(chan struct{})
-		r := w.newReplica(w.client, "A", func(c *publishing.Config) { c.Reachable = reachable }, crateValidator(), boxDefaulter())
+		r := w.newReplica(w.client, "A", func(c *configpublishing.Config) { c.Reachable = reachable }, crateValidator(), boxDefaulter())
 		r.elect()
 		r.run(t)
 		w.after(time.Hour, crateEntry+"=A |")
@@ -457,7 +457,7 @@ func TestRefusedWrites(t *testing.T) {
 func TestBundleWithoutTheLeadersWrite(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
 		w.create(serviceEntry("old.example.com", "web", "old"))
-		r := w.newReplica(w.client, "A", func(c *publishing.Config) {
+		r := w.newReplica(w.client, "A", func(c *configpublishing.Config) {
 			c.Leader = w.client.With(func(wire.Handler) wire.Handler {
 				return wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 					return nil, errors.New("the term ends")
@@ -610,7 +610,7 @@ func TestReady(t *testing.T) {
 func TestRemove(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
 		at := func(url string) *replica {
-			r := w.newReplica(w.client, "A", func(c *publishing.Config) {
+			r := w.newReplica(w.client, "A", func(c *configpublishing.Config) {
 				c.Target, c.Namespace, c.Elected = configuration.Target{URL: url}, "", nil
 			}, crateValidator(), boxDefaulter())
 			r.leads.Store(true)
@@ -643,16 +643,18 @@ func TestRemove(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
-	for want, edit := range map[string]func(*publishing.Config){
-		"set Name in the Config":                func(c *publishing.Config) { c.Name = "" },
-		"only Elected and Reachable may be nil": func(c *publishing.Config) { c.Leads = nil },
-		"set the URL, or the namespace":         func(c *publishing.Config) { c.Target = configuration.Target{} },
-		"is there twice":                        func(c *publishing.Config) { c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()} },
+	for want, edit := range map[string]func(*configpublishing.Config){
+		"set Name in the Config":                func(c *configpublishing.Config) { c.Name = "" },
+		"only Elected and Reachable may be nil": func(c *configpublishing.Config) { c.Leads = nil },
+		"set the URL, or the namespace":         func(c *configpublishing.Config) { c.Target = configuration.Target{} },
+		"is there twice": func(c *configpublishing.Config) {
+			c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()}
+		},
 	} {
-		var c publishing.Config
-		w.newReplica(w.client, "A", func(config *publishing.Config) { c = *config }, crateValidator())
+		var c configpublishing.Config
+		w.newReplica(w.client, "A", func(config *configpublishing.Config) { c = *config }, crateValidator())
 		edit(&c)
-		if _, err := publishing.New(c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := configpublishing.New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error should have %q: %v", want, err)
 		}
 	}

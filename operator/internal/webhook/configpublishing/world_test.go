@@ -1,4 +1,4 @@
-package publishing_test
+package configpublishing_test
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
 )
 
 type (
@@ -101,7 +101,7 @@ func (b *bundles) changes() <-chan struct{} {
 
 // replica is a Publisher that runs.
 type replica struct {
-	*publishing.Publisher
+	*configpublishing.Publisher
 	bundles *bundles
 	// leads is what the Config reports.
 	leads   atomic.Bool
@@ -129,11 +129,11 @@ func (r *replica) countWrites(next wire.Handler) wire.Handler {
 }
 
 // newReplica returns a replica with a bundle that does not run yet. edit, which may be nil, changes its Config.
-func (w *world) newReplica(client *kube.Client, bundle string, edit func(*publishing.Config), webhooks ...*admission.Webhook) *replica {
+func (w *world) newReplica(client *kube.Client, bundle string, edit func(*configpublishing.Config), webhooks ...*admission.Webhook) *replica {
 	w.t.Helper()
 	r := &replica{bundles: &bundles{own: []byte(bundle), changed: make(chan struct{})}, elected: make(chan struct{})}
 	client = client.WithFieldManager("web").With(r.countWrites)
-	c := publishing.Config{
+	c := configpublishing.Config{
 		Name: w.name, Labels: map[string]string{"app.kubernetes.io/name": "web"}, Namespace: w.namespace, Webhooks: webhooks,
 		Target:    configuration.Target{ServiceNamespace: w.namespace, ServiceName: "web"},
 		BundleFor: r.bundles.bundleFor, Changed: r.bundles.changes,
@@ -143,7 +143,7 @@ func (w *world) newReplica(client *kube.Client, bundle string, edit func(*publis
 	if edit != nil {
 		edit(&c)
 	}
-	p, err := publishing.New(c)
+	p, err := configpublishing.New(c)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,9 +6,6 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// maxStory bounds the steps of a story.
-const maxStory = 100
-
 // cachedObject returns an object as the cache has it. It returns nil if the cache does not have the object, or if the content
 // of the object is not shown.
 func cachedObject(ctx context.Context, s *Sources, o objectName) *shownObject {

@@ -1,4 +1,4 @@
-package publishing_test
+package configpublishing_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/webhook/publishing"
+	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -25,7 +25,7 @@ type serverWorld struct {
 	cluster *yaretest.Cluster
 	// users is the namespace with the objects that the webhooks are for.
 	users string
-	// account has the permissions of [publishing.Access], and no others.
+	// account has the permissions of [configpublishing.Access], and no others.
 	account *kube.Client
 }
 
@@ -38,7 +38,7 @@ func newServerWorld(t *testing.T) *serverWorld {
 	w := &serverWorld{&world{t: t, client: cluster.Client(t), name: "web." + users, namespace: users + "-web"}, cluster, users, nil}
 	w.createNamespace()
 	account := cluster.ServiceAccount(t, users)
-	account.Allow(t, "", rulesOf(publishing.Access(w.name, w.namespace, true, true))...)
+	account.Allow(t, "", rulesOf(configpublishing.Access(w.name, w.namespace, true, true))...)
 	w.account = account.Client(t)
 	t.Cleanup(func() {
 		ctx := context.Background()
@@ -95,7 +95,7 @@ func (w *serverWorld) printed() string {
 
 // startAll starts a leader and a replica that does not lead, with the permissions of Access.
 func (w *serverWorld) startAll(bundle string) (leader, standby *replica) {
-	edit := func(c *publishing.Config) { c.Target.Namespaces = []string{w.users} }
+	edit := func(c *configpublishing.Config) { c.Target.Namespaces = []string{w.users} }
 	leader = w.newReplica(w.account, bundle, edit, crateValidator(), boxDefaulter())
 	leader.elect()
 	standby = w.newReplica(w.account, bundle, edit, crateValidator(), boxDefaulter())
@@ -313,7 +313,7 @@ func TestConflictsOnAServer(t *testing.T) {
 				return next.Do(ctx, r)
 			})
 		})
-		leader := w.newReplica(client, "A", func(c *publishing.Config) { c.Target.Namespaces = []string{w.users} }, crateValidator())
+		leader := w.newReplica(client, "A", func(c *configpublishing.Config) { c.Target.Namespaces = []string{w.users} }, crateValidator())
 		leader.elect()
 		leader.run(t)
 		w.soon(c.name, crateEntry+"=A "+scaleEntry+"=A | ?")
@@ -332,7 +332,7 @@ func TestConflictsOnAServer(t *testing.T) {
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	w := newServerWorld(t)
-	r := w.newReplica(w.account, "A", func(c *publishing.Config) { c.Name, c.Target.Namespaces = "other."+w.users, []string{w.users} }, crateValidator())
+	r := w.newReplica(w.account, "A", func(c *configpublishing.Config) { c.Name, c.Target.Namespaces = "other."+w.users, []string{w.users} }, crateValidator())
 	r.elect()
 	r.run(t)
 	yaretest.Eventually(t, func() error {
@@ -344,7 +344,7 @@ func TestAccess(t *testing.T) {
 	if err := r.Ready(); err == nil {
 		t.Error("a replica without permissions is ready")
 	}
-	for _, a := range publishing.Access("a", "b", false, true) {
+	for _, a := range configpublishing.Access("a", "b", false, true) {
 		for _, verb := range a.Verbs {
 			if verb == wire.VerbDelete && a.Resource.Kind == "Namespace" || verb == wire.VerbCreate && a.Resource.Kind != "MutatingWebhookConfiguration" {
 				t.Errorf("%s %s", verb, a.Resource)

@@ -16,8 +16,8 @@ type source struct {
 	version  string // a version of the nested module
 }
 
-// locator finds the source of a module's program.
-type locator struct {
+// sourceFinder finds the source of a module's program.
+type sourceFinder struct {
 	module Module
 	// dir is the folder of the user.
 	dir string
@@ -26,10 +26,10 @@ type locator struct {
 	own *Location
 }
 
-// locate returns where the program comes from: the binary that the environment names; or the source beside
+// find returns where the program comes from: the binary that the environment names; or the source beside
 // the yare module of the user; or the published version of that module. The yare module of the user is
 // required or replaced by the user's module, or is that module.
-func (l locator) locate(ctx context.Context) (source, error) {
+func (l sourceFinder) find(ctx context.Context) (source, error) {
 	if name := l.env.value(l.module.Variable()); name != "" {
 		path, err := l.module.checkPrebuilt(name)
 		return source{prebuilt: path}, err
@@ -58,7 +58,7 @@ type listedModule struct {
 // requiredModule returns the yare module that the user's module means. It asks the go command, so
 // that replace directives and workspaces count. It reports false if the folder is in no module, or if the
 // module does not require yare.
-func (l locator) requiredModule(ctx context.Context) (m listedModule, ok bool, err error) {
+func (l sourceFinder) requiredModule(ctx context.Context) (m listedModule, ok bool, err error) {
 	tool, err := newGoTool(l.env, l.module)
 	if err != nil {
 		return m, false, err
@@ -111,7 +111,7 @@ func (m listedModule) source(p Module) (source, error) {
 
 // ownSource returns the source that belongs to the yare of this program. It is used where no module names
 // another source.
-func (l locator) ownSource() (source, error) {
+func (l sourceFinder) ownSource() (source, error) {
 	switch {
 	case l.own == nil:
 		return source{}, fmt.Errorf("this program is a development version of yare, and neither is %s in a module that requires %s: "+

@@ -1,0 +1,238 @@
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
+)
+
+// installPlan is what a program has in its Deployment. It follows from the flags of the command manifests and from those of the
+// program. Its methods complete the flags with the defaults of an installation, and collect everything that is wrong with the
+// flags.
+type installPlan struct {
+	program string
+	parts   []Part
+	// canBeSecure is that of [manifestPrinter].
+	canBeSecure bool
+	flags       manifestFlags
+	// given are the options of the program that the Deployment runs.
+	given options
+	// needs are those of the parts, and of what the program serves.
+	needs kube.Needs
+	// name and namespace are those of the objects of the installation.
+	name, namespace string
+	// args are the arguments of the Deployment.
+	args []string
+	// port is where the program serves its metrics, or 0, and probesPort is where it serves its health.
+	port, probesPort int
+	webhooks         webhookPlan
+	errs             []error
+}
+
+// options returns the options of the installation, or everything that is wrong with the flags.
+func (p *installPlan) options() (*manifests.Options, error) {
+	p.setNames()
+	definitions := p.definitions()
+	p.checkPod()
+	if len(p.flags.Architectures) == 0 {
+		p.flags.Architectures = []string{"amd64", "arm64"}
+	}
+	p.addElection()
+	p.addPages()
+	p.addProbes()
+	p.addWebhooks()
+	p.addCertificate()
+	p.checkPages()
+	p.args = append(p.args, p.flags.args...)
+	if p.given.election.isOn {
+		p.addAccess(p.given.election.access(p.program))
+	}
+	return &manifests.Options{
+		Installation: manifests.Installation{Program: p.program, Name: p.name, Namespace: p.namespace, ManagedBy: manifests.ManagedBy},
+		Choices:      p.flags.Choices, Version: programVersion(), OwnNamespace: p.given.install.namespace == "",
+		Args: p.args, Port: p.port, IsSecure: p.isSecure(), ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
+		Definitions: definitions, Roles: p.roles(), AddWebhooks: p.webhooks.addTo,
+	}, errors.Join(p.errs...)
+}
+
+// recordError records what is wrong with a flag, unless err is nil.
+func (p *installPlan) recordError(err error) {
+	if err != nil {
+		p.errs = append(p.errs, err)
+	}
+}
+
+// setNames sets the name and the namespace.
+func (p *installPlan) setNames() {
+	var err error
+	p.name, p.namespace, err = p.given.install.names(p.program)
+	p.recordError(err)
+	if p.flags.helm != "" {
+		p.name, p.namespace = manifests.HelmRelease, manifests.HelmNamespace
+	}
+}
+
+// definitions returns the CustomResourceDefinitions of the installation.
+func (p *installPlan) definitions() []*crd.CustomResourceDefinition {
+	own := ownDefinitions(p.needs)
+	if p.flags.withoutDefinitions {
+		own = nil
+	}
+	definitions, err := crd.From(own...)
+	p.recordError(err)
+	return definitions
+}
+
+// checkPod checks the flags about the Pod of the program, and about the format of what is printed.
+func (p *installPlan) checkPod() {
+	if p.flags.Image == "" && p.flags.helm == "" {
+		p.recordError(errors.New("--image is missing: give the image of the program, best with its digest, such as registry.example.com/webapp@sha256:…"))
+	}
+	if strings.ContainsAny(p.flags.Image, " \t\n") {
+		p.recordError(fmt.Errorf("the image %q contains white space", p.flags.Image))
+	}
+	if p.flags.Replicas < 1 {
+		p.recordError(fmt.Errorf("--replicas is %d: give at least 1", p.flags.Replicas))
+	}
+	if p.flags.MemoryLimit != "" {
+		if _, err := manifests.ParseMemory(p.flags.MemoryLimit); err != nil {
+			p.recordError(fmt.Errorf("--memory-limit: %w", err))
+		}
+	}
+	if p.flags.CPULimit != "" && !isCPU(p.flags.CPULimit) {
+		p.recordError(fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2", p.flags.CPULimit))
+	}
+	if p.flags.kustomize != "" && p.flags.helm != "" {
+		p.recordError(errors.New("--kustomize and --helm exclude each other: run the command twice"))
+	}
+}
+
+// addElection adds the leader election, unless a flag decides about the election.
+func (p *installPlan) addElection() {
+	if !hasFlag(p.flags.args, "leader-elect") {
+		p.args, p.given.election.isOn = append(p.args, "--leader-elect"), true
+	}
+}
+
+// addPages adds the address of the pages, unless a flag gives the address.
+func (p *installPlan) addPages() {
+	listen := &p.given.listen
+	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
+	if listen.address == "" && listen.secureAddress == "" && p.canBeSecure && len(p.given.namespaces) == 0 {
+		p.args, listen.secureAddress = append(p.args, "--listen-secure=:8443"), ":8443"
+		p.addAccess(secureMetricsAccess())
+	}
+	var err error
+	p.port, err = podPort("--listen, or --listen-secure,", cmp.Or(listen.address, listen.secureAddress))
+	p.recordError(err)
+}
+
+// addProbes adds the address of the health, unless a flag gives the address.
+func (p *installPlan) addProbes() {
+	listen := &p.given.listen
+	if listen.probesAddress == "" {
+		listen.probesAddress = ":8081"
+		if p.port == 8081 {
+			listen.probesAddress = ":8082"
+		}
+		p.args = append(p.args, "--listen-probes="+listen.probesAddress)
+	}
+	var err error
+	p.probesPort, err = podPort("--listen-probes", listen.probesAddress)
+	p.recordError(err)
+}
+
+// addWebhooks adds what the webhooks of the program need.
+func (p *installPlan) addWebhooks() {
+	if code, err := webhookCodeIn(p.parts); err == nil {
+		p.webhooks, err = code.planWebhooks(webhookPlanner{
+			program: p.program, name: p.name, namespace: p.namespace, parts: p.parts, options: &p.given,
+			port: p.port, probesPort: p.probesPort, shutdownTime: p.needs.ShutdownTime,
+		})
+		p.recordError(err)
+	}
+	p.args = append(p.args, p.webhooks.args...)
+	p.addAccess(p.webhooks.access)
+}
+
+// addAccess adds permissions.
+func (p *installPlan) addAccess(access []kube.Access) {
+	p.needs.Access = append(slices.Clone(p.needs.Access), access...)
+}
+
+// addCertificate adds the certificate of --tls-secret.
+func (p *installPlan) addCertificate() {
+	if p.flags.TLSSecret != "" {
+		p.args = append(p.args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
+	}
+}
+
+// isSecure reports whether the pages are served with TLS, and for readers with a permission only.
+func (p *installPlan) isSecure() bool { return p.given.listen.secureAddress != "" }
+
+// checkPages checks the flags about the pages.
+func (p *installPlan) checkPages() {
+	flags, isSecure := p.flags, p.isSecure()
+	switch {
+	case p.given.listen.isLivePageOn && !isSecure:
+		p.recordError(errors.New("--live-page in a cluster needs --listen-secure: give it an address, such as :8443"))
+	case flags.TLSSecret != "" && !isSecure:
+		p.recordError(errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
+	case flags.TLSSecret != "" && p.given.listen.tlsCert != "":
+		p.recordError(errors.New("--tls-secret and --tls-cert exclude each other: both name the certificate"))
+	case flags.ServiceMonitor && p.port == 0:
+		p.recordError(errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080, or --listen-secure"))
+	case flags.ServiceMonitor && isSecure && flags.TLSSecret == "":
+		p.recordError(errors.New("--service-monitor with --listen-secure needs --tls-secret: Prometheus would show its token to whoever answers, because it cannot verify a self-signed certificate"))
+	}
+}
+
+// roles returns the roles of the program.
+func (p *installPlan) roles() (roles []any) {
+	for _, r := range rolesOf(access.For(p.needs, p.given.namespaces), p.name, p.namespace) {
+		roles = append(roles, r)
+	}
+	return roles
+}
+
+// graceSeconds returns how long a Pod has to end, in seconds.
+func (p *installPlan) graceSeconds() int {
+	return int(max(30*time.Second, p.needs.ShutdownTime+endMargin, p.webhooks.endTime).Round(time.Second) / time.Second)
+}
+
+// isCPU reports whether text is an amount of processor time, such as 500m or 2.
+func isCPU(text string) bool {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "m"), 10, 32)
+	return err == nil && n > 0
+}
+
+// hasFlag reports whether args give a flag.
+func hasFlag(args []string, name string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=")
+	})
+}
+
+// podPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names the
+// flags that give the address.
+func podPort(flags, address string) (int, error) {
+	if address == "" {
+		return 0, nil
+	}
+	host, text, err := net.SplitHostPort(address)
+	port, _ := strconv.Atoi(text)
+	if ip := net.ParseIP(host); err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return 0, fmt.Errorf("nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080", address, flags)
+	}
+	return port, nil
+}

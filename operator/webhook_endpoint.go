@@ -1,0 +1,212 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/yare-go/yare/internal/access/programctx"
+	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
+)
+
+// webhookEndpoint is one of the four ways in which API servers reach the webhooks of a program:
+//
+//	type                by                    certificate      published by this program   called by
+//	storeEndpoint       --webhooks            in a Secret      yes                         a Service
+//	filesEndpoint       … --webhook-cert      in files         no                          a Service
+//	socketEndpoint      yare dev              none             yes                         a URL of yare dev, which passes calls on
+//	loopbackEndpoint    tests, and yare dev   in memory        yes                         a URL of this process
+type webhookEndpoint interface {
+	// open opens the address. With an error it may return an address that is open. It is called first, and once.
+	open(ctx context.Context) (webhookAddress, error)
+	// start prepares the certificate once the program has a client, and registers its metrics. The methods below are called
+	// after start.
+	start(rt webhookRuntime) error
+	// certificate returns the function that returns the certificate of a connection. The function is nil if the calls come without
+	// TLS.
+	certificate() func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// run keeps the certificate until ctx ends. It returns at once if there is nothing to keep.
+	run(ctx context.Context) error
+	// ready returns nil, or why the replica has no certificate.
+	ready() error
+	// status returns how long the certificate and the newest CA are valid. Zero stands for neither.
+	status() certificates.Status
+	// hasOwnBundle reports whether the program publishes its webhooks, with the bundle of bundleFor.
+	hasOwnBundle() bool
+	// bundleFor and changed are those of [configpublishing.Config].
+	bundleFor(published []byte) []byte
+	changed() <-chan struct{}
+	// isRemovedAtEnd reports whether the configurations end with the program.
+	isRemovedAtEnd() bool
+}
+
+// webhookAddress is where API servers call the webhooks of a program.
+type webhookAddress struct {
+	listener net.Listener
+	// name is the name of the webhook configurations.
+	name   string
+	target configuration.Target
+}
+
+// close closes the listener, if there is one. It has no calls yet.
+func (a webhookAddress) close() {
+	if a.listener != nil {
+		_ = a.listener.Close()
+	}
+}
+
+// openService opens the address of --webhooks, which a Service has as its target.
+func openService(ctx context.Context, s webhookSettings) (a webhookAddress, err error) {
+	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.flags.address); err != nil {
+		return a, listenError("--webhooks", err)
+	}
+	service := cmp.Or(s.flags.service, s.program)
+	a.name = manifests.ClusterName(service, s.namespace)
+	a.target.ServiceName, a.target.ServiceNamespace = service, s.namespace
+	return a, nil
+}
+
+// storeEndpoint is the address of --webhooks. The program keeps its CAs in a Secret.
+type storeEndpoint struct {
+	settings webhookSettings
+	// store is nil before start.
+	store *certificates.Store
+}
+
+func (e *storeEndpoint) open(ctx context.Context) (webhookAddress, error) {
+	return openService(ctx, e.settings)
+}
+
+func (e *storeEndpoint) start(rt webhookRuntime) (err error) {
+	service := cmp.Or(e.settings.flags.service, e.settings.program)
+	e.store, err = certificates.New(certificates.Config{
+		Client: rt.unfencedClient, Namespace: e.settings.namespace, Secret: manifests.WebhookSecretName(service),
+		Names: certificates.ServiceNames(service, e.settings.namespace), Log: e.settings.log,
+	})
+	if err == nil {
+		registerCertificateMetrics(rt.registry, e.store.Status)
+	}
+	return err
+}
+
+func (e *storeEndpoint) certificate() func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return e.store.GetCertificate
+}
+
+func (e *storeEndpoint) run(ctx context.Context) error     { return e.store.Run(ctx) }
+func (e *storeEndpoint) ready() error                      { return e.store.Ready() }
+func (e *storeEndpoint) status() certificates.Status       { return e.store.Status() }
+func (*storeEndpoint) hasOwnBundle() bool                  { return true }
+func (e *storeEndpoint) bundleFor(published []byte) []byte { return e.store.BundleFor(published) }
+func (e *storeEndpoint) changed() <-chan struct{}          { return e.store.Changed() }
+func (*storeEndpoint) isRemovedAtEnd() bool                { return false }
+
+// filesEndpoint is the address of --webhooks with the certificate of --webhook-cert. Who keeps the certificate also publishes
+// its CA.
+type filesEndpoint struct {
+	settings webhookSettings
+	// files is nil before open.
+	files *certificates.Files
+}
+
+func (e *filesEndpoint) open(ctx context.Context) (webhookAddress, error) {
+	a, err := openService(ctx, e.settings)
+	if err == nil {
+		e.files, err = certificates.NewFiles(e.settings.flags.cert, e.settings.flags.key, e.settings.log)
+	}
+	return a, err
+}
+
+func (e *filesEndpoint) start(rt webhookRuntime) error {
+	registerCertificateMetrics(rt.registry, e.files.Status)
+	return nil
+}
+
+func (e *filesEndpoint) certificate() func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return e.files.GetCertificate
+}
+
+func (*filesEndpoint) run(context.Context) error     { return nil }
+func (*filesEndpoint) ready() error                  { return nil }
+func (e *filesEndpoint) status() certificates.Status { return e.files.Status() }
+func (*filesEndpoint) hasOwnBundle() bool            { return false }
+func (*filesEndpoint) bundleFor([]byte) []byte       { return nil }
+func (*filesEndpoint) changed() <-chan struct{}      { return nil }
+func (*filesEndpoint) isRemovedAtEnd() bool          { return false }
+
+// socketEndpoint is the socket to which yare dev passes the calls on. The configurations stay when the program ends,
+// because its next process follows.
+type socketEndpoint struct {
+	settings webhookSettings
+	// bundle is that of yare dev.
+	bundle []byte
+}
+
+func (e *socketEndpoint) open(ctx context.Context) (a webhookAddress, err error) {
+	socket := e.settings.variable(webhooksSocketVariable)
+	if e.bundle, err = os.ReadFile(e.settings.variable(webhooksCAVariable)); err != nil {
+		return a, fmt.Errorf("read the file that %s names: %w", webhooksCAVariable, err)
+	}
+	_ = os.Remove(socket) // a process that was killed leaves it
+	if a.listener, err = new(net.ListenConfig).Listen(ctx, "unix", socket); err != nil {
+		return a, fmt.Errorf("listen on the socket that %s names: %w", webhooksSocketVariable, err)
+	}
+	a.name = manifests.ClusterName(e.settings.program, e.settings.namespace)
+	a.target.URL = e.settings.variable(webhooksURLVariable)
+	return a, nil
+}
+
+func (*socketEndpoint) certificate() func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return nil
+}
+
+func (*socketEndpoint) start(webhookRuntime) error  { return nil }
+func (*socketEndpoint) run(context.Context) error   { return nil }
+func (*socketEndpoint) ready() error                { return nil }
+func (*socketEndpoint) status() certificates.Status { return certificates.Status{} }
+func (*socketEndpoint) hasOwnBundle() bool          { return true }
+func (e *socketEndpoint) bundleFor([]byte) []byte   { return e.bundle }
+func (*socketEndpoint) changed() <-chan struct{}    { return nil }
+func (*socketEndpoint) isRemovedAtEnd() bool        { return false }
+
+// loopbackEndpoint is an address of this machine, for an API server on the same machine.
+type loopbackEndpoint struct {
+	settings webhookSettings
+	serving  *tls.Certificate
+	bundle   []byte
+	// isTemporary is true unless the next process of the program follows this one.
+	isTemporary bool
+}
+
+func (e *loopbackEndpoint) open(ctx context.Context) (a webhookAddress, err error) {
+	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+		return a, fmt.Errorf("listen for calls of webhooks: %w", err)
+	}
+	address := a.listener.Addr().String()
+	a.name, a.target.URL = manifests.ClusterName(e.settings.program, e.settings.namespace), "https://"+address
+	e.isTemporary = !programctx.HasRestarts(ctx)
+	if e.settings.mode == testMode && e.isTemporary { // several programs of a test can have one name
+		_, port, _ := net.SplitHostPort(address)
+		a.name += "." + port
+	}
+	e.serving, e.bundle, err = certificates.InMemory(certificates.LoopbackNames())
+	return a, err
+}
+
+func (e *loopbackEndpoint) certificate() func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.serving, nil }
+}
+
+func (*loopbackEndpoint) start(webhookRuntime) error  { return nil }
+func (*loopbackEndpoint) run(context.Context) error   { return nil }
+func (*loopbackEndpoint) ready() error                { return nil }
+func (*loopbackEndpoint) status() certificates.Status { return certificates.Status{} }
+func (*loopbackEndpoint) hasOwnBundle() bool          { return true }
+func (e *loopbackEndpoint) bundleFor([]byte) []byte   { return e.bundle }
+func (*loopbackEndpoint) changed() <-chan struct{}    { return nil }
+func (e *loopbackEndpoint) isRemovedAtEnd() bool      { return e.isTemporary }
