@@ -44,7 +44,7 @@ func Changes(h History, count int, o Options) []finding.Difference {
 		default:
 			changed, isAccepted := changedFields(object, fieldsOf(old, w, ownership{}), fieldsOf(v, w, ownership{}), o)
 			if len(changed) == 0 && !isAccepted && isSameContent(old, v) {
-				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions with the same content", written[uid])}}
+				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions, and the same content in the end", written[uid])}}
 			}
 			all = append(all, changed...)
 		}

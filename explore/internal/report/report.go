@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -45,7 +46,7 @@ import (
 // functions returns the functions of both templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"summary": summary, "sortedFindings": sortedFindings, "title": title, "meaning": meaning, "describeStep": describeStep,
+		"summary": summary, "sortedFindings": sortedFindings, "title": title, "meaning": meaning, "describeSteps": describeSteps,
 		"acceptLines": acceptLines, "runs": runs, "counts": counts, "lists": lists, "join": strings.Join,
 		"ordinal":  func(index int) int { return index + 1 },
 		"indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
@@ -161,34 +162,117 @@ func meaning(f finding.Finding) string {
 		finding.TwoLeaders:    "A former leader wrote after another replica had taken the lease.",
 		finding.Reread:        "An object was read again in one version, or read and written back, and was not the same. Nobody had changed it.",
 		finding.NeverHeld:     "A condition of the test held in no version of any run.",
-		finding.ChangesAtRest: "The program changed something at rest, when time passed or when it was started again.",
+		finding.ChangesAtRest: "The program changed something at rest: when time passed, when it was started again, or when a tool applied the samples as they were.",
 	}[f.Verdict]
 }
 
+// describeSteps returns the text of each step: see [describeStep].
+func describeSteps(steps []finding.Step) (texts []string) {
+	applied := make(map[string]any) // the latest content of each object, by its kind and name
+	for _, s := range steps {
+		texts = append(texts, describeStep(s, applied))
+	}
+	return texts
+}
+
 // describeStep returns the name of a step and what the user does in the step. A name that begins with the only
-// verb of the step is not followed by the verb again.
-func describeStep(s finding.Step) string {
-	var applied, deleted []string
+// verb of the step is not followed by the verb again. applied has the objects that the user has applied in earlier
+// steps. describeStep says which of their fields differ, and adds the objects of the step.
+func describeStep(s finding.Step, applied map[string]any) string {
+	var names, changes, deleted []string
 	for _, object := range s.Apply {
-		applied = append(applied, kindAndName(object))
+		name := kindAndName(object)
+		names = append(names, name)
+		var content any
+		if err := json.Unmarshal(object, &content); err != nil {
+			continue // the name says it
+		}
+		if former, isKnown := applied[name]; isKnown && strings.HasPrefix(name, "Secret ") {
+			if !reflect.DeepEqual(former, content) {
+				changes = append(changes, "another content") // a report shows no value of a Secret
+			}
+		} else if isKnown {
+			changes = append(changes, changedFields("", former, content)...)
+		}
+		applied[name] = content
 	}
 	for _, object := range s.Delete {
 		deleted = append(deleted, object.String())
 	}
+	text := strings.TrimPrefix(s.Name+": ", ": ")
 	switch {
 	case len(deleted) == 0 && strings.HasPrefix(s.Name, "apply "):
-		return fmt.Sprintf("%s (%s)", s.Name, strings.Join(applied, ", "))
-	case len(applied) == 0 && strings.HasPrefix(s.Name, "delete "):
-		return fmt.Sprintf("%s (%s)", s.Name, strings.Join(deleted, ", "))
+		text = fmt.Sprintf("%s (%s)", s.Name, strings.Join(names, ", "))
+	case len(names) == 0 && strings.HasPrefix(s.Name, "delete "):
+		text = fmt.Sprintf("%s (%s)", s.Name, strings.Join(deleted, ", "))
+	case len(names) > 0 && len(deleted) > 0:
+		text += "apply " + strings.Join(names, ", ") + "; delete " + strings.Join(deleted, ", ")
+	case len(names) > 0:
+		text += "apply " + strings.Join(names, ", ")
+	case len(deleted) > 0:
+		text += "delete " + strings.Join(deleted, ", ")
 	}
-	var actions []string
-	if len(applied) > 0 {
-		actions = append(actions, "apply "+strings.Join(applied, ", "))
+	if more := len(changes) - maxShownChanges; more > 0 {
+		changes = append(changes[:maxShownChanges], fmt.Sprintf("and %d more", more))
 	}
-	if len(deleted) > 0 {
-		actions = append(actions, "delete "+strings.Join(deleted, ", "))
+	if len(changes) > 0 {
+		text += ", with " + strings.Join(changes, ", ")
 	}
-	return strings.TrimPrefix(s.Name+": ", ": ") + strings.Join(actions, "; ")
+	return text
+}
+
+const (
+	// maxShownChanges is how many changed fields the text of a step has.
+	maxShownChanges = 4
+	// maxShownChange is how many characters of a value the text of a step has.
+	maxShownChange = 40
+)
+
+// changedFields returns a text for each field that has another value in the second content, by the path. Example: the
+// contents {"spec":{"size":1}} and {"spec":{"size":3,"text":"a"}} give "spec.size 1 -> 3" and "spec.text "a"". Lists are
+// compared as a whole.
+func changedFields(path string, before, after any) (texts []string) {
+	old, isObject := before.(map[string]any)
+	now, isStillObject := after.(map[string]any)
+	if !isObject || !isStillObject {
+		if reflect.DeepEqual(before, after) {
+			return nil
+		}
+		return []string{fmt.Sprintf("%s %s -> %s", path, shortJSON(before), shortJSON(after))}
+	}
+	all := maps.Clone(old)
+	maps.Copy(all, now)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		child := strings.TrimPrefix(path+"."+name, ".")
+		first, wasThere := old[name]
+		second, isThere := now[name]
+		switch {
+		case !wasThere:
+			texts = append(texts, child+" "+shortJSON(second))
+		case !isThere:
+			texts = append(texts, "no "+child)
+		default:
+			texts = append(texts, changedFields(child, first, second)...)
+		}
+	}
+	return texts
+}
+
+// shortJSON returns the first characters of a value in JSON.
+func shortJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return shorten(string(text), maxShownChange)
+}
+
+// shorten returns the first characters of a text, and an ellipsis in place of the others.
+func shorten(text string, length int) string {
+	if characters := []rune(text); len(characters) > length {
+		return string(characters[:length]) + "…"
+	}
+	return text
 }
 
 // kindAndName returns the kind and the name of an object.

@@ -163,6 +163,50 @@ func TestTextDescribesSteps(t *testing.T) {
 	}
 }
 
+// A step says which fields of an object differ from the former step, so that a reader need not guess what the user has changed.
+func TestTextNamesChangedFields(t *testing.T) {
+	t.Parallel()
+	apply := func(objects ...string) (s finding.Step) {
+		s.Name = "apply web"
+		for _, o := range objects {
+			s.Apply = append(s.Apply, json.RawMessage(o))
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		first, second finding.Step
+		want          string
+	}{
+		"a value": {
+			apply(`{"kind":"Site","metadata":{"name":"web"},"spec":{"size":1}}`), apply(`{"kind":"Site","metadata":{"name":"web"},"spec":{"size":3}}`),
+			"apply web (Site web), with spec.size 1 -> 3",
+		},
+		"new and gone": {
+			apply(`{"kind":"Site","metadata":{"name":"web"},"spec":{"size":1}}`), apply(`{"kind":"Site","metadata":{"name":"web"},"spec":{"text":"a"}}`),
+			`apply web (Site web), with no spec.size, spec.text "a"`,
+		},
+		"nothing": {
+			apply(`{"kind":"Site","metadata":{"name":"web"}}`), apply(`{"kind":"Site","metadata":{"name":"web"}}`), "apply web (Site web)",
+		},
+		"another object": {
+			apply(`{"kind":"Site","metadata":{"name":"web"},"spec":{"size":1}}`), apply(`{"kind":"Site","metadata":{"name":"other"},"spec":{"size":3}}`), "apply web (Site other)",
+		},
+		"a Secret": {
+			apply(`{"kind":"Secret","metadata":{"name":"login"},"data":{"key":"b25l"}}`), apply(`{"kind":"Secret","metadata":{"name":"login"},"data":{"key":"dHdv"}}`),
+			"apply web (Secret login), with another content",
+		},
+		"many": {
+			apply(`{"kind":"Site","metadata":{"name":"web"}}`), apply(`{"kind":"Site","metadata":{"name":"web"},"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}`),
+			"apply web (Site web), with a 1, b 2, c 3, d 4, and 2 more",
+		},
+	} {
+		got := text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: []finding.Step{test.first, test.second}}}))
+		if want := "     2. " + test.want + "\n"; !strings.Contains(got, want) {
+			t.Errorf("%s: the text lacks %q:\n%s", name, want, got)
+		}
+	}
+}
+
 func TestTextShortensValues(t *testing.T) {
 	t.Parallel()
 	got := text(t, recordOf(finding.Finding{

@@ -37,8 +37,5 @@ func shortValue(value string) string {
 	if value == "" {
 		return "nothing"
 	}
-	if characters := []rune(value); len(characters) > maxValueLength {
-		return string(characters[:maxValueLength]) + "…"
-	}
-	return value
+	return shorten(value, maxValueLength)
 }

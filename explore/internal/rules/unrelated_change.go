@@ -16,7 +16,7 @@ import (
 type unrelatedChange struct{}
 
 func (unrelatedChange) Describe() Description {
-	return Description{Name: "another's", Meaning: "The program deleted a child of an object that nobody had changed, when another object was deleted.", IsCertain: true}
+	return Description{Name: "another's", Meaning: "The program deleted or changed a child of an object to which the user did nothing, when the user acted on another object.", IsCertain: true}
 }
 
 // Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them. Nothing

@@ -89,7 +89,7 @@ func (p *InjectingProxy) BeginStep(ctx context.Context, step int) error {
 	if err := p.Injector.BeginStep(ctx, step); err != nil {
 		return err
 	}
-	p.Proxy.SetStep(step)
+	p.SetStep(step)
 	p.watches.BeginStep(step)
 	return nil
 }
