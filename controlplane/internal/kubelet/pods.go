@@ -44,9 +44,9 @@ type record struct {
 	history lifecycle.History
 	// written is the resource version after the last status write. A Pod with an older
 	// version was read before that write and is ignored.
-	written   string
-	warned    map[lifecycle.Problem]bool // problems for which an Event was written
-	isRemoved bool                       // the deletion was sent; finalizers can keep the Pod
+	written string
+	warned  map[lifecycle.Problem]bool // problems for which an Event was written
+	removed bool                       // the deletion was sent; finalizers can keep the Pod
 }
 
 func newPods(client kubernetes.Interface, nodeNames []string) *pods {
@@ -122,7 +122,7 @@ func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err
 		return 0, nil
 	}
 	r := p.recordFor(key, pod)
-	if r.isRemoved || isOlder(pod.ResourceVersion, r.written) {
+	if r.removed || isOlder(pod.ResourceVersion, r.written) {
 		return 0, nil // the watch will deliver our own write
 	}
 	settings, problems := lifecycle.ParseSettings(pod)
@@ -156,7 +156,7 @@ func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *record) error {
 	if err != nil && !errors.IsNotFound(err) && !errors.IsConflict(err) { // a conflict: it is another Pod by now
 		return err
 	}
-	r.isRemoved = true
+	r.removed = true
 	return nil
 }
 

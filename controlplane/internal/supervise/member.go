@@ -79,7 +79,7 @@ type Member struct {
 
 	mu       sync.Mutex
 	commands []command // in the order they came
-	hasEnded bool      // no command is carried out any more
+	ended    bool      // no command is carried out any more
 }
 
 type command struct {
@@ -105,7 +105,7 @@ func (m *Member) Name() string { return m.spec.Name }
 func (m *Member) Enqueue(verb Verb, answer func(pid int, err error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.hasEnded {
+	if m.ended {
 		answer(0, m.unsupervised())
 		return
 	}
@@ -132,7 +132,7 @@ func (m *Member) dequeue() (c command, found bool) {
 func (m *Member) rejectCommands() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hasEnded = true
+	m.ended = true
 	for _, c := range m.commands {
 		c.answer(0, m.unsupervised())
 	}

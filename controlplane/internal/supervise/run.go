@@ -25,7 +25,7 @@ type run struct {
 	*Member
 	current  *process.Process
 	ready    time.Time // when current became ready; zero before that
-	isPaused bool
+	paused   bool
 	failures int              // unexpected ends in a row
 	restart  <-chan time.Time // set while waiting to restart
 }
@@ -97,7 +97,7 @@ func (r *run) carryOut(ctx context.Context, verb Verb) (pid int, err error) {
 			err = r.start(ctx)
 		}
 	case refresh:
-		if r.current == nil && r.restart == nil || r.isPaused {
+		if r.current == nil && r.restart == nil || r.paused {
 			return 0, nil
 		}
 		if r.current != nil {
@@ -123,7 +123,7 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.spec.Name, err)
 	}
-	r.current, r.ready, r.isPaused = current, time.Time{}, false
+	r.current, r.ready, r.paused = current, time.Time{}, false
 
 	readyCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -184,7 +184,7 @@ func (r *run) freeze(pause bool) error {
 	switch {
 	case r.current == nil:
 		return fmt.Errorf("%s is not running", r.spec.Name)
-	case pause == r.isPaused:
+	case pause == r.paused:
 		return fmt.Errorf("%s is %s", r.spec.Name, map[bool]string{true: "paused already", false: "not paused"}[pause])
 	}
 	signal := r.current.Resume
@@ -194,7 +194,7 @@ func (r *run) freeze(pause bool) error {
 	if err := signal(); err != nil {
 		return fmt.Errorf("signal %s: %w", r.spec.Name, err)
 	}
-	r.isPaused = pause
+	r.paused = pause
 	return nil
 }
 
