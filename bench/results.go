@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// figures are measured values, by name. See figureNames in report.go for the names and units.
+// figures are measured values, by name. The sections in report.go have the names and units.
 type figures map[string]float64
 
 // result is one line of results.jsonl: a round of a program in a row, or the setup of a run.

@@ -17,8 +17,8 @@ import (
 //	func toV1(b *v2.CronJob, a *v1.CronJob) { a.Spec.Schedule = join(b.Spec.Minute, b.Spec.Hour) }
 //
 // No value is lost, whatever the functions do. What a version cannot express is kept in an annotation of the object whose
-// key begins with versions.yare.dev/, and is put back on the way home. An object that converts without loss has no such
-// annotation. The metadata of the objects is copied: what a function does to the metadata has no effect.
+// key begins with versions.yare.dev/, and is put back when the object returns to its original version. An object that converts
+// without loss has no such annotation. The metadata of the objects is copied: what a function does to the metadata has no effect.
 //
 // The result of a function must follow from its input alone: the same object is converted many times, by all replicas.
 // Several calls run at once. A panic of a function is logged, and its object is delivered with the annotation

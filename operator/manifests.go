@@ -120,60 +120,89 @@ type manifestPrinter struct {
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
 // the cluster.
 func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
-	flags := p.flagValues
 	install, err := p.newInstallPlan(o, needs).options()
 	if err != nil {
 		return err
 	}
-	var client *kube.Client
-	if flags.check {
+	var client *kube.Client // nil without --check
+	if p.flagValues.check {
 		client, err = newClient()
 		if err == nil {
-			err = errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
-				manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, install))
+			err = p.checkDefinitions(ctx, client, o, install)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if flags.Image != "" && isMovingTag(flags.Image) {
-		fmt.Fprintf(p.notes, "%s: the image %s may be another one tomorrow: name a version, or best the digest\n", p.program, flags.Image)
-	}
-	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
-		fmt.Fprintf(p.notes, "%s: nobody writes the CA of the Secret %s into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry\n", p.program, flags.webhookSecret)
-	}
-	if flags.helm != "" { // the names and the namespace of a release are not known
-		objects, err := p.objects(manifests.ForHelm(install))
-		if err != nil {
-			return err
-		}
-		if client != nil {
-			manifests.NoteGrants(objects, ownGroups(needs), p.note)
-		}
-		return manifests.WriteChart(flags.helm, install, objects)
+	p.noteRisks()
+	if p.flagValues.helm != "" { // the names and the namespace of a release are not known
+		return p.writeChart(client, needs, install)
 	}
 	objects, err := p.objects(install)
 	if err != nil {
 		return err
 	}
 	if client != nil {
-		c := manifests.Conflicts{
-			Installation: install.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
-		}
-		manifests.NoteGrants(objects, c.Groups, p.note)
-		err := c.Check(ctx, objects)
-		if code, codeErr := webhookCodeIn(p.parts); err == nil && codeErr == nil && !o.webhooks.isOff() {
-			err = code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-				Name: install.Name, Namespace: install.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
-			}, webhooksOf(p.parts))
-		}
-		if err != nil {
+		if err := p.checkObjects(ctx, client, o, needs, install, objects); err != nil {
 			return err
 		}
 	}
-	prune := install.AddObjectHashes(objects)
-	if flags.kustomize != "" {
-		return manifests.WriteBase(flags.kustomize, p.program, objects)
+	return p.writeObjects(install, objects)
+}
+
+// checkDefinitions returns an error if the server would refuse the definitions of the installation, or if an apply of the
+// definitions would do harm.
+func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
+	return errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
+		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, install))
+}
+
+// noteRisks prints what may go wrong with the flags later.
+func (p manifestPrinter) noteRisks() {
+	flags := p.flagValues
+	if flags.Image != "" && isMovingTag(flags.Image) {
+		p.note("the image " + flags.Image + " may be another one tomorrow: name a version, or best the digest")
+	}
+	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
+		p.note("nobody writes the CA of the Secret " + flags.webhookSecret + " into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry")
+	}
+}
+
+// writeChart writes a chart for Helm. client is nil without --check.
+func (p manifestPrinter) writeChart(client *kube.Client, needs kube.Needs, install *manifests.Options) error {
+	objects, err := p.objects(manifests.ForHelm(install))
+	if err != nil {
+		return err
+	}
+	if client != nil {
+		manifests.NoteGrants(objects, ownGroups(needs), p.note)
+	}
+	return manifests.WriteChart(p.flagValues.helm, install, objects)
+}
+
+// checkObjects returns an error if objects of the installation conflict with objects of the cluster. It prints what the user
+// should know besides.
+func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, o options, needs kube.Needs, install *manifests.Options, objects []map[string]any) error {
+	c := manifests.Conflicts{
+		Installation: install.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
+	}
+	manifests.NoteGrants(objects, c.Groups, p.note)
+	if err := c.Check(ctx, objects); err != nil {
+		return err
+	}
+	if code, err := webhookCodeIn(p.parts); err == nil && !o.webhooks.isOff() {
+		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
+			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
+		}, webhooksOf(p.parts))
+	}
+	return nil
+}
+
+// writeObjects prints the objects, or writes them into a base for Kustomize.
+func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[string]any) error {
+	pruneCommand := install.AddObjectHashes(objects)
+	if p.flagValues.kustomize != "" {
+		return manifests.WriteBase(p.flagValues.kustomize, p.program, objects)
 	}
 	text, err := manifests.Stream(objects)
 	if err != nil {
@@ -181,7 +210,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	}
 	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n"+
 		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
-		p.program, install.Version, prune, p.program, text)
+		p.program, install.Version, pruneCommand, p.program, text)
 	return err
 }
 

@@ -42,8 +42,8 @@ type streamFailure struct {
 	timesOf map[string]int
 	// unanswered counts the occurrences without a whole answer.
 	unanswered int
-	// logged is true once an occurrence has been logged as an error.
-	logged bool
+	// isLogged is true once an occurrence has been logged as an error.
+	isLogged bool
 }
 
 // objectErrors counts the objects of a stream that could not be processed.
@@ -87,7 +87,7 @@ func (r *streamReporter) recordFailure(s wire.Stream, err error) {
 		attributes = append(attributes, "times", f.times, "since", f.since.Format(time.RFC3339))
 	}
 	if isPowerOfTwo(ordinal) {
-		f.logged = true
+		f.isLogged = true
 		r.log.Error("the stream fails; will try again", attributes...)
 	} else {
 		r.log.Debug("the stream fails", attributes...)
@@ -122,7 +122,7 @@ func (r *streamReporter) recordRecovery(s wire.Stream) {
 	defer r.mu.Unlock()
 	f := r.failures[s]
 	delete(r.failures, s)
-	if f != nil && f.logged {
+	if f != nil && f.isLogged {
 		r.log.Info("the stream works again", "stream", s.String(), "failed for", time.Since(f.since).Round(time.Millisecond))
 	}
 }

@@ -38,8 +38,8 @@ type roundTripChecker interface {
 // RoundTrips checks the functions of [operator.Convert] among parts. It makes 1,000 objects of each version from its schema,
 // and objects of which most fields are missing, null or empty. They are the same in each run. It fails t in these cases:
 //
-//   - an object that comes home from another version is not what it was
-//   - an edit of one field in another version changes more at home than the function makes of it
+//   - an object that returns from another version to its original version is not what it was
+//   - an edit of one field in another version changes more in the original version than the function makes of it
 //   - an object that goes to another version, back and there again is not the same there
 //   - the result of a function does not fit the schema of its version
 //   - a function panics

@@ -25,9 +25,9 @@ type Finder struct {
 	// Console shows the progress of a build. It may be nil.
 	Console *console.Console
 
-	// version and noClone replace what this program knows of itself, for tests.
-	version string
-	noClone bool
+	// version and ignoresClone replace what this program knows of itself, for tests.
+	version      string
+	ignoresClone bool
 }
 
 // Find returns the path of the binary, which it builds if it is not in the cache. When several
@@ -77,7 +77,7 @@ func (f Finder) sourceFinder() (sourceFinder, error) {
 	if version == "" {
 		version = OwnVersion()
 	}
-	if !f.noClone {
+	if !f.ignoresClone {
 		clone = cloneOfThisYare(l.module)
 	}
 	if own, ok := locationOf(version, clone); ok {

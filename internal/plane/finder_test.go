@@ -116,7 +116,7 @@ func TestNowhereToBeFound(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Finder{Dir: test.dir, Env: environ(), noClone: true}.Find(t.Context())
+			_, err := Finder{Dir: test.dir, Env: environ(), ignoresClone: true}.Find(t.Context())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("Find() = %v; want an error with %q", err, test.want)
 			}

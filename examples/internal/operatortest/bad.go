@@ -71,8 +71,8 @@ func (s *badObjects) withSpec(name, spec string) string {
 		s.Resource.Group, s.Resource.Version, s.Resource.Kind, name, spec)
 }
 
-// Objects that were stored before the schema refused them are reported, once per change, while the
-// others are reconciled. Repaired, they become ready.
+// test checks that objects which were stored before the schema refused them are reported, once per change, while the other
+// objects are reconciled. The objects become ready when they are repaired.
 func (s *badObjects) test(t *testing.T) {
 	w := newWorld(t, s.Operator, s.cluster, s.program, s.namespace, s.cluster.Proxy(t))
 	w.start(t)

@@ -110,7 +110,7 @@ func (o Operator) TestPermissions(t *testing.T) {
 		func(t *testing.T, run *yaretest.PermissionRun) { beginPermissions(t, o, run) })
 }
 
-// An object is created, changed and deleted, and its children with it. The sample works unchanged. The operator
+// testLife checks that an object is created, changed and deleted, and its children with it. The sample works unchanged. The operator
 // has the permissions that it prints, in one namespace, and no others.
 func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program string) {
 	namespace := cluster.Namespace(t)
@@ -141,7 +141,8 @@ func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program stri
 	checkUsed(t, printed, w.proxy.Requests())
 }
 
-// When the cluster is as it should be, the operator sends no request. After a restart it writes nothing.
+// testAtRest checks that the operator sends no request when the cluster is as it should be, and that it writes nothing after a
+// restart.
 func (o Operator) testAtRest(t *testing.T, cluster *yaretest.Cluster, program string) {
 	w := newWorld(t, o, cluster, program, cluster.Namespace(t), cluster.Proxy(t))
 	w.apply(t, "app", first)

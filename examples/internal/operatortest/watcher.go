@@ -108,7 +108,7 @@ func compare(t *testing.T, want, got []string) {
 	}
 }
 
-// The program prints crd.yaml, and a server accepts it.
+// testDefinition checks that the program prints crd.yaml, and that a server accepts this file.
 func (w Watcher) testDefinition(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	checkDefinition(t, program)
@@ -116,7 +116,7 @@ func (w Watcher) testDefinition(t *testing.T) {
 	yaretest.Shared(t).Kubectl(t, "", "apply", "-f", "crd.yaml")
 }
 
-// The sample works unchanged.
+// testSample checks that the sample works unchanged.
 func (w Watcher) testSample(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
@@ -130,8 +130,7 @@ func (w Watcher) testSample(t *testing.T) {
 	compare(t, append(slices.Clone(w.Started), w.SampleLine), p.Lines())
 }
 
-// Objects exist before the start, or are added, modified and deleted later: each change
-// is printed once.
+// testLife checks that each change is printed once: objects exist before the start, or are added, modified and deleted later.
 func (w Watcher) testLife(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
@@ -163,7 +162,8 @@ func (w Watcher) testLife(t *testing.T) {
 	}
 }
 
-// With --watch-namespace, which may be repeated, other namespaces are not shown. Without it, all are shown.
+// testNamespaces checks that other namespaces are not shown with --watch-namespace, which may be repeated, and that all
+// namespaces are shown without the flag.
 func (w Watcher) testNamespaces(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
@@ -182,7 +182,7 @@ func (w Watcher) testNamespaces(t *testing.T) {
 	compare(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))), got)
 }
 
-// In its own namespace, with the permissions that it prints and no others, it runs as well.
+// testFewRights checks that the program runs in its own namespace with the permissions that it prints, and no others.
 func (w Watcher) testFewRights(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
@@ -225,8 +225,8 @@ func (w Watcher) withoutErrors(lines []string) []string {
 	return rest
 }
 
-// When the API server is stopped, or crashes, the program reports an error. Afterwards it goes on
-// where it was, and repeats nothing.
+// testServerRestarts checks that the program reports an error when the API server is stopped or crashes. Afterwards the program
+// goes on where it was, and repeats nothing.
 func (w Watcher) testServerRestarts(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := yaretest.New(t)

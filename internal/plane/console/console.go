@@ -23,13 +23,13 @@ const quiet = 10 * time.Second
 // Console writes lines that begin with a name. The name distinguishes them from the output of other programs.
 // A nil Console writes nothing. Its methods may be called from several goroutines.
 type Console struct {
-	mu     sync.Mutex
-	out    io.Writer
-	prefix string
-	live   bool
-	width  func() int
-	tasks  []*Task
-	drawn  bool // the bottom line is on the screen now
+	mu      sync.Mutex
+	out     io.Writer
+	prefix  string
+	isLive  bool
+	width   func() int
+	tasks   []*Task
+	isDrawn bool // the bottom line is on the screen now
 	// patience is how long a task must have taken before it is worth a line, where lines
 	// cannot be rewritten.
 	patience time.Duration
@@ -46,7 +46,7 @@ func New(out io.Writer, name string) *Console {
 	if os.Getenv("TERM") == "dumb" {
 		return c
 	}
-	c.live = true
+	c.isLive = true
 	c.width = func() int {
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil || width <= 0 {
@@ -61,7 +61,7 @@ func New(out io.Writer, name string) *Console {
 }
 
 // IsLive reports whether the console writes to a terminal.
-func (c *Console) IsLive() bool { return c != nil && c.live }
+func (c *Console) IsLive() bool { return c != nil && c.isLive }
 
 // Printf writes one line.
 func (c *Console) Printf(format string, args ...any) {
@@ -120,7 +120,7 @@ func (t *Task) Set(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.text = fmt.Sprintf(format, args...)
-	if c.live {
+	if c.isLive {
 		c.erase()
 		c.draw()
 		return
@@ -150,14 +150,14 @@ func (t *Task) Done() {
 }
 
 func (c *Console) erase() {
-	if c.drawn {
+	if c.isDrawn {
 		_, _ = io.WriteString(c.out, "\r\x1b[K")
-		c.drawn = false
+		c.isDrawn = false
 	}
 }
 
 func (c *Console) draw() {
-	if !c.live {
+	if !c.isLive {
 		return
 	}
 	var texts []string
@@ -173,7 +173,7 @@ func (c *Console) draw() {
 	// less do no harm.
 	text := cut(strings.Join(texts, " | "), c.width()-len(c.prefix)-1)
 	_, _ = io.WriteString(c.out, c.prefix+text)
-	c.drawn = true
+	c.isDrawn = true
 }
 
 // cut returns text shortened to n characters.

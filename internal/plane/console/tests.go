@@ -15,7 +15,7 @@ import (
 // The file it may have opened stays open as long as the process.
 func ForTests(name string) *Console {
 	c := New(testOutput(), name)
-	c.live = false
+	c.isLive = false
 	c.patience = quiet // otherwise each test that starts a control plane would write a line
 	c.prefix = name + ": "
 	return c

@@ -105,8 +105,8 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{stream: stream, selection: selected, from: from, wake: make(chan struct{}, 1), closed: ctx.Done(), close: cancel}
-	if !list && from > 0 && (from < h.compacted || stream.expired) {
-		stream.expired = false
+	if !list && from > 0 && (from < h.compacted || stream.isExpired) {
+		stream.isExpired = false
 		e := refusalOf(r, http.StatusGone, metav1.StatusReasonExpired, fmt.Sprintf("too old resource version: %d (%d)", from, h.compacted))
 		if h.refusesExpiredWatches {
 			cancel()
@@ -114,7 +114,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 		}
 		w.add("ERROR", encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure",
 			"metadata": map[string]any{}, "code": http.StatusGone, "reason": "Expired", "message": e.Answer.Message}))
-		w.ended = true
+		w.hasEnded = true
 		stream.watches[w] = true
 		return &wire.Response{Code: http.StatusOK, BodyReader: w, Pings: true}, nil
 	}
@@ -135,7 +135,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 	}
 	if seconds, err := strconv.Atoi(r.Query.Get("timeoutSeconds")); err == nil {
 		w.timers = append(w.timers, time.AfterFunc(time.Duration(seconds)*time.Second, func() {
-			stream.change(func() { w.ended = true })
+			stream.change(func() { w.hasEnded = true })
 		}))
 	}
 	if period := h.bookmarks; period > 0 && r.Query.Get("allowWatchBookmarks") == "true" {

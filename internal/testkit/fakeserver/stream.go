@@ -38,15 +38,15 @@ type Stream struct {
 
 	// The server's lock guards the rest.
 
-	delay  time.Duration
-	frozen bool
+	delay    time.Duration
+	isFrozen bool
 	// refusal is the code and the reason that requests are refused with, or 0.
 	refusal int
 	reason  metav1.StatusReason
-	// lists is true if lists are answered although watches are refused.
-	lists bool
-	// expired is true if the next watch from a version ends with 410.
-	expired bool
+	// answersLists is true if lists are answered although watches are refused.
+	answersLists bool
+	// isExpired is true if the next watch from a version ends with 410.
+	isExpired bool
 	// held is closed when requests are answered again. It is nil while they are answered.
 	held    chan struct{}
 	watches map[*watch]bool
@@ -66,10 +66,10 @@ func (s *Stream) change(f func()) {
 func (s *Stream) Delay(d time.Duration) { s.change(func() { s.delay = d }) }
 
 // Freeze makes watches silent. They stay open, and new ones are accepted.
-func (s *Stream) Freeze() { s.change(func() { s.frozen = true }) }
+func (s *Stream) Freeze() { s.change(func() { s.isFrozen = true }) }
 
 // Thaw ends Freeze. The events in between arrive now.
-func (s *Stream) Thaw() { s.change(func() { s.frozen = false }) }
+func (s *Stream) Thaw() { s.change(func() { s.isFrozen = false }) }
 
 // Cut breaks the connection of open watches. Events that did not arrive yet are lost for them.
 func (s *Stream) Cut() { s.change(func() { s.cut(errReset) }) }
@@ -78,7 +78,7 @@ func (s *Stream) Cut() { s.change(func() { s.cut(errReset) }) }
 func (s *Stream) End() {
 	s.change(func() {
 		for w := range s.watches {
-			w.ended = true
+			w.hasEnded = true
 		}
 	})
 }
@@ -93,12 +93,12 @@ func (s *Stream) cut(err error) {
 
 // Refuse makes the server refuse lists and watches. Open watches are not affected.
 func (s *Stream) Refuse(code int, reason metav1.StatusReason) {
-	s.change(func() { s.refusal, s.reason, s.lists = code, reason, false })
+	s.change(func() { s.refusal, s.reason, s.answersLists = code, reason, false })
 }
 
 // RefuseWatches makes the server refuse watches, and not lists. Open watches are not affected.
 func (s *Stream) RefuseWatches(code int, reason metav1.StatusReason) {
-	s.change(func() { s.refusal, s.reason, s.lists = code, reason, true })
+	s.change(func() { s.refusal, s.reason, s.answersLists = code, reason, true })
 }
 
 // Allow ends Refuse and RefuseWatches.
@@ -125,7 +125,7 @@ func (s *Stream) Release() {
 
 // Expire makes the next watch from a version end with 410, and cuts open watches.
 func (s *Stream) Expire() {
-	s.change(func() { s.expired = true; s.cut(errReset) })
+	s.change(func() { s.isExpired = true; s.cut(errReset) })
 }
 
 // Bookmark sends open watches a bookmark with the present version, unless it is at or below
@@ -147,7 +147,7 @@ func (s *Stream) Watches() int {
 
 // refuse returns the refusal of r, or nil.
 func (s *Stream) refuse(r *wire.Request) error {
-	if s.refusal == 0 || s.lists && r.Verb == wire.VerbList {
+	if s.refusal == 0 || s.answersLists && r.Verb == wire.VerbList {
 		return nil
 	}
 	reason := s.reason

@@ -22,9 +22,9 @@ type watch struct {
 	// The server's lock guards the rest.
 
 	frames []frame
-	// ended is true if the watch ends after its frames. err is the error that ends it at once.
-	ended bool
-	err   error
+	// hasEnded is true if the watch ends after its frames. err is the error that ends it at once.
+	hasEnded bool
+	err      error
 }
 
 // frame is an event of a watch that arrives at a time.
@@ -35,14 +35,14 @@ type frame struct {
 
 // bookmark sends the present version, unless the watch is at its end and so does not send the changes up to this version.
 func (w *watch) bookmark() {
-	if version := w.stream.hub.store.version; version > w.from && !w.ended {
+	if version := w.stream.hub.store.version; version > w.from && !w.hasEnded {
 		w.add("BOOKMARK", encode(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(version)}}))
 	}
 }
 
 // send sends a change, if the watch is about it.
 func (w *watch) send(c *change) {
-	if w.ended || c.version <= w.from {
+	if w.hasEnded || c.version <= w.from {
 		return
 	}
 	was, is := w.selection.matches(c.before), w.selection.matches(c.after)
@@ -105,7 +105,7 @@ func (w *watch) readDue(p []byte) (n int, wait time.Duration, err error) {
 	if w.err != nil {
 		return 0, 0, w.err
 	}
-	if w.stream.frozen {
+	if w.stream.isFrozen {
 		return 0, 0, nil
 	}
 	for len(w.frames) > 0 && n < len(p) {
@@ -120,7 +120,7 @@ func (w *watch) readDue(p []byte) (n int, wait time.Duration, err error) {
 			w.frames = w.frames[1:]
 		}
 	}
-	if n == 0 && w.ended {
+	if n == 0 && w.hasEnded {
 		return 0, 0, io.EOF
 	}
 	return n, 0, nil

@@ -93,6 +93,20 @@ func Objects(o *Options) ([]Object, error) {
 			r.addValue(role)
 		}
 	}
+	r.addNamespace(o)
+	r.addAccount(o)
+	r.addPages(o)
+	r.addDeployment(o)
+	objects := r.objects
+	if err := errors.Join(r.errs...); err != nil || o.AddWebhooks == nil {
+		return objects, err
+	}
+	return o.AddWebhooks(objects)
+}
+
+// addNamespace adds the Namespace. Its labels ask for the Pod Security Standard "restricted" if the installation has the Namespace
+// for itself.
+func (r *renderer) addNamespace(o *Options) {
 	r.add(namespaceText)
 	if o.OwnNamespace {
 		labels := Object{"pod-security.kubernetes.io/enforce-version": "latest"}
@@ -101,6 +115,10 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		at(r.last(), "metadata")["labels"] = labels
 	}
+}
+
+// addAccount adds the ServiceAccount, with its roles and their bindings.
+func (r *renderer) addAccount(o *Options) {
 	r.add(accountText)
 	if len(o.AccountAnnotations) > 0 {
 		annotations := Object{}
@@ -115,6 +133,10 @@ func Objects(o *Options) ([]Object, error) {
 		r.add(bindingText)
 		bindTo(bound, r.last())
 	}
+}
+
+// addPages adds what makes the pages of the program reachable, for its readers and for Prometheus, and the budget of its Pods.
+func (r *renderer) addPages(o *Options) {
 	if o.Port > 0 || o.AddWebhooks != nil {
 		r.add(serviceText)
 	}
@@ -135,6 +157,10 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		r.add(serviceMonitorText)
 	}
+}
+
+// addDeployment adds the Deployment.
+func (r *renderer) addDeployment(o *Options) {
 	r.add(deploymentText)
 	if o.PriorityClass != "" {
 		podSpec(r.last())["priorityClassName"] = o.PriorityClass
@@ -150,11 +176,6 @@ func Objects(o *Options) ([]Object, error) {
 		}
 		podSpec(r.last())["imagePullSecrets"] = secrets
 	}
-	objects := r.objects
-	if err := errors.Join(r.errs...); err != nil || o.AddWebhooks == nil {
-		return objects, err
-	}
-	return o.AddWebhooks(objects)
 }
 
 // bindTo completes the binding of a role. Both have the same name and namespace.

@@ -24,7 +24,7 @@ type converted struct {
 	Spec map[string]any
 }
 
-// annotationsOf returns the JSON of annotations as a member of the metadata.
+// convertText returns an object in another version.
 func convertText(t testing.TB, k *Kind, object, target string) converted {
 	t.Helper()
 	c, err := k.Convert([]byte(object), target)

@@ -172,7 +172,7 @@ func (c lawCheck) checkEdits(d directedStep, target *object) {
 		}
 		want := afterEdit(check.root, c.original.content, before, after)
 		if !areEqualButForOrder(check.root, want, got.content) && len(got.record(d.to).sections[d.from]) == 0 {
-			c.report.addProblem("an edit in %s changes more at home than the function makes of it: %s is edited to %s and gives %s instead of %s", c.target,
+			c.report.addProblem("an edit in %s changes more in the original version than the function makes of it: %s is edited to %s and gives %s instead of %s", c.target,
 				target.encode(), edited.encode(), text, appendValue(nil, want))
 		}
 	}
