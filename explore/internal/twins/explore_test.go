@@ -101,6 +101,7 @@ func explorePairs(t *testing.T, all []twin, usual string, recordFound func(detec
 	if testing.Short() || os.Getenv(modeVariable) == modeRight {
 		t.Skip("an exploration makes many runs")
 	}
+	t.Parallel() // an exploration mostly waits
 	seed := seedOf(t)
 	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)

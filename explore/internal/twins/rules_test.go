@@ -97,6 +97,7 @@ func TestExploreRules(t *testing.T) {
 	if testing.Short() || os.Getenv(modeVariable) == modeRight {
 		t.Skip("an exploration makes many runs")
 	}
+	t.Parallel()
 	seed := seedOf(t)
 	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
