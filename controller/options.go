@@ -293,7 +293,7 @@ func SkipOwnStatus() KindOption {
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
 // cached, and every read of a whole Secret is live. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied
-// Secret with the live metadata.
+// Secret with the metadata of the cache.
 func KeepSecrets() KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.keepSecrets = true })
 }

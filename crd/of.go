@@ -37,8 +37,9 @@ func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
 // The versions of a kind must have the same plural and scope. The versions that have short names or
 // categories must have the same ones. Labels and annotations of all versions are merged. Objects
 // are stored in the version whose Definition sets Storage, or else in the highest served version,
-// by the priority of Kubernetes versions. The API server converts between versions by changing
-// apiVersion only: a field is lost in a version that lacks the field.
+// by the priority of Kubernetes versions. Without a converter (Convert in package operator), the API
+// server converts between versions by changing apiVersion only: a field is lost in a version that lacks
+// the field.
 func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	var problems []error
 	kinds := map[schema.GroupKind][]kube.Type{}

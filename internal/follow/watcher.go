@@ -62,8 +62,7 @@ type watcher struct {
 	// list. The next watch need not bring one: a server sends none for some resources, and
 	// none before it has seen an event itself.
 	hasBookmark bool
-	// hasPings is true if the transport noticed by pings that the connection of the latest watch
-	// was dead.
+	// hasPings is true if the transport checks the connection of the latest watch by pings.
 	hasPings bool
 }
 

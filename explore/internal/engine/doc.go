@@ -11,7 +11,7 @@
 // A run has parts with one job each. None of them knows the run:
 //
 //	run ──► userActor     makes the changes of the user in a step
-//	    ──► stepInjector  injects the faults of a step; they see the run as a faultRun
+//	    ──► stepInjector  injects the faults of a step; they act by runActions
 //	    ──► replicas      start, end and restart the processes of the program
 //	    ──► restWaiter    waits until nothing happens: a quietMeter measures for how long, a stateReader catches up with the server
 //	    ──► stepJudge     compares the state at rest, and gives a wrong state time to become right

@@ -110,7 +110,7 @@ func (p *planner) recordWithoutOpportunity(kinds []faults.Kind, jobs []job) {
 			d := faults.FamilyOf(k).Describe()
 			isPlanned := slices.ContainsFunc(jobs, func(j job) bool { return j.kind == k })
 			if !isPlanned && c.NotApplicable[k] == "" && c.NotApplicable[faults.Kind(d.Group)] == "" {
-				c.NotApplicable[k] = cmp.Or(d.Opportunity, "the runs without faults have shown no opportunity")
+				c.NotApplicable[k] = cmp.Or(d.WhyNotPlanned, "the runs without faults have shown no opportunity")
 			}
 		}
 	})

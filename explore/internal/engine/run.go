@@ -39,7 +39,7 @@ type run struct {
 	rest     *restWaiter
 	user     *userActor
 	judge    *stepJudge
-	faults   *faultRun
+	faults   *runActions
 
 	result runResult
 }
@@ -110,7 +110,7 @@ func (r *run) makeParts() {
 		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, outsideParts: outsideParts,
 		replicas: r.replicas, quiet: r.quiet, rest: r.rest, output: r.output, activity: r.activity, result: &r.result,
 	}
-	r.faults = &faultRun{
+	r.faults = &runActions{
 		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps, proxy: r.proxy,
 		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet, rest: r.rest, trace: r.trace,
 		result: &r.result,

@@ -252,7 +252,7 @@ func TestUserActorRepeatsUnansweredRequests(t *testing.T) {
 // The functions for the end of a step are called once, the last one first, and their errors are joined.
 func TestFaultRunEndsStep(t *testing.T) {
 	t.Parallel()
-	r := &faultRun{}
+	r := &runActions{}
 	failed := errors.New("the configuration is still there")
 	var order []string
 	r.AtStepEnd(func() error { order = append(order, "first"); return failed })

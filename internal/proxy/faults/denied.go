@@ -86,7 +86,7 @@ func denialKinds() []denialKind {
 
 func (denial) Describe() Description {
 	d := Description{
-		Group: "denied", IsDefault: true, DeniesWrites: true, Opportunity: "the program makes no write at which this can happen",
+		Group: "denied", IsDefault: true, DeniesWrites: true, WhyNotPlanned: "the program makes no write at which this can happen",
 	}
 	for _, k := range denialKinds() {
 		d.Kinds = append(d.Kinds, k.kind)

@@ -20,7 +20,7 @@ type invalidity struct{ baseFamily }
 func (invalidity) Describe() Description {
 	return Description{
 		Kinds: []Kind{DeniedInvalid}, IsDefault: true, OutlastsStep: true, DeniesWrites: true,
-		Opportunity: "the program writes no object in the first step, or the schema suggests no change that the user can make",
+		WhyNotPlanned: "the program writes no object in the first step, or the schema suggests no change that the user can make",
 	}
 }
 

@@ -56,8 +56,9 @@ type Description struct {
 	IsDefault bool
 	// IsJudgedByRules is true if the runs end otherwise than those without faults, so that rules alone judge them.
 	IsJudgedByRules bool
-	// Opportunity is what the runs without faults must have shown. Without the opportunity no run of a kind is planned.
-	Opportunity string
+	// WhyNotPlanned is why no run of a kind is planned, such as "the program makes no write", if the runs without faults have shown
+	// no opportunity for the kind.
+	WhyNotPlanned string
 	// DeniesWrites is true if a fault denies a write again and again.
 	DeniesWrites bool
 	// OutlastsStep is true if the faults end only with the user's next step. The state after the step of the fault is

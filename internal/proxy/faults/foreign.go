@@ -36,7 +36,7 @@ func (foreign) Describe() Description {
 	return Description{
 		Group: "foreign", Kinds: []Kind{ForeignEdit, ForeignDelete, StripLabels, StripOwners},
 		OptIn: []Kind{ForeignRecreate, StripFinalizers}, IsDefault: true,
-		Opportunity: "the program makes no object in the first step of which this can be changed",
+		WhyNotPlanned: "the program makes no object in the first step of which this can be changed",
 	}
 }
 

@@ -30,7 +30,7 @@ type outside struct{ baseFamily }
 func (outside) Describe() Description {
 	return Description{
 		Group: "outside", Kinds: []Kind{OutsideCut, OutsideRefused, OutsideSlow}, IsDefault: true,
-		Opportunity: "no data passed to the external system",
+		WhyNotPlanned: "no data passed to the external system",
 	}
 }
 

@@ -43,7 +43,7 @@ func requestKinds() []requestKind {
 }
 
 func (singleRequest) Describe() Description {
-	d := Description{Group: "request", IsDefault: true, Opportunity: "the program makes no request at which this can happen"}
+	d := Description{Group: "request", IsDefault: true, WhyNotPlanned: "the program makes no request at which this can happen"}
 	for _, k := range requestKinds() {
 		if k.isOptIn {
 			d.OptIn = append(d.OptIn, k.kind)

@@ -7,5 +7,5 @@ const Transition Kind = "transition"
 type transition struct{ baseFamily }
 
 func (transition) Describe() Description {
-	return Description{Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true, Opportunity: "the schemas of the samples suggest no other value"}
+	return Description{Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true, WhyNotPlanned: "the schemas of the samples suggest no other value"}
 }

@@ -33,7 +33,7 @@ const (
 type watch struct{ baseFamily }
 
 func (watch) Describe() Description {
-	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, OptIn: []Kind{WatchTwice}, IsDefault: true, Opportunity: "no change came to the program on a watch"}
+	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, OptIn: []Kind{WatchTwice}, IsDefault: true, WhyNotPlanned: "no change came to the program on a watch"}
 }
 
 // Plan plans all kinds for each resource and each step in which a change of the resource came.

@@ -17,8 +17,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// faultRun is a run as faults see it. It implements [faults.Actions].
-type faultRun struct {
+// runActions is what faults may do in a run: see [faults.Actions].
+type runActions struct {
 	cluster   *cluster
 	namespace string
 	names     *history.Names
@@ -43,10 +43,10 @@ type faultRun struct {
 }
 
 // beginStep begins a step. The channel over is closed when the step is over.
-func (r *faultRun) beginStep(over <-chan struct{}) { r.stepOver = over }
+func (r *runActions) beginStep(over <-chan struct{}) { r.stepOver = over }
 
 // endStep calls the functions of AtStepEnd.
-func (r *faultRun) endStep() error {
+func (r *runActions) endStep() error {
 	var errs []error
 	for _, undo := range slices.Backward(r.atStepEnd) {
 		errs = append(errs, undo())
@@ -56,12 +56,12 @@ func (r *faultRun) endStep() error {
 }
 
 // Object implements [faults.Actions].
-func (r *faultRun) Object(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+func (r *runActions) Object(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 	return r.cluster.find(ctx, o, r.namespace, r.names)
 }
 
 // Objects implements [faults.Actions].
-func (r *faultRun) Objects(ctx context.Context) (all []faults.FoundObject, err error) {
+func (r *runActions) Objects(ctx context.Context) (all []faults.FoundObject, err error) {
 	if err := r.catchUp(ctx); err != nil {
 		return nil, err
 	}
@@ -72,48 +72,48 @@ func (r *faultRun) Objects(ctx context.Context) (all []faults.FoundObject, err e
 }
 
 // Created implements [faults.Actions].
-func (r *faultRun) Created() []string { return r.proxy.Created() }
+func (r *runActions) Created() []string { return r.proxy.Created() }
 
 // IsLastStep implements [faults.Actions].
-func (r *faultRun) IsLastStep(step int) bool { return step == len(r.steps)-1 }
+func (r *runActions) IsLastStep(step int) bool { return step == len(r.steps)-1 }
 
 // TakeStep implements [faults.Actions].
-func (r *faultRun) TakeStep(ctx context.Context, step int) error {
+func (r *runActions) TakeStep(ctx context.Context, step int) error {
 	return r.user.takeStep(ctx, r.steps[step])
 }
 
 // CrashProgram implements [faults.Actions].
-func (r *faultRun) CrashProgram(why string, restartsNow bool) error {
+func (r *runActions) CrashProgram(why string, restartsNow bool) error {
 	return r.replicas.crash(why, restartsNow)
 }
 
 // RestartProgram implements [faults.Actions].
-func (r *faultRun) RestartProgram() error { return r.replicas.restart() }
+func (r *runActions) RestartProgram() error { return r.replicas.restart() }
 
 // AdvanceClock implements [faults.Actions].
-func (r *faultRun) AdvanceClock(ctx context.Context) (bool, error) {
+func (r *runActions) AdvanceClock(ctx context.Context) (bool, error) {
 	return r.replicas.advanceClock(ctx)
 }
 
 // HandOver implements [faults.Actions].
-func (r *faultRun) HandOver(a *faults.Armed, isKilled bool) error {
+func (r *runActions) HandOver(a *faults.Armed, isKilled bool) error {
 	return r.replicas.handOver(a, isKilled, r.stepOver)
 }
 
 // AtStepEnd implements [faults.Actions].
-func (r *faultRun) AtStepEnd(undo func() error) { r.atStepEnd = append(r.atStepEnd, undo) }
+func (r *runActions) AtStepEnd(undo func() error) { r.atStepEnd = append(r.atStepEnd, undo) }
 
 // WaitForRest implements [faults.Actions].
-func (r *faultRun) WaitForRest(ctx context.Context) error {
+func (r *runActions) WaitForRest(ctx context.Context) error {
 	r.quiet.recordAct()
 	return r.rest.waitForRest(ctx)
 }
 
 // PreventRest implements [faults.Actions].
-func (r *faultRun) PreventRest(work func() error) error { return r.rest.preventRest(work) }
+func (r *runActions) PreventRest(work func() error) error { return r.rest.preventRest(work) }
 
 // CallInOutage implements [faults.Actions].
-func (r *faultRun) CallInOutage(ctx context.Context, work func() error) error {
+func (r *runActions) CallInOutage(ctx context.Context, work func() error) error {
 	return r.replicas.callInOutage(func() error {
 		if err := work(); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (r *faultRun) CallInOutage(ctx context.Context, work func() error) error {
 }
 
 // waitUntilServing waits until the API server answers a read that needs etcd.
-func (r *faultRun) waitUntilServing(ctx context.Context) error {
+func (r *runActions) waitUntilServing(ctx context.Context) error {
 	for {
 		_, err := kube.Everywhere[corev1.Namespace](r.cluster.client).Get(ctx, r.namespace)
 		if err == nil {
@@ -137,7 +137,7 @@ func (r *faultRun) waitUntilServing(ctx context.Context) error {
 }
 
 // ExpectNoChange implements [faults.Actions].
-func (r *faultRun) ExpectNoChange(ctx context.Context, act func() error) error {
+func (r *runActions) ExpectNoChange(ctx context.Context, act func() error) error {
 	before := len(r.history().Versions)
 	if err := act(); err != nil {
 		return err
@@ -152,19 +152,19 @@ func (r *faultRun) ExpectNoChange(ctx context.Context, act func() error) error {
 }
 
 // RecordReread implements [faults.Actions].
-func (r *faultRun) RecordReread(o faults.Object, path, reason string) {
+func (r *runActions) RecordReread(o faults.Object, path, reason string) {
 	object := faults.Object{Resource: o.Resource, Name: r.names.Normalize(o.Name)}
 	r.result.recordVerdict(finding.Reread, r.trace.currentStep(), []finding.Difference{{Object: object.String(), Path: path, Reason: reason}})
 }
 
 // RecordFault implements [faults.Actions].
-func (r *faultRun) RecordFault(where faults.Place, text string) { r.trace.recordFault(where, text) }
+func (r *runActions) RecordFault(where faults.Place, text string) { r.trace.recordFault(where, text) }
 
 // RecordMissed implements [faults.Actions].
-func (r *faultRun) RecordMissed(f faults.Fault) { r.result.missed = append(r.result.missed, f) }
+func (r *runActions) RecordMissed(f faults.Fault) { r.result.missed = append(r.result.missed, f) }
 
 // RecordNotApplicable implements [faults.Actions].
-func (r *faultRun) RecordNotApplicable(f faults.Fault, reason string) {
+func (r *runActions) RecordNotApplicable(f faults.Fault, reason string) {
 	r.result.notApplicable = append(r.result.notApplicable, notApplicable{f, reason})
 }
 
