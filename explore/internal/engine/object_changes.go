@@ -21,7 +21,7 @@ const maxChangedKeys = 3
 // samples, deletes the object, and makes the object again.
 type objectChangePlanner struct{ userActsPlanner }
 
-// plan returns one run for each object, and one in which references come late.
+// plan returns one run for each object, and one in which the objects that the samples refer to come late.
 func (p *objectChangePlanner) plan() (jobs []job, err error) {
 	var samples []*unstructured.Unstructured
 	for _, raw := range p.settings.Steps[0].Apply {
@@ -41,7 +41,7 @@ func (p *objectChangePlanner) plan() (jobs []job, err error) {
 	if len(samples) < 2 {
 		return jobs, nil
 	}
-	late, err := p.lateReferences(samples)
+	late, err := p.lateReferredObjects(samples)
 	return append(jobs, late), err
 }
 
@@ -72,9 +72,9 @@ func (p *objectChangePlanner) chain(samples []*unstructured.Unstructured, change
 	}, nil
 }
 
-// lateReferences returns the run in which the user applies custom objects first, and then all other objects one after
+// lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one after
 // the other. If all objects are custom, their order is the reverse of the file's order.
-func (p *objectChangePlanner) lateReferences(samples []*unstructured.Unstructured) (job, error) {
+func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstructured) (job, error) {
 	isReference := func(o *unstructured.Unstructured) bool { return !isCustom(o) }
 	order := slices.Clone(samples)
 	if slices.ContainsFunc(samples, isReference) {

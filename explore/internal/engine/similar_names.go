@@ -63,12 +63,12 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 		p.results.update(func(c *finding.Coverage) { c.NotApplicable[faults.SimilarNames] = "no sample is of a custom kind" })
 		return nil, nil
 	}
-	others, references, err := p.others(originals)
+	others, referred, err := p.others(originals)
 	if err != nil {
 		return nil, err
 	}
 	plain := renamed(others, func(name string) string { return "other-" + name })
-	steps := []finding.Step{p.settings.Steps[0], {Name: "apply a clone with another name", Apply: slices.Concat(references, marshalObjects(plain))}}
+	steps := []finding.Step{p.settings.Steps[0], {Name: "apply a clone with another name", Apply: slices.Concat(referred, marshalObjects(plain))}}
 	last := finding.Step{Name: "delete one of the objects with similar names"}
 	if last.Delete, err = p.objectsOf(originals); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 
 // others returns the objects that the second clone of each pair is made of, and the objects that they refer to. They are
 // those of the pairs of the settings, or the samples themselves.
-func (p *similarNamesPlanner) others(originals []*unstructured.Unstructured) (others []*unstructured.Unstructured, references []json.RawMessage, err error) {
+func (p *similarNamesPlanner) others(originals []*unstructured.Unstructured) (others []*unstructured.Unstructured, referred []json.RawMessage, err error) {
 	for _, o := range originals {
 		other := secondOf(p.settings.PairSamples, o)
 		if other == nil {
