@@ -7,8 +7,7 @@
 // Let h be an object in one version, its original version. What to(h) cannot express is the difference between h and
 // back(to(h)). Each place with a difference is kept in an annotation of the converted object: the path, the original value, and
 // the returned value, which back gave. When the object returns to its original version, a kept value is put back where back still
-// gives the returned value. The guide calls the original version the home version, and the JSON of the annotations has the
-// members home and back for the two values.
+// gives the returned value. The JSON of the annotations, which is stored, has the members home and back for the two values.
 //
 // For example, version 1 of CronJob has a schedule as a text, and version 2 has its five fields. Version 2 has no policy:
 //
