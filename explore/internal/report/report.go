@@ -50,7 +50,7 @@ func functions() template.FuncMap {
 		"acceptLines": acceptLines, "runs": runs, "counts": counts, "lists": lists, "join": strings.Join,
 		"ordinal":  func(index int) int { return index + 1 },
 		"indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
-		"heading":  heading, "shortValue": shortValue,
+		"heading":  heading, "shortValue": shortValue, "eventLines": eventLines,
 		"indentedValue": indentedValue, "indentedJSON": indentedJSON,
 	}
 }

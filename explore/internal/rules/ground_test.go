@@ -118,6 +118,19 @@ func (s *scene) require(t *testing.T, want ...string) {
 	}
 }
 
+// requireEvidence fails t unless the evidence of the only violation has a text.
+func (s *scene) requireEvidence(t *testing.T, want string) {
+	t.Helper()
+	accepted, err := history.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := rules.Judge(&s.Run, accepted)
+	if len(all) != 1 || !strings.Contains(all[0].Evidence, want) {
+		t.Errorf("the violations are %+v, want one with the evidence %q", all, want)
+	}
+}
+
 // managed returns an object whose fields belong to field managers: data of the program, and labels of another one.
 func managed(fields string, managers ...string) string {
 	var entries []string

@@ -50,6 +50,10 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 			violation.Severity = severity
 			violation.Text = fmt.Sprintf("%s is not gone after the user has deleted it", object)
 			violation.Evidence = fmt.Sprintf("The object waits for its finalizer %s", strings.Join(finalizers, ", "))
+			if children := childrenOf(r, v.UID, left); len(children) > 0 {
+				violation.Evidence += fmt.Sprintf(". Its children %s still exist: the garbage collector deletes them only when their owner is gone",
+					strings.Join(children, ", "))
+			}
 		case v.Content().GetDeletionTimestamp() != nil:
 			violation.Severity = severity
 			violation.Text += fmt.Sprintf(": its deletion waits for its finalizer %s", strings.Join(finalizers, ", "))
@@ -57,6 +61,17 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 		all = append(all, violation)
 	}
 	return all
+}
+
+// childrenOf returns the objects that nobody has deleted and that the object with a uid owns.
+func childrenOf(r *Run, owner types.UID, objects []history.Version) (children []string) {
+	for _, v := range objects {
+		isChild := slices.ContainsFunc(v.Content().GetOwnerReferences(), func(reference metav1.OwnerReference) bool { return reference.UID == owner })
+		if isChild && v.Content().GetDeletionTimestamp() == nil {
+			children = append(children, r.Object(v).String())
+		}
+	}
+	return children
 }
 
 // isOwnedByOneOf reports whether one of the objects is an owner of an object.

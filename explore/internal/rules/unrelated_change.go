@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,11 +53,22 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 			all = append(all, Violation{
 				Severity: Failure, Object: object, Paths: paths, Effect: "changed", Step: s.after.Step, At: s.after.At,
 				Text:     fmt.Sprintf("%s was changed, and it is the child of another object", object),
-				Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", s.after.Step+1, samples[controllerOf(s.after)]),
+				Evidence: fmt.Sprintf("The program changed %s. In step %d the user did nothing to %s, which is its only controller",
+					changesText(r, s, paths), s.after.Step+1, samples[controllerOf(s.after)]),
 			})
 		}
 	}
 	return all
+}
+
+// changesText returns fields with their former and new values, such as: data.text from "hello" to "good bye".
+func changesText(r *Run, s successor, paths []string) string {
+	before, after := r.Fields(s.before), r.Fields(s.after)
+	var texts []string
+	for _, path := range paths {
+		texts = append(texts, fmt.Sprintf("%s from %s to %s", path, cmp.Or(before[path], "nothing"), cmp.Or(after[path], "nothing")))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // isTouched reports whether the user deletes an object in a step, or changes any object that was there before the step:

@@ -235,7 +235,8 @@ func TestPlan(t *testing.T) {
 		"crash after the last write of step 2, restart at once",
 		"watch-lag of configmaps in step 1", "watch-cut of configmaps in step 1", "watch-expired of configmaps in step 1",
 		"watch-missed of configmaps in step 1",
-		"stale after step 1", "stale after step 2",
+		"stale after step 1: the program starts again, and its lists of version 0 show the state before the step",
+		"stale after step 2: the program starts again, and its lists of version 0 show the state before the step",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the plan is\n%q, want\n%q", got, want)

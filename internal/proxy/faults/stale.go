@@ -34,6 +34,10 @@ func (stale) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	return newPlan(in.afterEachStep(in.planned(Stale)...)), nil
 }
 
+func (stale) Text(f Fault) string {
+	return fmt.Sprintf("stale after step %d: the program starts again, and its lists of version 0 show the state before the step", f.Step+1)
+}
+
 func (stale) arm(a *Armed, s stepContext) (effect, error) {
 	return staleReads{armed: a, version: s.version}, nil
 }
