@@ -2,25 +2,38 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 )
 
-// maxStepEvents is how many events of a step the text shows.
-const maxStepEvents = 14
+const (
+	// maxStepEvents is how many events of a step the text shows.
+	maxStepEvents = 14
+	// lastShownSteps is how many of the last steps the text shows in any case.
+	lastShownSteps = 2
+)
 
-// eventLines returns a line for each event of a finding, in the order of time. The deliveries on watches are left out. If a step
-// has more than maxStepEvents other events, the middle events of the step are only counted. Example of a line:
+// eventLines returns a line for each event of a finding, in the order of time. The lines begin with the step of the first fault,
+// or with the last two steps if these begin earlier. The deliveries on watches are left out. If a step has more than
+// maxStepEvents other events, the middle events of the step are only counted. Example of a line:
 //
-//	  1.204 s  step 2  operator: delete configmaps web (step 2, occurrence 1) → 200
+//	1.204 s  step 2  operator: delete configmaps web (content 6cd6, occurrence 1) → 200
 func eventLines(f finding.Finding) (lines []string) {
+	first := len(f.Schedule.Steps) - lastShownSteps
+	for _, e := range f.Trace {
+		if e.IsFault {
+			first = min(first, e.Step)
+			break
+		}
+	}
 	var events []finding.Event // those of one step
 	for i, e := range f.Trace {
 		if i > 0 && e.Step != f.Trace[i-1].Step {
 			lines = append(lines, stepLines(events)...)
 			events = nil
 		}
-		if e.Lane != finding.Server || e.To != finding.Operator || e.IsFault {
+		if isDelivery := e.Lane == finding.Server && e.To == finding.Operator && !e.IsFault; !isDelivery && e.Step >= first {
 			events = append(events, e)
 		}
 	}
@@ -41,7 +54,7 @@ func stepLines(events []finding.Event) (lines []string) {
 	return lines
 }
 
-// eventLine returns an event in a line.
+// eventLine returns an event in a line. The line has the step only once.
 func eventLine(e finding.Event) string {
 	when := "start "
 	if e.Step >= 0 {
@@ -51,5 +64,6 @@ func eventLine(e finding.Event) string {
 	if e.IsFault {
 		actor = "fault"
 	}
-	return fmt.Sprintf("%7.3f s  %s  %s: %s", e.At.Seconds(), when, actor, shorten(e.Text, maxValueLength))
+	text := strings.Replace(e.Text, "("+when+", ", "(", 1)
+	return fmt.Sprintf("%7.3f s  %s  %s: %s", e.At.Seconds(), when, actor, shorten(compact(text), maxValueLength))
 }

@@ -50,7 +50,7 @@ func functions() template.FuncMap {
 		"acceptLines": acceptLines, "runs": runs, "counts": counts, "lists": lists, "join": strings.Join,
 		"ordinal":  func(index int) int { return index + 1 },
 		"indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
-		"heading":  heading, "shortValue": shortValue, "eventLines": eventLines,
+		"heading":  heading, "shortValue": shortValue, "eventLines": eventLines, "compact": compact,
 		"indentedValue": indentedValue, "indentedJSON": indentedJSON,
 	}
 }
@@ -199,6 +199,7 @@ func describeStep(s finding.Step, applied map[string]any) string {
 	for _, object := range s.Delete {
 		deleted = append(deleted, object.String())
 	}
+	names = countRepeated(names)
 	text := strings.TrimPrefix(s.Name+": ", ": ")
 	switch {
 	case len(deleted) == 0 && strings.HasPrefix(s.Name, "apply "):
@@ -219,6 +220,24 @@ func describeStep(s finding.Step, applied map[string]any) string {
 		text += ", with " + strings.Join(changes, ", ")
 	}
 	return text
+}
+
+// countRepeated returns texts in which equal texts in a row are one text with their number. Example: "Site web" three times gives
+// "Site web (3 times)".
+func countRepeated(texts []string) (counted []string) {
+	for begin := 0; begin < len(texts); {
+		end := begin + 1
+		for end < len(texts) && texts[end] == texts[begin] {
+			end++
+		}
+		text := texts[begin]
+		if times := end - begin; times > 1 {
+			text = fmt.Sprintf("%s (%d times)", text, times)
+		}
+		counted = append(counted, text)
+		begin = end
+	}
+	return counted
 }
 
 const (
@@ -265,6 +284,29 @@ func shortJSON(value any) string {
 		return err.Error()
 	}
 	return shorten(string(text), maxShownChange)
+}
+
+// minRepeated is how many equal characters in a row [compact] counts.
+const minRepeated = 20
+
+// compact returns a text in which the number of equal characters in a row stands in braces if there are many of them, as in
+// names that explorations make long. Example: "web-" and 57 times "l" give "web-l{57}".
+func compact(text string) string {
+	var b strings.Builder
+	characters := []rune(text)
+	for begin := 0; begin < len(characters); {
+		end := begin + 1
+		for end < len(characters) && characters[end] == characters[begin] {
+			end++
+		}
+		if length := end - begin; length >= minRepeated {
+			fmt.Fprintf(&b, "%c{%d}", characters[begin], length)
+		} else {
+			b.WriteString(string(characters[begin:end]))
+		}
+		begin = end
+	}
+	return b.String()
 }
 
 // shorten returns the first characters of a text, and an ellipsis in place of the others.

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,7 +154,7 @@ func TestTextDescribesSteps(t *testing.T) {
 	}{
 		{finding.Step{Name: "apply web", Apply: []json.RawMessage{site}}, "apply web (Site web)"},
 		{finding.Step{Name: "delete the samples", Delete: []faults.Object{page, page}}, "delete the samples (pages.example.com/main, pages.example.com/main)"},
-		{finding.Step{Name: "create", Apply: []json.RawMessage{site, site}}, "create: apply Site web, Site web"},
+		{finding.Step{Name: "create", Apply: []json.RawMessage{site, site}}, "create: apply Site web (2 times)"},
 		{finding.Step{Name: "apply web", Apply: []json.RawMessage{site}, Delete: []faults.Object{page}}, "apply web: apply Site web; delete pages.example.com/main"},
 		{finding.Step{Apply: []json.RawMessage{site}}, "apply Site web"},
 	} {
@@ -203,6 +205,53 @@ func TestTextNamesChangedFields(t *testing.T) {
 		got := text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: []finding.Step{test.first, test.second}}}))
 		if want := "     2. " + test.want + "\n"; !strings.Contains(got, want) {
 			t.Errorf("%s: the text lacks %q:\n%s", name, want, got)
+		}
+	}
+}
+
+// The text shows what the program wrote, from the step of the first fault on, so that a reader sees which write is missing.
+func TestTextShowsWhatHappened(t *testing.T) {
+	t.Parallel()
+	event := func(step int, lane, to finding.Lane, text string) finding.Event {
+		return finding.Event{At: time.Duration(step+1) * time.Second, Step: step, Lane: lane, To: to, Text: text}
+	}
+	crash := event(1, finding.Operator, "", "crash")
+	crash.IsFault = true
+	trace := []finding.Event{
+		event(0, finding.Operator, finding.Server, "create pages web (step 1, occurrence 1) → 201"),
+		event(1, finding.Server, finding.Operator, "watch pages: ADDED web"),
+		crash,
+		event(1, finding.Operator, finding.Server, "patch pages web (step 2, content 6cd6, occurrence 1) → 200"),
+	}
+	for i := range 20 {
+		trace = append(trace, event(3, finding.Operator, finding.Server, fmt.Sprintf("patch pages web%d → 200", i)))
+	}
+	got := text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: make([]finding.Step, 4)}, Trace: trace}))
+	want := "   what happened, without the events of watches\n" +
+		"       2.000 s  step 2  fault: crash\n" +
+		"       2.000 s  step 2  operator: patch pages web (content 6cd6, occurrence 1) → 200\n" +
+		"       4.000 s  step 4  operator: patch pages web0 → 200\n"
+	if !strings.Contains(got, want) {
+		t.Errorf("the text lacks %q:\n%s", want, got)
+	}
+	if want := "patch pages web6 → 200\n                6 more events\n       4.000 s  step 4  operator: patch pages web13 → 200\n"; !strings.Contains(got, want) {
+		t.Errorf("the text lacks %q:\n%s", want, got)
+	}
+	// Without a fault, the text has the last two steps.
+	got = text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: make([]finding.Step, 2)}, Trace: trace[:1]}))
+	if want := "step 1  operator: create pages web (occurrence 1) → 201\n"; !strings.Contains(got, want) {
+		t.Errorf("the text lacks %q:\n%s", want, got)
+	}
+}
+
+// Names that an exploration makes long stay readable. The lines for the file of intended differences have the whole names.
+func TestTextCountsEqualCharacters(t *testing.T) {
+	t.Parallel()
+	name := "configmaps/web-" + strings.Repeat("l", 57) + "a"
+	got := text(t, recordOf(finding.Finding{Verdict: finding.Wrong, Differences: []finding.Difference{{Object: name, Want: finding.Exists}}}))
+	for _, want := range []string{"     configmaps/web-l{57}a\n", "- objects: \"" + name + "\"\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the text lacks %q:\n%s", want, got)
 		}
 	}
 }
