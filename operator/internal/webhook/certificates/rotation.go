@@ -1,7 +1,10 @@
 package certificates
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/x509"
+	"slices"
 	"time"
 )
 
@@ -91,13 +94,14 @@ func remainingAuthorities(s, stored *State, now time.Time) []*x509.Certificate {
 		return !contains(s.Revoked, c) && (!isExpired(c, now) || !isAdded && contains(stored.Authorities, c))
 	})
 	for len(all) > MaxAuthorities {
-		oldest := all[1]
-		for _, c := range all[2:] {
-			if c.NotAfter.Before(oldest.NotAfter) {
-				oldest = c
-			}
-		}
+		oldest := slices.MinFunc(all[1:], compareAge)
 		all = filter(all, func(c *x509.Certificate) bool { return c != oldest })
 	}
 	return all
+}
+
+// compareAge returns a negative number if a is older than b, and a positive one if a is newer. Times of certificates are whole
+// seconds. Of two CAs of the same second, all replicas take the same one for older, so that they agree on the CA that leaves.
+func compareAge(a, b *x509.Certificate) int {
+	return cmp.Or(a.NotAfter.Compare(b.NotAfter), bytes.Compare(a.Raw, b.Raw))
 }

@@ -199,6 +199,36 @@ func TestTooManyAuthorities(t *testing.T) {
 	}
 }
 
+// Replicas that know more CAs than a bundle holds agree on the CAs that leave, also if the CAs were made in the same second. Once
+// each replica added the CAs that the other had removed, without an end, and no bundle was published.
+func TestReplicasAgreeOnTooManyAuthorities(t *testing.T) {
+	t.Parallel()
+	s := new(State)
+	var known []*x509.Certificate
+	for range MaxAuthorities + 2 {
+		var err error
+		if s, err = rotate(names(), &State{Authorities: known, Key: s.Key, Crosses: s.Crosses}, begin()); err != nil {
+			t.Fatal(err)
+		}
+		known = s.Authorities
+	}
+	stored := &State{Authorities: known[:MaxAuthorities], Key: s.Key, Crosses: s.Crosses}
+	other := slices.Clone(known[1:])
+	slices.Reverse(other)
+	memories := []*State{stored, {Authorities: append(known[:1:1], other...), Key: s.Key, Crosses: s.Crosses}}
+	for attempt := range 20 {
+		replica := attempt % len(memories)
+		wanted, err := nextState(names(), memories[replica], stored, memories[replica].Authorities, begin())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if attempt > 3 && !mustEncode(t, *wanted).isEqual(mustEncode(t, *stored)) {
+			t.Fatalf("attempt %d: replica %d still writes another state", attempt, replica)
+		}
+		memories[replica], stored = wanted, wanted
+	}
+}
+
 func mustEncode(t *testing.T, s State) data {
 	t.Helper()
 	d, err := s.encode()
