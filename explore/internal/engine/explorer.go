@@ -231,9 +231,15 @@ func (e *explorer) sampleReference() sampleReference {
 	if err != nil {
 		return sampleReference{} // the references have applied the samples, so their kinds are known
 	}
+	shapes := make(map[string]bool)
+	for _, reference := range e.references.runs {
+		for _, line := range reference.errorLines {
+			shapes[errorShape(line)] = true
+		}
+	}
 	return sampleReference{
 		oneValueState: oneValueState{state: first.states[0], masks: e.references.masks[0]}, text: text,
-		hasChildren: len(childrenOf(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, logsErrors: first.errorLine != "",
+		hasChildren: len(childrenOf(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, errorShapes: shapes,
 	}
 }
 

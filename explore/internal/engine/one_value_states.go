@@ -34,8 +34,10 @@ type sampleReference struct {
 	oneValueState
 	// text is the text of the samples: see [cluster.appliedUntil].
 	text string
-	// hasChildren is true if the program has made objects. logsErrors is true if the program has logged an error.
-	hasChildren, logsErrors bool
+	// hasChildren is true if the program has made objects.
+	hasChildren bool
+	// errorShapes are the shapes of the errors that the program has logged in the references: see [errorShape].
+	errorShapes map[string]bool
 }
 
 // oneValueState is the state of programs that have seen only one value of the samples.
@@ -65,7 +67,7 @@ func (f *oneValueStates) get(ctx context.Context, text string, objects []json.Ra
 const oneValueRuns = 2
 
 // observe makes the runs that show the state. The state has no masks if the objects are unusable: the program ends with
-// an error, logs an error that the references do not log, or makes no object although it makes some in the references. To
+// an error, ends its log of errors with an error that the references do not log, or makes no object although it makes some in the references. To
 // keep the last good state is right then.
 func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage) (oneValueState, error) {
 	var states []history.State
@@ -95,7 +97,7 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 
 // isUnusable reports whether a run shows that a program cannot use the objects that the user applies.
 func (f *oneValueStates) isUnusable(objects []json.RawMessage, out *runResult) bool {
-	if out.verdict != "" || out.errorLine != "" && !f.reference.logsErrors {
+	if last := out.lastError(); out.verdict != "" || last != "" && !f.reference.errorShapes[errorShape(last)] {
 		return true
 	}
 	return f.reference.hasChildren && len(childrenOf(out.states[0], f.options, f.cluster.namesOf(objects))) == 0

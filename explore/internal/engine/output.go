@@ -3,8 +3,10 @@ package engine
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // maxLines is how many lines of a run are kept.
@@ -49,25 +51,25 @@ const errorPattern = `^E\d{4} |^\d\d:\d\d:\d\d ERR |level=(ERROR|error)\b|"level
 // maxErrorLine is how many bytes of a line with an error are shown.
 const maxErrorLine = 300
 
-// errorLines returns the lines with errors, in the order in which they were written.
+// errorLines returns the lines with errors, in the order in which they were written. Long lines are cut.
 func (o *output) errorLines() (lines []string) {
 	pattern := regexp.MustCompile(errorPattern)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, line := range o.lines {
 		if pattern.MatchString(line) {
-			lines = append(lines, line)
+			lines = append(lines, strings.ToValidUTF8(line[:min(len(line), maxErrorLine)], ""))
 		}
 	}
 	return lines
 }
 
-// lastError returns the last line with an error, or an empty text.
-func (o *output) lastError() string {
-	lines := o.errorLines()
-	if len(lines) == 0 {
-		return ""
-	}
-	last := lines[len(lines)-1]
-	return strings.ToValidUTF8(last[:min(len(last), maxErrorLine)], "")
+// errorShape returns the words of a line with an error that are equal in all runs, so that errors of two runs can be compared.
+// Words with digits and words without vowels are left out: they are times, numbers, uids and the ends of namespaces. Example:
+// `E1126 12:00:00 x.go:7] "Reconciler error" namespace="test-qtjgk"` gives "go Reconciler error namespace test".
+func errorShape(line string) string {
+	words := strings.FieldsFunc(line, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool {
+		return strings.ContainsFunc(word, unicode.IsDigit) || !strings.ContainsAny(word, "aeiouAEIOU")
+	}), " ")
 }

@@ -19,7 +19,7 @@ func TestLastError(t *testing.T) {
 		o := &output{}
 		fmt.Fprintln(o, line)
 		fmt.Fprintln(o, "12:39:19 INF later")
-		if got := o.lastError() == line; got != want {
+		if got := len(o.errorLines()) == 1 && o.errorLines()[0] == line; got != want {
 			t.Errorf("%q is an error: %t, want %t", line, got, want)
 		}
 	}

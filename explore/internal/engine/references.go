@@ -243,9 +243,9 @@ func (r *references) warnings() (warnings []string) {
 				}
 			}
 		}
-		if reference.errorLine != "" {
+		if last := reference.lastError(); last != "" {
 			linesCount++
-			errorLine = reference.errorLine
+			errorLine = last
 		}
 	}
 	switch {

@@ -55,17 +55,17 @@ func TestWarningsOfReferences(t *testing.T) {
 		return proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "configmaps", Name: "page", Occurrence: 1}, Code: code}
 	}
 	for name, test := range map[string]struct {
-		requests  []proxy.RequestRecord
-		errorLine string
-		want      []string
+		requests []proxy.RequestRecord
+		errors   []string
+		want     []string
 	}{
-		"a right program":             {[]proxy.RequestRecord{patch(200), patch(409)}, "", nil},
-		"a program that only reads":   {[]proxy.RequestRecord{{Point: proxy.Point{Verb: "get", Resource: "configmaps"}, Code: 200}}, "", []string{"wrote no object"}},
-		"a program of Events":         {[]proxy.RequestRecord{{Point: proxy.Point{Verb: "create", Resource: "events"}, Code: 201}}, "", []string{"wrote no object"}},
-		"a program whose writes fail": {[]proxy.RequestRecord{patch(403), patch(0)}, "", []string{"Each of the 6 writes of the reference runs failed: the last one, patch configmaps page (step 1, occurrence 1), got no answer"}},
-		"a program that logs errors":  {[]proxy.RequestRecord{patch(200)}, "level=ERROR msg=x", []string{"level=ERROR msg=x"}},
+		"a right program":             {[]proxy.RequestRecord{patch(200), patch(409)}, nil, nil},
+		"a program that only reads":   {[]proxy.RequestRecord{{Point: proxy.Point{Verb: "get", Resource: "configmaps"}, Code: 200}}, nil, []string{"wrote no object"}},
+		"a program of Events":         {[]proxy.RequestRecord{{Point: proxy.Point{Verb: "create", Resource: "events"}, Code: 201}}, nil, []string{"wrote no object"}},
+		"a program whose writes fail": {[]proxy.RequestRecord{patch(403), patch(0)}, nil, []string{"Each of the 6 writes of the reference runs failed: the last one, patch configmaps page (step 1, occurrence 1), got no answer"}},
+		"a program that logs errors":  {[]proxy.RequestRecord{patch(200)}, []string{"level=ERROR msg=x"}, []string{"level=ERROR msg=x"}},
 	} {
-		o := &runResult{requests: test.requests, errorLine: test.errorLine}
+		o := &runResult{requests: test.requests, errorLines: test.errors}
 		got := (&references{runs: []*runResult{o, o, o}}).warnings()
 		if len(got) != len(test.want) || len(got) > 0 && !strings.Contains(got[0], test.want[0]) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

@@ -165,7 +165,7 @@ func (r *run) end() error {
 	}
 	r.trace.addVersions(r.result.history.Versions, r.names)
 	r.trace.addDeliveries(r.result.deliveries, r.names)
-	r.result.began, r.result.trace, r.result.errorLine = r.trace.began, r.trace.all(), r.output.lastError()
+	r.result.began, r.result.trace, r.result.errorLines = r.trace.began, r.trace.all(), r.output.errorLines()
 	r.runner.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
 	return removal
 }

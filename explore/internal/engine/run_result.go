@@ -38,8 +38,16 @@ type runResult struct {
 	observations  []proxy.Observation
 	// violations are where the run breaks rules.
 	violations []rules.Violation
-	// errorLine is the last line with an error in the log of the program, or empty.
-	errorLine string
+	// errorLines are the lines with errors in the log of the program, in the order in which they were written.
+	errorLines []string
+}
+
+// lastError returns the last line with an error in the log of the program, or an empty text.
+func (r *runResult) lastError() string {
+	if len(r.errorLines) == 0 {
+		return ""
+	}
+	return r.errorLines[len(r.errorLines)-1]
 }
 
 // recordVerdict records a verdict after a step, with the differences that show it. Only the first verdict of the run counts.

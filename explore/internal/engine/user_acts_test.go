@@ -270,16 +270,23 @@ func TestUnusableValues(t *testing.T) {
 	}{
 		"a child":            {runResult{states: []history.State{withChild}}, false},
 		"no child":           {runResult{states: []history.State{without}}, true},
-		"an error":           {runResult{states: []history.State{withChild}, errorLine: "level=ERROR"}, true},
+		"an error":           {runResult{states: []history.State{withChild}, errorLines: []string{"level=ERROR"}}, true},
 		"the end of the run": {runResult{states: []history.State{withChild}, verdict: finding.Exited}, true},
 	} {
 		if got := f.isUnusable(nil, &test.out); got != test.want {
 			t.Errorf("%s: unusable %t, want %t", name, got, test.want)
 		}
 	}
-	f.reference.logsErrors = true // as without a change
-	if out := (&runResult{states: []history.State{withChild}, errorLine: "level=ERROR"}); f.isUnusable(nil, out) {
-		t.Error("an error that the references log too makes a value unusable")
+	// The references log an error too, such as of a conflict. Once an error of the value was not recognised then.
+	const inReferences = `E1126 12:00:00.1 1 a.go:7] "Reconciler error" err="conflict" namespace="test-qtjgk"`
+	f.reference.errorShapes = map[string]bool{errorShape(inReferences): true}
+	for line, want := range map[string]bool{
+		`E1127 13:11:12.2 1 a.go:7] "Reconciler error" err="conflict" namespace="test-x4bcd"`:      false,
+		`E1127 13:11:12.2 1 a.go:7] "Reconciler error" err="unknown class" namespace="test-x4bcd"`: true,
+	} {
+		if out := (&runResult{states: []history.State{withChild}, errorLines: []string{line}}); f.isUnusable(nil, out) != want {
+			t.Errorf("unusable %t after %s", !want, line)
+		}
 	}
 }
 
