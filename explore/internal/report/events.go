@@ -9,35 +9,40 @@ import (
 
 const (
 	// maxStepEvents is how many events of a step the text shows.
-	maxStepEvents = 14
-	// lastShownSteps is how many of the last steps the text shows in any case.
-	lastShownSteps = 2
+	maxStepEvents = 20
+	// maxLinesBeforeFault is how many lines the text has of a run without a fault, and of the steps before the fault.
+	maxLinesBeforeFault = 40
 )
 
-// eventLines returns a line for each event of a finding, in the order of time. The lines begin with the step of the first fault,
-// or with the last two steps if these begin earlier. The deliveries on watches are left out. If a step has more than
-// maxStepEvents other events, the middle events of the step are only counted. Example of a line:
+// eventLines returns a line for each event of a finding, in the order of time. All steps from the first fault on are shown. Earlier
+// steps are shown as long as the lines are fewer than maxLinesBeforeFault. The deliveries on watches are left out, and so is what the
+// control plane makes in a new namespace. If a step has more than maxStepEvents other events, the middle events of the step are only
+// counted. Example of a line:
 //
 //	1.204 s  step 2  operator: delete configmaps web (content 6cd6, occurrence 1) → 200
 func eventLines(f finding.Finding) (lines []string) {
-	first := len(f.Schedule.Steps) - lastShownSteps
-	for _, e := range f.Trace {
-		if e.IsFault {
-			first = min(first, e.Step)
+	var steps [][]finding.Event // by the steps with events
+	firstWithFault := -1
+	for i, e := range f.Trace {
+		if i == 0 || e.Step != f.Trace[i-1].Step {
+			steps = append(steps, nil)
+		}
+		last := len(steps) - 1
+		if e.IsFault && firstWithFault < 0 {
+			firstWithFault = last
+		}
+		if isOfServer := e.Lane == finding.Server && !e.IsFault; !isOfServer || e.To != finding.Operator && e.Step >= 0 {
+			steps[last] = append(steps[last], e)
+		}
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		earlier := stepLines(steps[i])
+		if (firstWithFault < 0 || i < firstWithFault) && len(earlier)+len(lines) > maxLinesBeforeFault {
 			break
 		}
+		lines = append(earlier, lines...)
 	}
-	var events []finding.Event // those of one step
-	for i, e := range f.Trace {
-		if i > 0 && e.Step != f.Trace[i-1].Step {
-			lines = append(lines, stepLines(events)...)
-			events = nil
-		}
-		if isDelivery := e.Lane == finding.Server && e.To == finding.Operator && !e.IsFault; !isDelivery && e.Step >= first {
-			events = append(events, e)
-		}
-	}
-	return append(lines, stepLines(events)...)
+	return lines
 }
 
 // stepLines returns the lines of the events of a step.

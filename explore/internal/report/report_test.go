@@ -223,24 +223,41 @@ func TestTextShowsWhatHappened(t *testing.T) {
 		crash,
 		event(1, finding.Operator, finding.Server, "patch pages web (step 2, content 6cd6, occurrence 1) → 200"),
 	}
-	for i := range 20 {
+	for i := range 26 {
 		trace = append(trace, event(3, finding.Operator, finding.Server, fmt.Sprintf("patch pages web%d → 200", i)))
 	}
 	got := text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: make([]finding.Step, 4)}, Trace: trace}))
-	want := "   what happened, without the events of watches\n" +
-		"       2.000 s  step 2  fault: crash\n" +
-		"       2.000 s  step 2  operator: patch pages web (content 6cd6, occurrence 1) → 200\n" +
-		"       4.000 s  step 4  operator: patch pages web0 → 200\n"
-	if !strings.Contains(got, want) {
-		t.Errorf("the text lacks %q:\n%s", want, got)
+	for _, want := range []string{
+		"   what happened, without the events of watches\n" +
+			"       1.000 s  step 1  operator: create pages web (occurrence 1) → 201\n" +
+			"       2.000 s  step 2  fault: crash\n" +
+			"       2.000 s  step 2  operator: patch pages web (content 6cd6, occurrence 1) → 200\n" +
+			"       4.000 s  step 4  operator: patch pages web0 → 200\n",
+		"patch pages web9 → 200\n                6 more events\n       4.000 s  step 4  operator: patch pages web16 → 200\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the text lacks %q:\n%s", want, got)
+		}
 	}
-	if want := "patch pages web6 → 200\n                6 more events\n       4.000 s  step 4  operator: patch pages web13 → 200\n"; !strings.Contains(got, want) {
-		t.Errorf("the text lacks %q:\n%s", want, got)
+}
+
+// The text of a long run has the last steps, and always those from the first fault on.
+func TestTextBeginsLongRunsLate(t *testing.T) {
+	t.Parallel()
+	var trace []finding.Event
+	for step := range 6 {
+		for range 15 {
+			trace = append(trace, finding.Event{Step: step, Lane: finding.Operator, To: finding.Server, Text: fmt.Sprintf("write of step %d", step+1)})
+		}
 	}
-	// Without a fault, the text has the last two steps.
-	got = text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: make([]finding.Step, 2)}, Trace: trace[:1]}))
-	if want := "step 1  operator: create pages web (occurrence 1) → 201\n"; !strings.Contains(got, want) {
-		t.Errorf("the text lacks %q:\n%s", want, got)
+	f := finding.Finding{Schedule: finding.Schedule{Steps: make([]finding.Step, 6)}, Trace: trace}
+	got := text(t, recordOf(f))
+	if strings.Contains(got, "write of step 4") || strings.Count(got, "write of step 5") != 15 || strings.Count(got, "write of step 6") != 15 {
+		t.Errorf("the text has other events than those of the last two steps:\n%s", got)
+	}
+	trace[3*15].IsFault = true
+	if got = text(t, recordOf(f)); strings.Contains(got, "write of step 3") || strings.Count(got, "write of step 4") != 15 {
+		t.Errorf("the text has other events than those from the fault on:\n%s", got)
 	}
 }
 

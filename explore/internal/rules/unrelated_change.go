@@ -52,7 +52,7 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 			object := r.Object(s.after)
 			all = append(all, Violation{
 				Severity: Failure, Object: object, Paths: paths, Effect: "changed", Step: s.after.Step, At: s.after.At,
-				Text:     fmt.Sprintf("%s was changed, and it is the child of another object", object),
+				Text: fmt.Sprintf("%s was changed, and it is the child of another object", object),
 				Evidence: fmt.Sprintf("The program changed %s. In step %d the user did nothing to %s, which is its only controller",
 					changesText(r, s, paths), s.after.Step+1, samples[controllerOf(s.after)]),
 			})
