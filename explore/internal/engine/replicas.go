@@ -152,6 +152,15 @@ func (r *replicas) crash(why string, restartsNow bool) error {
 	return r.startLocked()
 }
 
+// replaceProcesses kills the processes of the program, and starts others. This is no fault of the schedule.
+func (r *replicas) replaceProcesses(why string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trace.record(finding.Event{Lane: finding.Operator, Text: why})
+	r.stopLocked()
+	return r.startLocked()
+}
+
 // restart starts a program that waits for its restart.
 func (r *replicas) restart() error {
 	r.mu.Lock()

@@ -187,7 +187,7 @@ const restartedConverge = 5 * time.Second
 
 // judgeAfterRestart restarts the program, and judges whether the restart makes the state right.
 func (j *stepJudge) judgeAfterRestart(ctx context.Context, step int, differences []finding.Difference) error {
-	if err := j.replicas.crash("the program is restarted, to see whether the state becomes right", true); err != nil {
+	if err := j.replicas.replaceProcesses("the program is restarted, to see whether the state becomes right"); err != nil {
 		return err
 	}
 	if err := j.rest.waitForRest(ctx); err != nil {
