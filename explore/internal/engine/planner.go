@@ -392,12 +392,12 @@ func (p *planner) chain(index int, transitions []values.Transition) (job, error)
 		return objects
 	}
 	for _, t := range transitions {
-		for _, o := range t.Objects {
+		for i, o := range t.Objects {
 			raw, err := json.Marshal(o)
 			if err != nil {
 				return job{}, err
 			}
-			steps = append(steps, finding.Step{Name: t.String(), Apply: with(raw)})
+			steps = append(steps, finding.Step{Name: t.StepName(i), Apply: with(raw)})
 		}
 		changed = append(changed, len(steps)-1)
 		steps = append(steps, finding.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})

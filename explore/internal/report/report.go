@@ -7,7 +7,7 @@
 //	webapp: 1 finding
 //
 //	1. wrong, seen in 3 of 3 runs
-//	   The state after a step differs from that of the reference runs, and stays so.
+//	   The state after a step differs from that of the reference runs, and stays so, also after a restart of the program.
 //	   steps
 //	     1. apply the samples (WebApp web)
 //	   faults
@@ -153,7 +153,7 @@ func meaning(f finding.Finding) string {
 	return map[finding.Verdict]string{
 		finding.Destroyed:     "An object was deleted, was created twice, or lost a value. No reference run did that.",
 		finding.Exited:        "The program ended by itself.",
-		finding.Wrong:         "The state after a step differs from that of the reference runs, and stays so.",
+		finding.Wrong:         "The state after a step differs from that of the reference runs, and stays so, also after a restart of the program.",
 		finding.NeedsRestart:  "The state after a step was wrong until the program was restarted.",
 		finding.Late:          "The state after a step became right, but later than the reference runs allow.",
 		finding.Busy:          "The program never came to rest.",

@@ -58,6 +58,15 @@ type Transition struct {
 // String returns the transition in a line, such as: spec.size: sample -> minimum.
 func (t Transition) String() string { return t.Field + ": " + t.From + " -> " + t.Value }
 
+// StepName returns the name of the step that applies an object of Objects. Example: the transition "spec.size: minimum -> maximum" has
+// the steps "spec.size: sample -> minimum" and "spec.size: minimum -> maximum".
+func (t Transition) StepName(index int) string {
+	if index < len(t.Objects)-1 {
+		return t.Field + ": " + sampleName + " -> " + t.From
+	}
+	return t.String()
+}
+
 // IsRemoval reports whether the field goes away.
 func (t Transition) IsRemoval() bool { return t.Value == absentName }
 

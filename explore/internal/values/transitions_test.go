@@ -78,6 +78,18 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// The name of a step says what the step changes, also if the transition does not begin with the sample.
+func TestStepNames(t *testing.T) {
+	t.Parallel()
+	both := values.Transition{Field: "spec.notes", From: "empty", Value: "more", Objects: make([]map[string]any, 2)}
+	second := values.Transition{Field: "spec.notes", From: "sample", Value: "more", Objects: make([]map[string]any, 1)}
+	got := []string{both.StepName(0), both.StepName(1), second.StepName(0)}
+	want := []string{"spec.notes: sample -> empty", "spec.notes: empty -> more", "spec.notes: sample -> more"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the steps are %q, want %q", got, want)
+	}
+}
+
 // ShopSpec has a field of each kind.
 type ShopSpec struct {
 	Size     int32               `json:"size,omitempty" crd:"minimum=1,maximum=9,default=3"`
