@@ -83,8 +83,8 @@ func rotate(n Names, s *State, now time.Time) (*State, error) {
 }
 
 // remainingAuthorities returns the CAs of s that stay in the bundle: those that are not revoked and have not expired, and at most
-// [MaxAuthorities]. Beyond, the oldest one leaves, and never the first one. Expired CAs in stored stay if no CA is
-// added.
+// [MaxAuthorities]. Beyond, the oldest one leaves, but neither the first one nor a CA that has signed the first one: other replicas
+// may not have the first one yet. Expired CAs in stored stay if no CA is added.
 func remainingAuthorities(s, stored *State, now time.Time) []*x509.Certificate {
 	isAdded := false
 	for _, c := range s.Authorities {
@@ -94,7 +94,11 @@ func remainingAuthorities(s, stored *State, now time.Time) []*x509.Certificate {
 		return !contains(s.Revoked, c) && (!isExpired(c, now) || !isAdded && contains(stored.Authorities, c))
 	})
 	for len(all) > MaxAuthorities {
-		oldest := slices.MinFunc(all[1:], compareAge)
+		candidates := filter(all[1:], func(c *x509.Certificate) bool { return !s.isPredecessor(c, all[0]) })
+		if len(candidates) == 0 {
+			candidates = all[1:]
+		}
+		oldest := slices.MinFunc(candidates, compareAge)
 		all = filter(all, func(c *x509.Certificate) bool { return c != oldest })
 	}
 	return all

@@ -199,6 +199,31 @@ func TestTooManyAuthorities(t *testing.T) {
 	}
 }
 
+// The CA that a full bundle loses is not the one that has signed the newest CA, although that one may be the oldest of all:
+// replicas that have not seen the rotation yet use it. Calls to them failed.
+func TestFullBundleKeepsThePredecessor(t *testing.T) {
+	t.Parallel()
+	stored, err := rotate(names(), new(State), begin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	predecessor := stored.Authorities[0]
+	for i := range MaxAuthorities - 1 { // others, which were published
+		other, _, err := newAuthority(names(), begin().Add(time.Duration(i+1)*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored.Authorities = append(stored.Authorities, other)
+	}
+	rotated, err := nextState(names(), new(State), stored, nil, begin().Add(rotationAge))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rotated.Authorities) != MaxAuthorities || contains(stored.Authorities, rotated.Authorities[0]) || !contains(rotated.Authorities, predecessor) {
+		t.Errorf("of %d CAs, the predecessor of the newest one has left", len(rotated.Authorities))
+	}
+}
+
 // Replicas that know more CAs than a bundle holds agree on the CAs that leave, also if the CAs were made in the same second. Once
 // each replica added the CAs that the other had removed, without an end, and no bundle was published.
 func TestReplicasAgreeOnTooManyAuthorities(t *testing.T) {

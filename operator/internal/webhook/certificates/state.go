@@ -33,6 +33,13 @@ func (s *State) hasSuccessor(authority *x509.Certificate) bool {
 	return slices.ContainsFunc(s.Crosses, func(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, authority.RawSubject) })
 }
 
+// isPredecessor reports whether the CA authority has signed the CA successor.
+func (s *State) isPredecessor(authority, successor *x509.Certificate) bool {
+	return slices.ContainsFunc(s.Crosses, func(c *x509.Certificate) bool {
+		return bytes.Equal(c.RawIssuer, authority.RawSubject) && bytes.Equal(c.RawSubject, successor.RawSubject)
+	})
+}
+
 // rotationTime returns when the newest CA gets a successor.
 func (s *State) rotationTime() time.Time {
 	return s.Authorities[0].NotAfter.Add(rotationAge - authorityLifetime)

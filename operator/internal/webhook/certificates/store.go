@@ -110,7 +110,7 @@ func (s *Store) BundleFor(published []byte) []byte {
 	if len(own) == len(all) && len(union(own, p.state.Authorities)) == len(own) {
 		return published
 	}
-	return encodeCertificates(remainingAuthorities(&State{Authorities: union(p.state.Authorities, learned)}, p.state, now))
+	return encodeCertificates(remainingAuthorities(&State{Authorities: union(p.state.Authorities, learned), Crosses: p.state.Crosses}, p.state, now))
 }
 
 // Changed returns a channel that is closed when the bundle changes. Call it before [Store.Bundle].
