@@ -24,11 +24,11 @@ type dispatcher struct {
 	// reconciled is the reconciled kind, for relations that are not slow. Its Client is nil.
 	reconciled relation.Kind
 	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
-	uids     *relation.UIDIndex
-	pausedBy pauseAnnotation
-	echoes   *echo.Tracker
-	records  *objectRecords
-	cancels  *cancelRegistry
+	uids       *relation.UIDIndex
+	pausedBy   pauseAnnotation
+	echoes     *echo.Tracker
+	unfinished *unfinishedObjects
+	cancels    *cancelRegistry
 	// recordDoubtSettled records that a store was in doubt, and is right again.
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
@@ -81,7 +81,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 		d.uids.Add(k, uid)
 	case cache.Deleted:
 		// A predicate may reject the change. Then no reconcile finds that the object is gone.
-		d.records.forget(k, uid)
+		d.unfinished.forget(k, uid)
 		d.uids.Remove(k, uid)
 	}
 	if isDeletionStep(change) {

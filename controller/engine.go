@@ -50,7 +50,7 @@ type engine struct {
 	enqueuer      *enqueuer
 	mapQueue      *mapQueue
 	echoes        *echo.Tracker
-	records       *objectRecords
+	unfinished    *unfinishedObjects
 	cancels       *cancelRegistry
 	doubtSettled  signal
 	dispatcher    *dispatcher
@@ -70,7 +70,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		queue:         queue.New(clock.From(ctx)),
 		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
 		echoes:        echo.NewTracker(),
-		records:       newObjectRecords(),
+		unfinished:    newUnfinishedObjects(),
 		cancels:       newCancelRegistry(),
 		doubtSettled:  newSignal(),
 	}
@@ -86,7 +86,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 	e.dispatcher = &dispatcher{
 		log: e.log, reconciledObjects: subscriptions,
 		reconciled: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
-		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, records: e.records, cancels: e.cancels,
+		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
 		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer),
 	}
@@ -135,7 +135,7 @@ func (e *engine) observe() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.records.failingCount(),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.failingCount(),
 		}
 	})
 }
@@ -182,7 +182,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		repair: &doubtRepair{
 			doubtSettled: e.doubtSettled, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
+			isUnfinished: e.unfinished.isUnfinished, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
 	reader := &objectReader{reconciledObjects: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
@@ -198,8 +198,8 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		queue: e.queue, reconciledObjects: e.subscriptions, records: e.records, longReconciles: late.longReconciles,
-		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, records: e.records},
+		queue: e.queue, reconciledObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
+		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, areBehindTerm: e.subscriptions.areBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}

@@ -161,7 +161,7 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 
 func newDispatcher(objects reconciledObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
-		log: discard, reconciledObjects: objects, echoes: echo.NewTracker(), records: newObjectRecords(), cancels: newCancelRegistry(),
+		log: discard, reconciledObjects: objects, echoes: echo.NewTracker(), unfinished: newUnfinishedObjects(), cancels: newCancelRegistry(),
 		reconciled:         relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordDoubtSettled: newSignal().send,
 		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
@@ -333,8 +333,8 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}}}
 	var reported, gone []string
 	c := &reconciler{
-		name: "test", log: discard, programLog: discard, queue: q, reconciledObjects: fakeObjects{}, records: newObjectRecords(), longReconciles: newLongReconciles(discard, 0, 1),
-		waits: &finalizerWaits{log: discard, records: newObjectRecords()}, finalizers: &finalizers{},
+		name: "test", log: discard, programLog: discard, queue: q, reconciledObjects: fakeObjects{}, unfinished: newUnfinishedObjects(), longReconciles: newLongReconciles(discard, 0, 1),
+		waits: &finalizerWaits{log: discard, unfinished: newUnfinishedObjects()}, finalizers: &finalizers{},
 		functions: functions{
 			reconcile: func(_ context.Context, obj kube.Object, _ *kube.Client) (Action, error) {
 				if obj.GetName() == "bad" {
@@ -352,7 +352,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		},
 		clientFor: func(context.Context, kube.Key, wire.Ref, *requestRecorder) *kube.Client { return nil },
 		echoes:    echo.NewTracker(),
-		report: func(_ *reconcileContext, _ kube.Object, r Result, _ *objectRecord) {
+		report: func(_ *reconcileContext, _ kube.Object, r Result, _ *unfinishedObject) {
 			reported = append(reported, fmt.Sprint(r.Object.Name, " ", r.Err))
 		},
 	}
@@ -372,7 +372,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten, released := 0, 0
 		var isDoubted atomic.Bool
 		r := &doubtRepair{
-			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, hasRecord: func(k kube.Key) bool { return k.Name == "b" },
+			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, isUnfinished: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 			repaired:   newSignal(),
@@ -442,7 +442,7 @@ func TestFinalizerWaitsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
-		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), records: newObjectRecords()}
+		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), unfinished: newUnfinishedObjects()}
 		obj := configMap("a", "example.com/other")
 		if isWaiting, _ := w.reportWait(key("a"), obj); isWaiting {
 			t.Error("an object that is not being deleted waits")
