@@ -34,11 +34,11 @@ type reconciler struct {
 	// tracer may be nil.
 	tracer wire.Tracer
 
-	queue             workQueue
-	reconciledObjects reconciledObjects
-	unfinished        *unfinishedObjects
-	longReconciles    *longReconciles
-	waits             *finalizerWaits
+	queue          workQueue
+	shownObjects   shownObjects
+	unfinished     *unfinishedObjects
+	longReconciles *longReconciles
+	waits          *finalizerWaits
 	// cancels is nil without [CancelDeleted].
 	cancels    *cancelRegistry
 	finalizers *finalizers
@@ -166,7 +166,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		ctx, remove = r.cancels.add(ctx, key, ref.UID)
 		defer remove()
 		// The deletion may have begun since the object was read.
-		if o, ok := r.reconciledObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
+		if o, ok := r.shownObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
 			r.cancels.cancel(key, ref.UID)
 		}
 	}
