@@ -136,7 +136,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	ref := wire.Ref{Cluster: key.Cluster, Resource: r.resource, Namespace: key.Namespace, Name: key.Name}
 	rec.result = Result{Controller: r.name, Object: ref, Causes: rec.work.Causes.String(), Waited: rec.work.Waited}
 
-	rec.step = "the decoding of the object"
+	rec.step = "the read of the object"
 	obj, selection, err := r.read(ctx, key)
 	rec.isDeselected = selection == deselected
 	switch {
