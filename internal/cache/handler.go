@@ -127,7 +127,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 			if _, ok := answered[o.Key()]; ok || !match.matchesFields(o.Record) {
 				continue
 			}
-			if !yieldMatching(yield, r, o.Record, lookupResult{entry: o.entry}, rest, nil) {
+			if !yieldMatching(yield, r, o.Record, lookupResult{packed: o.packed}, rest, nil) {
 				return
 			}
 		}

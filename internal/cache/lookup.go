@@ -11,8 +11,8 @@ type lookupResult struct {
 	// isCertain is false if only the server knows. Then nothing else is set.
 	isCertain bool
 	isPresent bool
-	// entry is from a store. It is nil if answered is set, or if there is no object.
-	entry *database.Entry
+	// packed is from a store. It is nil if answered is set, or if there is no object.
+	packed *database.PackedObject
 	// answered is the content that a read or a write was answered with.
 	answered []byte
 }
@@ -22,16 +22,16 @@ func (l lookupResult) bytes() ([]byte, error) {
 	if l.answered != nil {
 		return bytes.Clone(l.answered), nil
 	}
-	return Object{entry: l.entry}.Bytes()
+	return Object{packed: l.packed}.Bytes()
 }
 
 // record returns the record of the object. It returns the zero Record if there is no object.
 func (l lookupResult) record() (Record, error) {
 	switch {
-	case l.answered == nil && l.entry == nil:
+	case l.answered == nil && l.packed == nil:
 		return Record{}, nil
 	case l.answered == nil:
-		return recordOf(l.entry), nil
+		return recordOf(l.packed), nil
 	}
 	e, err := database.MetadataOf(l.answered)
 	if err != nil {

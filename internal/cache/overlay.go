@@ -122,7 +122,7 @@ func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Versio
 	return ident.NewVersion(uid, latest)
 }
 
-// isNeeded reports whether a read can need an entry: the object may be in a stream, and the stream has not
+// isNeeded reports whether a read can need an packed: the object may be in a stream, and the stream has not
 // observed what the entry records. A store that is not synced will be read from after a list. An entry from
 // before the beginning of this list is not needed.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
@@ -192,12 +192,12 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	}
 	if !has {
 		stored := s.objects.Get(k.ObjectKey())
-		return lookupResult{isCertain: true, isPresent: stored != nil, entry: stored}
+		return lookupResult{isCertain: true, isPresent: stored != nil, packed: stored}
 	}
 	observation, stored := s.observe(k.ObjectKey())
 	switch e.Read(observation, r, representation) {
 	case overlay.Stored:
-		return lookupResult{isCertain: true, isPresent: observation.IsPresent, entry: stored}
+		return lookupResult{isCertain: true, isPresent: observation.IsPresent, packed: stored}
 	case overlay.Answered:
 		return lookupResult{isCertain: true, isPresent: true, answered: e.Object}
 	case overlay.Absent:
