@@ -72,7 +72,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 	if err := w.endpoint.start(rt); err != nil {
 		return err
 	}
-	if w.endpoint.hasOwnBundle() {
+	if w.endpoint.isPublishedByProgram() {
 		if w.publisher, err = w.newPublisher(rt, w.reachable(running)); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 	if w.mode.isStrict() {
 		w.conversions.warnOfVersions(rt.reconciled, w.log)
 	}
-	if w.endpoint.hasOwnBundle() && w.mode != testMode {
+	if w.endpoint.isPublishedByProgram() && w.mode != testMode {
 		w.conversionPublisher, err = w.conversions.newPublisher(conversionSettings{
 			target: w.address.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
 			bundleFor: w.endpoint.bundleFor, changed: w.endpoint.changed,
