@@ -91,7 +91,7 @@ func (cfg *configuration) complete(err error) {
 	if cfg.reconciled.isAnyOwner {
 		cfg.reject(errNoOwners)
 	}
-	if cfg.reconciled.hasWriting {
+	if cfg.reconciled.hasWriteVerbs {
 		cfg.reject(errNoChildren)
 	}
 	if cfg.manager == "" {

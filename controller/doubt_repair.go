@@ -26,8 +26,8 @@ func (s signal) send() {
 // reconciles all objects. A reconcile may have read a state that the restoration has undone. The state may come from a
 // store whose changes do not concern this controller.
 //
-// The stores of a controller recover one after the other, within a minute or later. A store that has not recovered
-// passes reads on to the server, which has just come back. So the reconciles of all objects wait until the last store
+// The stores of a controller recover one after the other, within a minute or later. Reads of
+// a store that has not recovered go to the server, which was restored a moment ago. So the reconciles of all objects wait until the last store
 // has recovered, and so do all other reconciles of low priority: see [queue.Queue.HoldLow]. Example of a controller
 // with 100,000 WebApps that owns Deployments:
 //

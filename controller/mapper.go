@@ -24,7 +24,7 @@ type mapper struct {
 	reconciledKind relation.Kind
 	// waitSynced waits until all streams are synced, or ctx ends: see [subscriptions].
 	waitSynced func(ctx context.Context) bool
-	// trigger triggers the objects keys: see [dispatcher.triggerRelated].
+	// trigger triggers the objects with these keys: see [dispatcher.triggerRelated].
 	trigger func(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key)
 	// emit adds a trigger for all objects.
 	emit func(Trigger)

@@ -262,7 +262,7 @@ func InNamespaces(namespaces ...string) KindOption {
 // InOwnNamespace watches the kind, such as the kind of the program's configuration, in the namespace of
 // the program ([Runtime]), and nowhere else.
 func InOwnNamespace() KindOption {
-	return kindOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true })
+	return kindOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwnNamespace = true, true })
 }
 
 // IfServed watches a kind that the server need not serve, such as the custom resource of another

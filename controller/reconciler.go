@@ -56,7 +56,7 @@ type reconciler struct {
 // workQueue hands out reconciles: see [queue.Queue].
 type workQueue interface {
 	Get(ctx context.Context) (queue.Work, bool)
-	Done(key queue.Key, o queue.Next)
+	Done(key queue.Key, next queue.Next)
 }
 
 // echoTracker is what is known about the writes of reconciles: see [echo.Tracker].

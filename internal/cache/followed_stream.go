@@ -32,8 +32,8 @@ import (
 //	    │ publisher.update
 //	cache.Subscriber       in package controller
 //
-// Beside this flow an updater records each change with three others: the progress of the stream, the
-// recorder of restorations, and the overlay, which drops what all stores have observed.
+// The updater also records each change in the progress of the stream, in the recorder of restorations, and in the overlay. The
+// overlay drops the entries that all stores have observed.
 type followedStream struct {
 	shared
 	id        wire.Stream

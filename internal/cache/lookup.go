@@ -11,16 +11,16 @@ type lookupResult struct {
 	// isCertain is false if only the server knows. Then nothing else is set.
 	isCertain bool
 	isPresent bool
-	// packed is from a store. It is nil if answered is set, or if there is no object.
+	// packed is from a store. It is nil if answer is set, or if there is no object.
 	packed *database.PackedObject
-	// answered is the content that a read or a write was answered with.
-	answered []byte
+	// answer is the content that a read or a write was answered with.
+	answer []byte
 }
 
 // bytes returns a copy of the object.
 func (l lookupResult) bytes() ([]byte, error) {
-	if l.answered != nil {
-		return bytes.Clone(l.answered), nil
+	if l.answer != nil {
+		return bytes.Clone(l.answer), nil
 	}
 	return Object{packed: l.packed}.Bytes()
 }
@@ -28,12 +28,12 @@ func (l lookupResult) bytes() ([]byte, error) {
 // record returns the record of the object. It returns the zero Record if there is no object.
 func (l lookupResult) record() (Record, error) {
 	switch {
-	case l.answered == nil && l.packed == nil:
+	case l.answer == nil && l.packed == nil:
 		return Record{}, nil
-	case l.answered == nil:
+	case l.answer == nil:
 		return recordOf(l.packed), nil
 	}
-	e, err := database.MetadataOf(l.answered)
+	e, err := database.MetadataOf(l.answer)
 	if err != nil {
 		return Record{}, err
 	}

@@ -52,7 +52,7 @@ func (o *programOverlay) overlayEntryOf(r *wire.Request, k overlay.Key, answer i
 	// An object in the answer may be gone all the same: its last finalizer was removed, or its
 	// deletion is answered with the object that there was.
 	isDeleting := m.DeletionTimestamp != nil
-	if (isDeleting || r.Verb == wire.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
+	if (isDeleting || r.Verb == wire.VerbDelete) && !(isDeleting && isDeletionPending(r, m, body)) {
 		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Holders: []ident.Version{m.Version()}}
 	}
 	return o.valueOf(r, k, answer, body)
@@ -122,7 +122,7 @@ func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Versio
 	return ident.NewVersion(uid, latest)
 }
 
-// isNeeded reports whether a read can need an packed: the object may be in a stream, and the stream has not
+// isNeeded reports whether a read can need an entry: the object may be in a stream, and the stream has not
 // observed what the entry records. A store that is not synced will be read from after a list. An entry from
 // before the beginning of this list is not needed.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
@@ -199,7 +199,7 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	case overlay.Stored:
 		return lookupResult{isCertain: true, isPresent: observation.IsPresent, packed: stored}
 	case overlay.Answered:
-		return lookupResult{isCertain: true, isPresent: true, answered: e.Object}
+		return lookupResult{isCertain: true, isPresent: true, answer: e.Object}
 	case overlay.Absent:
 		return lookupResult{isCertain: true}
 	default:
