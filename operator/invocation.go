@@ -182,7 +182,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 		handler = newLogHandler(i.stderr, line.verbose)
 	}
 	defer setDefaultLogger(handler)()
-	log := withoutScopes(slog.New(handler))
+	log := withoutLogHandler(slog.New(handler))
 	log.Info("starting", "program", i.Name, "version", programVersion(), "yare", yareVersion(), "go", runtime.Version())
 	defer limitMemory(log)()
 	defer releaseMemory()()

@@ -107,8 +107,8 @@ func (e *storeEndpoint) bundleFor(published []byte) []byte { return e.store.Bund
 func (e *storeEndpoint) changed() <-chan struct{}          { return e.store.Changed() }
 func (*storeEndpoint) isRemovedAtEnd() bool                { return false }
 
-// filesEndpoint is the address of --webhooks with the certificate of --webhook-cert. Who keeps the certificate also publishes
-// its CA.
+// filesEndpoint is the address of --webhooks with the certificate of --webhook-cert. Whoever keeps the certificate also
+// publishes its CA.
 type filesEndpoint struct {
 	settings webhookSettings
 	// files is nil before open.

@@ -30,7 +30,8 @@ type servedWebhooks struct {
 	endpoint webhookEndpoint
 	address  webhookAddress
 
-	// isStarted is true once start has set the fields below. They are nil before. Probes of the readiness ask before.
+	// isStarted is true once start has set the fields below. They are nil before. The readiness of the program may be
+	// asked for before.
 	isStarted atomic.Bool
 	handler   *admission.Handler
 	// publisher is nil if somebody else publishes the webhooks.
@@ -214,7 +215,7 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	return configpublishing.New(c)
 }
 
-// run runs a function that must not fail.
+// run runs f, and passes an error of f to fail.
 func (w *servedWebhooks) run(ctx context.Context, f func(context.Context) error, fail func(error)) {
 	if err := f(ctx); err != nil {
 		fail(err)
