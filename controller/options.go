@@ -19,7 +19,7 @@ type optionFunc func(*settings)
 
 func (f optionFunc) applyTo(s *settings) { f(s) }
 
-// settings are the parts of a controller that do not depend on the type of its objects.
+// settings are what the options of a controller set. They do not depend on the type of the objects.
 type settings struct {
 	name    string
 	manager string
