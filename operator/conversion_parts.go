@@ -30,22 +30,22 @@ func convertedKinds(parts []Part) map[schema.GroupKind]bool {
 }
 
 // conversionsOf returns the conversions of parts, or nil if there are none. The error names everything that is wrong with
-// the converters.
+// the converters. Parts that are not valid are left out, because needsOf reports them.
 func conversionsOf(parts []Part) (conversionService, error) {
-	code, err := conversionCodeIn(parts)
-	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // there are no conversions
-	}
+	var valid []Part
 	var defines []kube.Type
 	for _, part := range parts {
 		if part == nil {
 			continue
 		}
-		needs, err := part.Needs()
-		if err != nil {
-			continue // needsOf reports it
+		if needs, err := part.Needs(); err == nil {
+			valid = append(valid, part)
+			defines = append(defines, needs.Defines...)
 		}
-		defines = append(defines, needs.Defines...)
 	}
-	return code.openConversions(defines, convertersOf(parts))
+	code, err := conversionCodeIn(valid)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // there are no conversions
+	}
+	return code.openConversions(defines, convertersOf(valid))
 }
