@@ -33,7 +33,7 @@ type configuration struct {
 	kind kube.Type
 	// goType is the name of the Go type of the objects.
 	goType    string
-	objects   objectAccess
+	access    objectAccess
 	functions functions
 	finalizer string
 	// former holds the names that finalizer had in earlier versions of the program.
@@ -60,7 +60,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 	}
 	// The type is looked at once, and not in each reconcile.
 	cfg.complete(cfg.reconciled.bind(P(new(T))))
-	cfg.objects = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
+	cfg.access = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
 	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
 }
 
@@ -91,7 +91,7 @@ func (cfg *configuration) complete(err error) {
 	if cfg.reconciled.isAnyOwner {
 		cfg.reject(errNoOwners)
 	}
-	if cfg.reconciled.hasWriting {
+	if cfg.reconciled.hasWriteVerbs {
 		cfg.reject(errNoChildren)
 	}
 	if cfg.manager == "" {

@@ -18,10 +18,10 @@ const deselectedInterval = time.Minute
 // deselectedObjects finds the objects that have a finalizer of the controller and no longer match the
 // selectors of [Reconciled]. The controller still has to clean them up, and its own streams do not show them.
 type deselectedObjects struct {
-	reconciledObjects reconciledObjects
-	objects           objectAccess
-	finalizers        *finalizers
-	reconciled        *watchedKind
+	shownObjects shownObjects
+	access       objectAccess
+	finalizers   *finalizers
+	reconciled   *watchedKind
 	// liveClient reads from the server. narrowedClient does so in the namespaces where the reconciled kind is watched.
 	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
@@ -38,9 +38,9 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 		return nil, noObject, nil
 	}
 	c := d.liveClient.InCluster(key.Cluster)
-	obj, err := d.objects.get(ctx, c, key)
+	obj, err := d.access.get(ctx, c, key)
 	switch {
-	case kube.IsNotFound(err), kube.IsNoResource(err) && d.reconciledObjects.isKindUnserved(key.Cluster):
+	case kube.IsNotFound(err), kube.IsNoResource(err) && d.shownObjects.isKindUnserved(key.Cluster):
 		return nil, noObject, nil
 	case err != nil:
 		return nil, d.selectionOfUndecodable(ctx, c, key, err), err
@@ -92,7 +92,7 @@ func (d *deselectedObjects) emitAll(ctx context.Context, emit func(Trigger)) err
 			return fmt.Errorf("find objects that no longer match the selectors: %w", err)
 		}
 		k := kube.Key{Cluster: d.cluster, Namespace: m.Namespace, Name: m.Name}
-		_, isStored := d.reconciledObjects.stored(k)
+		_, isStored := d.shownObjects.stored(k)
 		if !isStored && d.finalizers.hasAny(m.Finalizers) {
 			emit(Trigger{Key: k, Cause: "no longer selected"})
 		}

@@ -19,16 +19,16 @@ import (
 // to the queue. A change whose relation is slow waits in the map queue before its keys are found: see
 // [mapper].
 type dispatcher struct {
-	log               *slog.Logger
-	reconciledObjects reconciledObjects
-	// reconciled is the reconciled kind, for relations that are not slow. Its Client is nil.
-	reconciled relation.Kind
+	log          *slog.Logger
+	shownObjects shownObjects
+	// reconciledKind is the reconciled kind, for relations that are not slow. Its Client is nil.
+	reconciledKind relation.Kind
 	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
-	uids     *relation.UIDIndex
-	pausedBy pauseAnnotation
-	echoes   *echo.Tracker
-	records  *objectRecords
-	cancels  *cancelRegistry
+	uids       *relation.UIDIndex
+	pausedBy   pauseAnnotation
+	echoes     *echo.Tracker
+	unfinished *unfinishedObjects
+	cancels    *cancelRegistry
 	// recordDoubtSettled records that a store was in doubt, and is right again.
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
@@ -81,7 +81,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 		d.uids.Add(k, uid)
 	case cache.Deleted:
 		// A predicate may reject the change. Then no reconcile finds that the object is gone.
-		d.records.forget(k, uid)
+		d.unfinished.forget(k, uid)
 		d.uids.Remove(k, uid)
 	}
 	if isDeletionStep(change) {
@@ -137,7 +137,7 @@ func (d *dispatcher) keysOf(sub *subscription, change cache.Change) []relation.K
 }
 
 func (d *dispatcher) keysOfState(sub *subscription, o cache.Object) []relation.Key {
-	keys, err := sub.relatedKeys(context.Background(), o.Record, o.Bytes, d.reconciled)
+	keys, err := sub.relatedKeys(context.Background(), o.Record, o.Bytes, d.reconciledKind)
 	if err != nil {
 		sub.logError(d.log, o.Record, err)
 	}
@@ -178,14 +178,14 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 
 // isGone reports whether no object of the key k exists, by the streams of the reconciled kind.
 func (d *dispatcher) isGone(k kube.Key) bool {
-	_, ok := d.reconciledObjects.stored(k)
-	return !ok && d.reconciledObjects.isSynced()
+	_, ok := d.shownObjects.stored(k)
+	return !ok && d.shownObjects.isSynced()
 }
 
 // mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no
 // object of that key is known, because the object may come soon.
 func (d *dispatcher) mayHaveUID(k relation.Key) bool {
-	o, ok := d.reconciledObjects.stored(k.Key)
+	o, ok := d.shownObjects.stored(k.Key)
 	return !ok || o.UID == k.UID
 }
 
@@ -194,11 +194,11 @@ func (d *dispatcher) mayHaveUID(k relation.Key) bool {
 // garbage collector, because the owner is gone. While the watch of the owner is behind, the reconcile
 // would create the child again, and the garbage collector would delete the child again.
 func (d *dispatcher) recordOwnerPossiblyGone(k kube.Key, keys []relation.Key) {
-	owner, ok := d.reconciledObjects.stored(k)
+	owner, ok := d.shownObjects.stored(k)
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
 	}
-	d.recordPossiblyGone(wire.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
+	d.recordPossiblyGone(wire.Ref{Cluster: k.Cluster, Resource: d.reconciledKind.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
 }
 
 // newBatch returns a Batch of one change. kind is the kind of the object that changed.

@@ -26,8 +26,8 @@ func (s signal) send() {
 // reconciles all objects. A reconcile may have read a state that the restoration has undone. The state may come from a
 // store whose changes do not concern this controller.
 //
-// The stores of a controller recover one after the other, within a minute or later. A store that has not recovered
-// passes reads on to the server, which has just come back. So the reconciles of all objects wait until the last store
+// The stores of a controller recover one after the other, within a minute or later. Reads of
+// a store that has not recovered go to the server, which was restored a moment ago. So the reconciles of all objects wait until the last store
 // has recovered, and so do all other reconciles of low priority: see [queue.Queue.HoldLow]. Example of a controller
 // with 100,000 WebApps that owns Deployments:
 //
@@ -43,8 +43,8 @@ type doubtRepair struct {
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
 	forget []func()
-	// hasRecord reports whether the last reconcile of an object failed, or the object waits for finalizers of others.
-	hasRecord func(kube.Key) bool
+	// isUnfinished reports whether the last reconcile of an object failed, or the object waits for finalizers of others.
+	isUnfinished func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
 	// repaired receives a signal after each repair.
@@ -68,7 +68,7 @@ func (r *doubtRepair) run(ctx context.Context) {
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {
 			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "the cache was in doubt and was listed again"}}
-			if r.hasRecord(k) {
+			if r.isUnfinished(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}
 			return t

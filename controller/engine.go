@@ -50,7 +50,7 @@ type engine struct {
 	enqueuer      *enqueuer
 	mapQueue      *mapQueue
 	echoes        *echo.Tracker
-	records       *objectRecords
+	unfinished    *unfinishedObjects
 	cancels       *cancelRegistry
 	doubtSettled  signal
 	dispatcher    *dispatcher
@@ -70,7 +70,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		queue:         queue.New(clock.From(ctx)),
 		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
 		echoes:        echo.NewTracker(),
-		records:       newObjectRecords(),
+		unfinished:    newUnfinishedObjects(),
 		cancels:       newCancelRegistry(),
 		doubtSettled:  newSignal(),
 	}
@@ -84,9 +84,9 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		uids = relation.NewUIDIndex()
 	}
 	e.dispatcher = &dispatcher{
-		log: e.log, reconciledObjects: subscriptions,
-		reconciled: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
-		uids:       uids, pausedBy: cfg.pausedBy, echoes: e.echoes, records: e.records, cancels: e.cancels,
+		log: e.log, shownObjects: subscriptions,
+		reconciledKind: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
+		uids:           uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
 		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer),
 	}
@@ -135,7 +135,7 @@ func (e *engine) observe() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.records.failingCount(),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.failingCount(),
 		}
 	})
 }
@@ -158,12 +158,12 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		return nil, err
 	}
 	view := e.subscriptions.view(rt.Cache)
-	toMap := e.dispatcher.reconciled
+	toMap := e.dispatcher.reconciledKind
 	toMap.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
 	client := rt.Client.WithFieldManager(cfg.manager)
 	p := &pipeline{
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
-		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
+		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: toMap,
 		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer), controller: cfg.name,
 	}
@@ -172,24 +172,24 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		p.mover = cfg.newMover(view, e.log, cfg.formerManagers, cfg.formerPrefixes, ownerLabels(cfg.watched))
 		forget = append(forget, p.mover.Forget)
 	}
-	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, objects: cfg.objects, liveClient: rt.Client}
+	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client}
 	late := &lateParts{
 		mapper: &mapper{
-			log: e.log, queue: e.mapQueue, reconciled: toMap,
+			log: e.log, queue: e.mapQueue, reconciledKind: toMap,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
 		},
 		longReconciles: newLongReconciles(e.log, cfg.timeout, cfg.concurrency),
 		repair: &doubtRepair{
 			doubtSettled: e.doubtSettled, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
-			hasRecord: e.records.hasRecord, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
+			isUnfinished: e.unfinished.isUnfinished, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
-	reader := &objectReader{reconciledObjects: e.subscriptions, objects: cfg.objects, cachedClient: client.With(view.Handler), liveClient: rt.Client}
+	reader := &objectReader{shownObjects: e.subscriptions, access: cfg.access, cachedClient: client.With(view.Handler), liveClient: rt.Client}
 	if len(cfg.reconciled.selectors) > 0 {
 		reader.deselected = &deselectedObjects{
-			reconciledObjects: e.subscriptions, objects: cfg.objects, finalizers: f, reconciled: &cfg.reconciled,
-			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.reconciled[0].stream.Cluster, repaired: late.repair.repaired,
+			shownObjects: e.subscriptions, access: cfg.access, finalizers: f, reconciled: &cfg.reconciled,
+			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.ofReconciledKind[0].stream.Cluster, repaired: late.repair.repaired,
 		}
 		if !f.isEmpty() {
 			late.deselected = reader.deselected
@@ -198,8 +198,8 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		queue: e.queue, reconciledObjects: e.subscriptions, records: e.records, longReconciles: late.longReconciles,
-		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, records: e.records},
+		queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
+		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, areBehindTerm: e.subscriptions.areBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}

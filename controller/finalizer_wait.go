@@ -22,8 +22,8 @@ type finalizerWaits struct {
 	finalizers *finalizers
 	// clock is nil for the real clock.
 	clock *clock.Clock
-	// records records which objects have been logged.
-	records *objectRecords
+	// unfinished remembers which objects have been logged.
+	unfinished *unfinishedObjects
 }
 
 // reportWait logs that obj has waited for too long. k is the key of obj. reportWait reports whether obj waits, and
@@ -36,14 +36,14 @@ func (w *finalizerWaits) reportWait(k kube.Key, obj kube.Object) (isWaiting bool
 	if deleted == nil || len(waitsFor) == 0 {
 		return false, 0
 	}
-	f := w.records.recordFor(k, obj.GetUID())
-	if f.isWaitLogged {
+	waiting := w.unfinished.findOrAdd(k, obj.GetUID())
+	if waiting.isWaitLogged {
 		return true, 0
 	}
 	if waited := w.clock.Since(deleted.Time); waited < finalizerWaitLimit {
 		return true, finalizerWaitLimit - waited
 	}
-	f.isWaitLogged = true
+	waiting.isWaitLogged = true
 	w.log.Warn("an object that is being deleted waits for finalizers that the controller does not handle",
 		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "), "hint", w.hint(waitsFor))
 	return true, 0

@@ -20,7 +20,7 @@ type finalizers struct {
 	former []string
 	// retired holds finalizers of earlier versions of the program that need no cleanup any more.
 	retired []string
-	objects objectAccess
+	access  objectAccess
 	// liveClient reads from the server.
 	liveClient *kube.Client
 }
@@ -120,7 +120,7 @@ func (f *finalizers) set(ctx context.Context, c *kube.Client, obj kube.Object, w
 	if names := obj.GetFinalizers(); len(names) > 0 {
 		before = names
 	}
-	return f.objects.patch(ctx, c, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}, kube.JSONPatch(
+	return f.access.patch(ctx, c, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}, kube.JSONPatch(
 		kube.TestAt("/metadata/uid", obj.GetUID()),
 		kube.TestAt("/metadata/finalizers", before),
 		kube.AddAt("/metadata/finalizers", wanted),
@@ -138,7 +138,7 @@ func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused e
 	if !kube.IsInvalid(refused) && !kube.IsConflict(refused) || attempt == finalizerAttempts {
 		return nil, false, failed
 	}
-	now, err := f.objects.get(ctx, f.liveClient, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	now, err := f.access.get(ctx, f.liveClient, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
 	if kube.IsNotFound(err) {
 		return nil, false, nil
 	}

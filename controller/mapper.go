@@ -20,11 +20,11 @@ import (
 type mapper struct {
 	log   *slog.Logger
 	queue *mapQueue
-	// reconciled is the reconciled kind, with the client of map functions.
-	reconciled relation.Kind
+	// reconciledKind is the reconciled kind, with the client of map functions.
+	reconciledKind relation.Kind
 	// waitSynced waits until all streams are synced, or ctx ends: see [subscriptions].
 	waitSynced func(ctx context.Context) bool
-	// trigger triggers the objects keys: see [dispatcher.triggerRelated].
+	// trigger triggers the objects with these keys: see [dispatcher.triggerRelated].
 	trigger func(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key)
 	// emit adds a trigger for all objects.
 	emit func(Trigger)
@@ -70,7 +70,7 @@ func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task
 	firstReplaced := len(states)
 	rest.Changes = task.Changes
 	for i, state := range append(states, task.Replaced...) {
-		found, err := k.Subscription.relatedKeys(ctx, state.Record, state.Bytes, m.reconciled)
+		found, err := k.Subscription.relatedKeys(ctx, state.Record, state.Bytes, m.reconciledKind)
 		for _, related := range found {
 			if !slices.Contains(keys, related) {
 				keys = append(keys, related)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"iter"
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
@@ -41,6 +42,20 @@ func (o typedAccess[T]) orError(t *T, err error) (kube.Object, error) {
 	return o.api.Object(t), nil
 }
 
+// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions] implements
+// it.
+type shownObjects interface {
+	keys() iter.Seq[kube.Key]
+	covers(k kube.Key) bool
+	stored(k kube.Key) (cache.Object, bool)
+	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
+	isBehindTerm(k kube.Key) bool
+	// isSynced reports whether the streams have shown all objects that existed at their start.
+	isSynced() bool
+	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
+	isKindUnserved(cluster string) bool
+}
+
 // selection is whether there is an object to work on, and whether the selectors of [Reconciled] select it.
 type selection int
 
@@ -58,8 +73,8 @@ const (
 
 // objectReader reads the object of a reconcile.
 type objectReader struct {
-	reconciledObjects reconciledObjects
-	objects           objectAccess
+	shownObjects shownObjects
+	access       objectAccess
 	// deselected is nil if the reconciled kind has no selectors.
 	deselected *deselectedObjects
 	// cachedClient reads from the cache, and liveClient from the server.
@@ -74,24 +89,24 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 	var stored cache.Object
 	if r.deselected != nil {
 		var isStored bool
-		if stored, isStored = r.reconciledObjects.stored(key); !isStored {
+		if stored, isStored = r.shownObjects.stored(key); !isStored {
 			return r.deselected.read(ctx, key)
 		}
 	}
 	c := r.cachedClient.InCluster(key.Cluster)
-	if r.reconciledObjects.isBehindTerm(key) {
+	if r.shownObjects.isBehindTerm(key) {
 		c = c.Live()
 	}
-	obj, err := r.objects.get(ctx, c, key)
+	obj, err := r.access.get(ctx, c, key)
 	if r.deselected != nil {
 		// Another stream may have answered, and be behind the controller's own.
 		switch {
 		case kube.IsNotFound(err):
-			obj, err = r.objects.get(ctx, r.liveClient.InCluster(key.Cluster), key)
+			obj, err = r.access.get(ctx, r.liveClient.InCluster(key.Cluster), key)
 		case err == nil && ident.IsNewer(stored.ResourceVersion, obj.GetResourceVersion()):
 			var object []byte
 			if object, err = stored.Bytes(); err == nil {
-				obj, err = r.objects.decode(c, object)
+				obj, err = r.access.decode(c, object)
 			}
 		}
 	}

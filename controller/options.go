@@ -19,7 +19,7 @@ type optionFunc func(*settings)
 
 func (f optionFunc) applyTo(s *settings) { f(s) }
 
-// settings are the parts of a controller that do not depend on the type of its objects.
+// settings are what the options of a controller set. They do not depend on the type of the objects.
 type settings struct {
 	name    string
 	manager string
@@ -262,7 +262,7 @@ func InNamespaces(namespaces ...string) KindOption {
 // InOwnNamespace watches the kind, such as the kind of the program's configuration, in the namespace of
 // the program ([Runtime]), and nowhere else.
 func InOwnNamespace() KindOption {
-	return kindOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true })
+	return kindOptionFunc(func(w *watchedKind) { w.isNarrowed, w.isInOwnNamespace = true, true })
 }
 
 // IfServed watches a kind that the server need not serve, such as the custom resource of another

@@ -135,7 +135,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 		t.Error("the streams cover a key without a namespace, or do not cover a key with one")
 	}
 	want := echo.Version{UID: created.UID, ResourceVersion: created.ResourceVersion}
-	if got := s.NewestShown(echo.NewTarget(s.reconciled[0].stream.Resource, key("eden"))); got != want {
+	if got := s.NewestShown(echo.NewTarget(s.ofReconciledKind[0].stream.Resource, key("eden"))); got != want {
 		t.Errorf("the newest version is %v, not %v", got, want)
 	}
 	secret := &wire.Request{Verb: wire.VerbGet, Resource: s.all[1].stream.Resource, Namespace: "default", Name: "s", Representation: wire.Full}
@@ -159,10 +159,10 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	}
 }
 
-func newDispatcher(objects reconciledObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
+func newDispatcher(objects shownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
 	return &dispatcher{
-		log: discard, reconciledObjects: objects, echoes: echo.NewTracker(), records: newObjectRecords(), cancels: newCancelRegistry(),
-		reconciled:         relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
+		log: discard, shownObjects: objects, echoes: echo.NewTracker(), unfinished: newUnfinishedObjects(), cancels: newCancelRegistry(),
+		reconciledKind:     relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordDoubtSettled: newSignal().send,
 		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
 		dropGone: func(kube.Key) bool { return false },
@@ -270,7 +270,7 @@ func TestFinalizersAreAddedAndRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &finalizers{name: "example.com/new", retired: []string{"example.com/old"}, objects: objectsOf[corev1.ConfigMap](t), liveClient: c}
+	f := &finalizers{name: "example.com/new", retired: []string{"example.com/old"}, access: objectsOf[corev1.ConfigMap](t), liveClient: c}
 	obj, exists, err := f.removeRetired(t.Context(), c, created)
 	if err != nil || !exists || !slices.Equal(obj.GetFinalizers(), []string{"example.com/other"}) {
 		t.Fatalf("without the retired finalizer: %v, %t, %v", obj, exists, err)
@@ -297,7 +297,7 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 		}
 	}
 	d := &deselectedObjects{
-		reconciledObjects: fakeObjects{key("c"): {}}, objects: objectsOf[corev1.ConfigMap](t), finalizers: &finalizers{name: "example.com/f"},
+		shownObjects: fakeObjects{key("c"): {}}, access: objectsOf[corev1.ConfigMap](t), finalizers: &finalizers{name: "example.com/f"},
 		reconciled: &watchedKind{kind: kindOf(t, new(corev1.ConfigMap)), selectors: []kube.Selector{kube.Label("shard", "1")}}, liveClient: c, narrowedClient: c,
 	}
 	var emitted []string
@@ -333,8 +333,8 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}}}
 	var reported, gone []string
 	c := &reconciler{
-		name: "test", log: discard, programLog: discard, queue: q, reconciledObjects: fakeObjects{}, records: newObjectRecords(), longReconciles: newLongReconciles(discard, 0, 1),
-		waits: &finalizerWaits{log: discard, records: newObjectRecords()}, finalizers: &finalizers{},
+		name: "test", log: discard, programLog: discard, queue: q, shownObjects: fakeObjects{}, unfinished: newUnfinishedObjects(), longReconciles: newLongReconciles(discard, 0, 1),
+		waits: &finalizerWaits{log: discard, unfinished: newUnfinishedObjects()}, finalizers: &finalizers{},
 		functions: functions{
 			reconcile: func(_ context.Context, obj kube.Object, _ *kube.Client) (Action, error) {
 				if obj.GetName() == "bad" {
@@ -352,7 +352,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		},
 		clientFor: func(context.Context, kube.Key, wire.Ref, *requestRecorder) *kube.Client { return nil },
 		echoes:    echo.NewTracker(),
-		report: func(_ *reconcileContext, _ kube.Object, r Result, _ *objectRecord) {
+		report: func(_ *reconcileContext, _ kube.Object, r Result, _ *unfinishedObject) {
 			reported = append(reported, fmt.Sprint(r.Object.Name, " ", r.Err))
 		},
 	}
@@ -372,7 +372,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten, released := 0, 0
 		var isDoubted atomic.Bool
 		r := &doubtRepair{
-			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, hasRecord: func(k kube.Key) bool { return k.Name == "b" },
+			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, isUnfinished: func(k kube.Key) bool { return k.Name == "b" },
 			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 			repaired:   newSignal(),
@@ -442,7 +442,7 @@ func TestFinalizerWaitsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
-		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), records: newObjectRecords()}
+		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), unfinished: newUnfinishedObjects()}
 		obj := configMap("a", "example.com/other")
 		if isWaiting, _ := w.reportWait(key("a"), obj); isWaiting {
 			t.Error("an object that is not being deleted waits")

@@ -32,9 +32,9 @@ import (
 // The methods return a changed copy. A mistake is an error of the part.
 type Permission struct {
 	access kube.Access
-	// namespaces and isInOwn are set by InNamespaces and InOwnNamespace.
-	namespaces []string
-	isInOwn    bool
+	// namespaces and isInOwnNamespace are set by InNamespaces and InOwnNamespace.
+	namespaces       []string
+	isInOwnNamespace bool
 	// rule is the rule of Allow, or nil. access is empty if there is a rule.
 	rule *kube.PolicyRule
 	// function is the call that made the permission, for errors.
@@ -196,7 +196,7 @@ func (p Permission) InNamespaces(namespaces ...string) Permission {
 // InOwnNamespace returns p for the namespace that the program is installed in ([Runtime]), and no others.
 func (p Permission) InOwnNamespace() Permission {
 	p.rejectRule("InOwnNamespace")
-	p.isInOwn = true
+	p.isInOwnNamespace = true
 	return p
 }
 
@@ -207,7 +207,7 @@ func (p Permission) err() error {
 	}
 	errs := append(slices.Clone(p.errs), p.kindErr)
 	switch resource := p.access.Resource; {
-	case resource.ClusterScoped && (p.isInOwn || len(p.namespaces) > 0):
+	case resource.ClusterScoped && (p.isInOwnNamespace || len(p.namespaces) > 0):
 		errs = append(errs, fmt.Errorf("%s live outside of namespaces: leave InNamespaces and InOwnNamespace out", resource))
 	case len(p.access.Names) > 0 && slices.Contains(p.access.Verbs, wire.VerbDeleteCollection):
 		errs = append(errs, errors.New("a deletecollection has no name: leave Named out"))
@@ -242,7 +242,7 @@ func (p Permission) addTo(needs *kube.Needs) {
 		needs.Rules = append(needs.Rules, *p.rule)
 		return
 	}
-	needs.Access = append(needs.Access, placed(p.access, p.namespaces, p.isInOwn)...)
+	needs.Access = append(needs.Access, accessIn(p.access, p.namespaces, p.isInOwnNamespace)...)
 }
 
 // applyTo makes p an [Option].
@@ -251,12 +251,12 @@ func (p Permission) applyTo(s *settings) {
 	s.permissions = append(s.permissions, p)
 }
 
-// placed returns a for these namespaces and, if isInOwn is true, for the namespace of the program.
+// accessIn returns a for these namespaces and, if isInOwnNamespace is true, for the namespace of the program.
 // Without either it returns a for the namespaces that the program watches.
 //
 //go:noinline
-func placed(a kube.Access, namespaces []string, isInOwn bool) []kube.Access {
-	if len(namespaces) == 0 && !isInOwn {
+func accessIn(a kube.Access, namespaces []string, isInOwnNamespace bool) []kube.Access {
+	if len(namespaces) == 0 && !isInOwnNamespace {
 		return []kube.Access{a}
 	}
 	var all []kube.Access
@@ -265,7 +265,7 @@ func placed(a kube.Access, namespaces []string, isInOwn bool) []kube.Access {
 		narrowed.Namespaces = slices.Clone(namespaces)
 		all = append(all, narrowed)
 	}
-	if isInOwn {
+	if isInOwnNamespace {
 		a.OwnNamespace = true
 		all = append(all, a)
 	}

@@ -34,8 +34,8 @@ type pipeline struct {
 	skipsOwnStatus bool
 	// subscriptions holds the subscriptions of all watched kinds.
 	subscriptions []*subscription
-	// reconciled is the reconciled kind, with the client of map functions.
-	reconciled relation.Kind
+	// reconciledKind is the reconciled kind, with the client of map functions.
+	reconciledKind relation.Kind
 	// shown is what the streams of all watched kinds have shown.
 	shown   echo.Streams
 	enqueue func(queue.Trigger)
@@ -70,11 +70,13 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, object wire.Ref,
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
 func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Key, object wire.Ref, recorder *requestRecorder) wire.Handler {
-	isTrigger := func(r wire.Resource, live *cache.KnownState) bool { return p.isTrigger(ctx, key, object, r, live) }
+	isTrigger := func(r wire.Resource, current *cache.KnownState) bool {
+		return p.isTrigger(ctx, key, object, r, current)
+	}
 	next := p.view.Handler(below)
 	var ownStatus echo.Target
 	if p.skipsOwnStatus {
-		ownStatus = echo.NewTarget(p.reconciled.Resource, key)
+		ownStatus = echo.NewTarget(p.reconciledKind.Resource, key)
 	}
 	next = p.echoes.Handler(next, key, ownStatus, p.shown, p.enqueue)
 	next = p.adoption.Handler(next, object, p.recordPossiblyGone)
@@ -89,22 +91,22 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 	return recorder
 }
 
-// isTrigger reports whether a change to the object live of resource r would trigger the reconcile of
+// isTrigger reports whether a change to an object of resource r, whose known state is current, would trigger the reconcile of
 // key. Predicates do not count: the author has decided that rejected changes do not matter.
-func (p *pipeline) isTrigger(ctx context.Context, key kube.Key, object wire.Ref, r wire.Resource, live *cache.KnownState) bool {
+func (p *pipeline) isTrigger(ctx context.Context, key kube.Key, object wire.Ref, r wire.Resource, current *cache.KnownState) bool {
 	for _, sub := range p.subscriptions {
-		if sub.watched.kind.Resource != r || sub.stream.Cluster != object.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
+		if sub.watched.kind.Resource != r || sub.stream.Cluster != object.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(current.Record) {
 			continue
 		}
 		// A map function receives an object in the representation of its own stream.
-		content := live.Bytes
+		content := current.Bytes
 		switch {
 		case sub.stream.Representation == wire.MetadataOnly:
-			content = live.Metadata
-		case live.Representation == wire.MetadataOnly:
+			content = current.Metadata
+		case current.Representation == wire.MetadataOnly:
 			content = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
 		}
-		keys, err := sub.relatedKeys(ctx, live.Record, content, p.reconciled)
+		keys, err := sub.relatedKeys(ctx, current.Record, content, p.reconciledKind)
 		if err != nil {
 			continue
 		}

@@ -34,11 +34,11 @@ type reconciler struct {
 	// tracer may be nil.
 	tracer wire.Tracer
 
-	queue             workQueue
-	reconciledObjects reconciledObjects
-	records           *objectRecords
-	longReconciles    *longReconciles
-	waits             *finalizerWaits
+	queue          workQueue
+	shownObjects   shownObjects
+	unfinished     *unfinishedObjects
+	longReconciles *longReconciles
+	waits          *finalizerWaits
 	// cancels is nil without [CancelDeleted].
 	cancels    *cancelRegistry
 	finalizers *finalizers
@@ -50,13 +50,13 @@ type reconciler struct {
 	areBehindTerm func() bool
 	echoes        echoTracker
 	// report reports a result: see [reporter].
-	report func(c *reconcileContext, obj kube.Object, r Result, record *objectRecord)
+	report func(c *reconcileContext, obj kube.Object, r Result, failing *unfinishedObject)
 }
 
 // workQueue hands out reconciles: see [queue.Queue].
 type workQueue interface {
 	Get(ctx context.Context) (queue.Work, bool)
-	Done(key queue.Key, o queue.Next)
+	Done(key queue.Key, next queue.Next)
 }
 
 // echoTracker is what is known about the writes of reconciles: see [echo.Tracker].
@@ -136,7 +136,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	ref := wire.Ref{Cluster: key.Cluster, Resource: r.resource, Namespace: key.Namespace, Name: key.Name}
 	rec.result = Result{Controller: r.name, Object: ref, Causes: rec.work.Causes.String(), Waited: rec.work.Waited}
 
-	rec.step = "the decoding of the object"
+	rec.step = "the read of the object"
 	obj, selection, err := r.read(ctx, key)
 	rec.isDeselected = selection == deselected
 	switch {
@@ -166,7 +166,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		ctx, remove = r.cancels.add(ctx, key, ref.UID)
 		defer remove()
 		// The deletion may have begun since the object was read.
-		if o, ok := r.reconciledObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
+		if o, ok := r.shownObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
 			r.cancels.cancel(key, ref.UID)
 		}
 	}
@@ -291,7 +291,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		r.echoes.ForgetOwnStatus(key)
 	}
 	if err == nil {
-		r.records.forget(key, "")
+		r.unfinished.forget(key, "")
 		r.echoes.ForgetUncertain(key)
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
@@ -299,23 +299,23 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		r.report(&rec.context, rec.object, *result, nil)
 		return queue.Next{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	record := r.records.recordError(key, result.Object.UID)
-	result.Attempt = record.errorCount
+	failing := r.unfinished.recordError(key, result.Object.UID)
+	result.Attempt = failing.errorCount
 	next := queue.Next{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
-		record.backoffCount, record.conflictCount = 0, 0
+		failing.backoffCount, failing.conflictCount = 0, 0
 		result.Next, next.IsRetried = 0, false
 	case isConflict(err):
-		record.recordConflict(time.Now())
-		result.Next = exponential(firstConflict, longestConflict, record.conflictCount)
+		failing.recordConflict(time.Now())
+		result.Next = exponential(firstConflict, longestConflict, failing.conflictCount)
 	default:
-		record.backoffCount++
-		record.conflictCount = 0
-		result.Next = r.retryDelay(rec.object, err, record.backoffCount)
+		failing.backoffCount++
+		failing.conflictCount = 0
+		result.Next = r.retryDelay(rec.object, err, failing.backoffCount)
 	}
 	next.RetryAfter = result.Next
-	r.report(&rec.context, rec.object, *result, record)
+	r.report(&rec.context, rec.object, *result, failing)
 	return next
 }
 
@@ -327,7 +327,7 @@ func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Next {
 			return queue.Next{RequeueAfter: checkAfter}
 		}
 	}
-	r.records.forget(rec.work.Key, rec.result.Object.UID)
+	r.unfinished.forget(rec.work.Key, rec.result.Object.UID)
 	r.echoes.ForgetUncertain(rec.work.Key)
 	return queue.Next{}
 }

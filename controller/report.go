@@ -23,18 +23,16 @@ type reporter struct {
 
 // report reports the result r of a call for obj, which is nil if the object could not be read. A
 // reconcile leads to one line at most: an error is logged when it is new or has come often, and every
-// result is logged at the level Debug. record is nil if the reconcile succeeded.
-func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, record *objectRecord) {
+// result is logged at the level Debug. failing is what is remembered of the object. It is nil if the reconcile succeeded.
+func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, failing *unfinishedObject) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
-	attributes, isErrorLogged := recordErrorAttrs(obj, record, r)
+	attributes, isErrorLogged := errorAttrs(obj, failing, r)
 	if isVerbose {
 		attributes = append(debugAttrs(r), attributes...)
 	}
 	switch {
 	case isErrorLogged:
 		c.log(slog.LevelError, r.logText(), attributes)
-	case isVerbose && r.Err != nil:
-		c.log(slog.LevelDebug, r.logText(), attributes)
 	case isVerbose:
 		c.log(slog.LevelDebug, r.logText(), attributes)
 	}
@@ -46,10 +44,10 @@ func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, record
 	}
 }
 
-// recordErrorAttrs returns the attributes of a log line about the error of a result. It reports whether the
+// errorAttrs returns the attributes of a log line about the error of a result. It reports whether the
 // line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing. It
-// also records the error in record.
-func recordErrorAttrs(obj kube.Object, record *objectRecord, r Result) (attributes []slog.Attr, isErrorLogged bool) {
+// also counts the text of the error in failing.
+func errorAttrs(obj kube.Object, failing *unfinishedObject, r Result) (attributes []slog.Attr, isErrorLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}
@@ -60,21 +58,21 @@ func recordErrorAttrs(obj kube.Object, record *objectRecord, r Result) (attribut
 	}
 	switch {
 	case !IsTerminal(r.Err) && isConflict(r.Err):
-		lasted := time.Since(record.conflictsSince)
-		if lasted < record.conflictReportAfter {
+		lasted := time.Since(failing.conflictsSince)
+		if lasted < failing.conflictReportAfter {
 			return attributes, false
 		}
-		record.conflictReportAfter = 2 * lasted
-		attributes = append(attributes, slog.Int("conflicts", record.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
+		failing.conflictReportAfter = 2 * lasted
+		attributes = append(attributes, slog.Int("conflicts", failing.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
 		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
 		// because others may remove the reason, but the error is logged once for each specState of
 		// the object.
-		isFirst := record.throttle.record(specState(obj, r.Err)+" "+text) == 1
+		isFirst := failing.throttle.record(specState(obj, r.Err)+" "+text) == 1
 		return append(attributes, panicAttrs(r.Err, isFirst)...), isFirst
 	default:
-		count := record.throttle.record(text)
+		count := failing.throttle.record(text)
 		if count > 1 {
 			attributes = append(attributes, slog.Int("times", count))
 		}

@@ -29,10 +29,9 @@ func newRequestRecorder(ctx context.Context) *requestRecorder {
 	return &requestRecorder{ended: func() error { return context.Cause(ctx) }}
 }
 
-// RefusesForeignChildren marks the client of a reconcile for package kube. requestRecorder refuses nothing by itself:
-// [adoption.Guard], a handler below it, refuses applies to foreign children. Package kube looks at the outermost handler
-// only. So the mark has its effect only while requestRecorder is the outermost handler.
-func (q *requestRecorder) RefusesForeignChildren() {}
+// HasChildGuard reports to package kube that the handlers of the client refuse applies to foreign children: [adoption.Guard],
+// a handler below requestRecorder, does. Package kube asks the outermost handler only, which requestRecorder is.
+func (q *requestRecorder) HasChildGuard() bool { return true }
 
 // Do serves one request.
 func (q *requestRecorder) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {

@@ -22,9 +22,9 @@ import (
 
 // subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
 type subscriptions struct {
-	// all holds the subscriptions of all kinds, and reconciled those of the reconciled kind, which are the first
-	// in all. They are opened in this order, because relations read the stores of the reconciled kind.
-	all, reconciled []*subscription
+	// all holds the subscriptions of all kinds. ofReconciledKind holds the subscriptions of the reconciled kind, which are the
+	// first ones in all. They are opened in this order, because relations read the stores of the reconciled kind.
+	all, ofReconciledKind []*subscription
 }
 
 // newSubscriptions returns the subscriptions of the reconciled kind and the other kinds. open opens them.
@@ -47,7 +47,7 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 			s.all = append(s.all, &subscription{watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{})})
 		}
 		if i == 0 {
-			s.reconciled = slices.Clip(s.all)
+			s.ofReconciledKind = slices.Clip(s.all)
 		}
 	}
 	return s, nil
@@ -113,7 +113,7 @@ func (s *subscriptions) areDoubted() bool {
 // keys returns the keys of all objects of the reconciled kind.
 func (s *subscriptions) keys() iter.Seq[kube.Key] {
 	return func(yield func(kube.Key) bool) {
-		for _, sub := range s.reconciled {
+		for _, sub := range s.ofReconciledKind {
 			for o := range sub.store().All(cache.Filter{}) {
 				if !yield(sub.keyOf(o.Record)) {
 					return
@@ -127,12 +127,12 @@ func (s *subscriptions) keys() iter.Seq[kube.Key] {
 // program that is narrowed to some namespaces must not ask for objects in others, whatever a
 // map function returns.
 func (s *subscriptions) covers(k kube.Key) bool {
-	return k.Name != "" && slices.ContainsFunc(s.reconciled, func(sub *subscription) bool { return sub.covers(k) })
+	return k.Name != "" && slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return sub.covers(k) })
 }
 
 // stored returns an object of the reconciled kind as its own stream shows it.
 func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
-	for _, sub := range s.reconciled {
+	for _, sub := range s.ofReconciledKind {
 		if opened := sub.cacheSubscription(); opened != nil && sub.covers(k) {
 			return opened.Store().Get(k)
 		}
@@ -143,7 +143,7 @@ func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 // isBehindTerm reports whether the stream of an object of the reconciled kind may lack writes of a former leader: see
 // [cache.Subscription.IsBehindTerm].
 func (s *subscriptions) isBehindTerm(k kube.Key) bool {
-	return slices.ContainsFunc(s.reconciled, func(sub *subscription) bool {
+	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		opened := sub.cacheSubscription()
 		return opened != nil && sub.covers(k) && opened.IsBehindTerm()
 	})
@@ -159,12 +159,12 @@ func (s *subscriptions) areBehindTerm() bool {
 
 // isSynced reports whether the streams of the reconciled kind have shown all objects that existed at their start.
 func (s *subscriptions) isSynced() bool {
-	return !slices.ContainsFunc(s.reconciled, func(sub *subscription) bool { return !sub.isSynced() })
+	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return !sub.isSynced() })
 }
 
 // showAll reports whether a stream shows all objects of the reconciled kind in a cluster.
 func (s *subscriptions) showAll(cluster string) bool {
-	return slices.ContainsFunc(s.reconciled, func(sub *subscription) bool {
+	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		stream := sub.stream
 		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == ""
 	})
@@ -173,14 +173,14 @@ func (s *subscriptions) showAll(cluster string) bool {
 // isKindUnserved reports whether the streams of a cluster have found that the server does not serve the
 // reconciled kind.
 func (s *subscriptions) isKindUnserved(cluster string) bool {
-	return slices.ContainsFunc(s.reconciled, func(sub *subscription) bool {
+	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		return sub.stream.Cluster == cluster && sub.store().IsUnserved()
 	})
 }
 
 // referrers returns the objects of the reconciled kind that have a value in x.
 func (s *subscriptions) referrers(x *kube.Index, cluster, namespace, value string) (keys []relation.Key) {
-	for _, sub := range s.reconciled {
+	for _, sub := range s.ofReconciledKind {
 		if sub.stream.Cluster != cluster {
 			continue
 		}

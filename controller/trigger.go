@@ -1,12 +1,10 @@
 package controller
 
 import (
-	"iter"
 	"sync/atomic"
 	"time"
 
 	"github.com/yare-go/yare/controller/internal/queue"
-	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -25,23 +23,9 @@ type Trigger struct {
 	NotBefore time.Time
 }
 
-// reconciledObjects are the objects of the reconciled kind, as the controller's own streams show them. See
-// [subscriptions].
-type reconciledObjects interface {
-	keys() iter.Seq[kube.Key]
-	covers(k kube.Key) bool
-	stored(k kube.Key) (cache.Object, bool)
-	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
-	isBehindTerm(k kube.Key) bool
-	// isSynced reports whether the streams have shown all objects that existed at their start.
-	isSynced() bool
-	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
-	isKindUnserved(cluster string) bool
-}
-
 // enqueuer passes triggers to the queue of the controller.
 type enqueuer struct {
-	reconciledObjects reconciledObjects
+	shownObjects shownObjects
 	// add adds a trigger to the queue, and drop is [queue.Queue.DropGone].
 	add  func(queue.Trigger)
 	drop func(kube.Key)
@@ -54,10 +38,10 @@ type enqueuer struct {
 	isClusterScoped bool
 }
 
-// newEnqueuer returns an enqueuer of triggers for objects. r is their resource. quiet is the quiet time of
+// newEnqueuer returns an enqueuer of triggers for the shown objects. r is their resource. quiet is the quiet time of
 // [Debounce], or 0.
-func newEnqueuer(objects reconciledObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
-	e := &enqueuer{reconciledObjects: objects, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
+func newEnqueuer(shown shownObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
+	e := &enqueuer{shownObjects: shown, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
 	if quiet > 0 {
 		e.debouncer = queue.NewDebouncer(quiet, add)
 	}
@@ -67,7 +51,7 @@ func newEnqueuer(objects reconciledObjects, r wire.Resource, quiet time.Duration
 // enqueue passes a trigger to the queue if the controller can have the object.
 func (e *enqueuer) enqueue(t queue.Trigger) {
 	switch {
-	case !e.reconciledObjects.covers(t.Key):
+	case !e.shownObjects.covers(t.Key):
 	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && t.Echo != queue.OwnStatus && e.isWorking.Load():
 		e.debouncer.Add(t)
 	default:
@@ -89,7 +73,7 @@ func (e *enqueuer) dropGone(k kube.Key) (needsNoTrigger bool) {
 
 // enqueueAll adds the trigger that newTrigger returns for each object.
 func (e *enqueuer) enqueueAll(newTrigger func(kube.Key) queue.Trigger) {
-	for k := range e.reconciledObjects.keys() {
+	for k := range e.shownObjects.keys() {
 		e.add(newTrigger(k))
 	}
 }

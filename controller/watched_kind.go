@@ -29,15 +29,15 @@ type watchedKind struct {
 	labelIndexes []string
 	keepSecrets  bool
 	// isNarrowed is true if the kind is watched in namespaces, and in the program's own namespace if
-	// isInOwn is true, and nowhere else.
-	isNarrowed, isInOwn bool
-	namespaces          []string
+	// isInOwnNamespace is true, and nowhere else.
+	isNarrowed, isInOwnNamespace bool
+	namespaces                   []string
 	// isAnyOwner is true with [AnyOwner].
 	isAnyOwner bool
-	// writing holds the verbs of [WriteVerbs]. hasWriting is true with that option.
-	writing    []wire.Verb
-	hasWriting bool
-	ifServed   bool
+	// ownWriteVerbs holds the verbs of the option [WriteVerbs]. hasWriteVerbs is true with this option: its list may be empty.
+	ownWriteVerbs []wire.Verb
+	hasWriteVerbs bool
+	ifServed      bool
 	// skipsOwnStatus is true with [SkipOwnStatus].
 	skipsOwnStatus bool
 }
@@ -61,7 +61,7 @@ func newWatchOption(zero kube.Object, options []KindOption, connect func(*watche
 	if _, ok := w.relation.(relation.Owner); w.isAnyOwner && !ok {
 		err = errors.Join(err, errNoOwners)
 	}
-	if w.hasWriting && w.relation.WriteVerbs() == nil {
+	if w.hasWriteVerbs && w.relation.WriteVerbs() == nil {
 		err = errors.Join(err, errNoChildren)
 	}
 	if w.skipsOwnStatus {
@@ -131,7 +131,7 @@ func (w *watchedKind) check() error {
 	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
 	}
-	if err := checkWrites(w.writing); err != nil {
+	if err := checkWrites(w.ownWriteVerbs); err != nil {
 		return fmt.Errorf("controller.WriteVerbs: %w", err)
 	}
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
@@ -160,13 +160,13 @@ func (w *watchedKind) bindPredicates() error {
 
 // access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.
 func (w *watchedKind) access(subresource string, verbs []wire.Verb) []kube.Access {
-	return placed(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwn)
+	return accessIn(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwnNamespace)
 }
 
 // writeVerbs returns the verbs with which the program writes the objects of a source.
 func (w *watchedKind) writeVerbs() []wire.Verb {
-	if w.hasWriting {
-		return w.writing
+	if w.hasWriteVerbs {
+		return w.ownWriteVerbs
 	}
 	return w.relation.WriteVerbs()
 }
@@ -177,7 +177,7 @@ func (w *watchedKind) client(rt *Runtime) (*kube.Client, error) {
 		return rt.Client, nil
 	}
 	namespaces := slices.Clone(w.namespaces)
-	if w.isInOwn {
+	if w.isInOwnNamespace {
 		if rt.Namespace == "" {
 			return nil, fmt.Errorf("%s are to be watched in the namespace of the program, which is not known: set the environment variable POD_NAMESPACE, or Namespace of controller.Runtime",
 				w.kind.Resource)

@@ -34,7 +34,7 @@ var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Own
 //
 //	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
 func WriteVerbs(verbs ...wire.Verb) KindOption {
-	return kindOptionFunc(func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true })
+	return kindOptionFunc(func(w *watchedKind) { w.ownWriteVerbs, w.hasWriteVerbs = slices.Clone(verbs), true })
 }
 
 var errNoChildren = errors.New("controller.WriteVerbs is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")

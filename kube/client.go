@@ -169,7 +169,7 @@ func (c *Client) applyRequest(ctx context.Context, t target, obj Object, options
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := c.handler.(childRefuser); ok {
+	if h, ok := c.handler.(childGuardHandler); ok && h.HasChildGuard() {
 		return r, nil
 	}
 	return r, guardChild(ctx, c, r, obj)

@@ -19,9 +19,9 @@ import (
 // a child. The apply was not sent. See [Adopt].
 var ErrForeignChild = errors.New("the object exists and is not its child")
 
-// childRefuser is the outermost handler of a client whose handlers refuse applies to foreign children by themselves, such
-// as the client of a reconcile. A client with another outermost handler calls [guardChild].
-type childRefuser interface{ RefusesForeignChildren() }
+// childGuardHandler is the outermost handler of a client, if it reports whether the handlers of the client refuse applies to
+// foreign children by themselves. The client of a reconcile has such a handler. Another client calls [guardChild].
+type childGuardHandler interface{ HasChildGuard() bool }
 
 // guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the live object must be
 // a child of that owner, or have fields of the same field manager, or not exist. guardChild changes r to be for exactly

@@ -104,9 +104,8 @@ func (l *commandLine) parseFlags(args []string) error {
 	return nil
 }
 
-// flagSets returns the flags of the command, and the flags that it shares with run: those of run and those of
-// the program. If the command has a flag
-// of the same name, a shared flag is in shared only.
+// flagSets returns two sets of flags. shared has the flags of run and those of the program. flags has the flags of the command
+// and those of shared. If the command and shared have a flag of the same name, flags has that of the command.
 func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 	flags, shared = newFlagSet(l.program), newFlagSet(l.program)
 	for _, s := range l.flags(l.program) {

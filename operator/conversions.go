@@ -23,58 +23,6 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
-// linkedConversionCode makes each part that embeds it, and has the method converter, a [conversionPart].
-type linkedConversionCode struct{}
-
-func (linkedConversionCode) conversionCode() conversionCode { return &programConversions{} }
-
-// programConversions is the [conversionCode] of a program.
-type programConversions struct{}
-
-// openConversions returns the conversions of the kinds among defines that steps are for.
-func (*programConversions) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
-	byKind := make(map[string][]*conversion.Step) // by the text of the kind: a further type to sort makes programs larger
-	for _, s := range steps {
-		gk := s.First.Resource.GroupKind().String()
-		byKind[gk] = append(byKind[gk], s)
-	}
-	c := &conversions{}
-	var errs []error
-	for _, gk := range slices.Sorted(maps.Keys(byKind)) {
-		kind, err := newConvertedKind(byKind[gk][0].First.Resource.GroupKind(), defines, byKind[gk])
-		errs = append(errs, err)
-		c.kinds = append(c.kinds, kind)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func (*programConversions) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
-	return m.run(ctx, o, needs)
-}
-
-// newConvertedKind returns a kind with all its versions among defines.
-func newConvertedKind(gk schema.GroupKind, defines []kube.Type, steps []*conversion.Step) (*conversion.Kind, error) {
-	var versions []conversion.Version
-	isKnown := make(map[string]bool)
-	var errs []error
-	for _, t := range defines {
-		if t.Definition == nil || t.Resource.GroupKind() != gk || isKnown[t.Go.String()+t.Go.PkgPath()] {
-			continue
-		}
-		isKnown[t.Go.String()+t.Go.PkgPath()] = true
-		v, err := conversion.VersionOf(t)
-		errs = append(errs, err)
-		versions = append(versions, v)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return conversion.NewKind(versions, steps)
-}
-
 // conversions are the conversions of a program.
 type conversions struct {
 	kinds   []*conversion.Kind

@@ -52,11 +52,11 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		fmt.Fprintf(w, "  %s %s\n%sreplace the CA of its webhooks at once, as after the theft of a key, in the\n%s"+
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
 	}
-	_, err := secureCodeIn(parts)
-	_, livePageErr := livePageOpenerIn(parts)
+	_, secureErr := secureCodeIn(parts)
+	_, livePageErr := livePageCodeIn(parts)
 	commands := ""
 	for _, s := range builtIn {
-		if err != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
+		if secureErr != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
 			continue // the program lacks the part SecureListener
 		}
 		if livePageErr != nil && s.name == "live-page" {

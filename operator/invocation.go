@@ -92,7 +92,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
 	if line.listen.isLivePageOn {
-		if _, err := livePageOpenerIn(parts); err != nil {
+		if _, err := livePageCodeIn(parts); err != nil {
 			return err
 		}
 	}
@@ -107,8 +107,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		_, openerErr := secureCodeIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flagValues: line.manifests, canBeSecure: openerErr == nil, parts: parts}
+		_, secureErr := secureCodeIn(parts)
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flagValues: line.manifests, canBeSecure: secureErr == nil, parts: parts}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -182,7 +182,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 		handler = newLogHandler(i.stderr, line.verbose)
 	}
 	defer setDefaultLogger(handler)()
-	log := withoutScopes(slog.New(handler))
+	log := withoutLogHandler(slog.New(handler))
 	log.Info("starting", "program", i.Name, "version", programVersion(), "yare", yareVersion(), "go", runtime.Version())
 	defer limitMemory(log)()
 	defer releaseMemory()()

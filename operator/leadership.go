@@ -51,9 +51,9 @@ func newFence(timing lease.Timing, config *kube.Config) *lease.Fence {
 // candidacy is what a program needs to take part in the election of its leader.
 type candidacy struct {
 	fence *lease.Fence
-	// program is the name of the program. namespace and lease are those of the Lease. pod is the field of
+	// program is the name of the program. leaseNamespace and leaseName identify the Lease. pod is the field of
 	// [controller.Runtime].
-	program, namespace, lease, pod string
+	program, leaseNamespace, leaseName, pod string
 	// kindsHash is the hash of the kinds that the program reconciles.
 	kindsHash string
 	// watched holds the namespaces that the program watches. None means all.
@@ -76,7 +76,7 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	}
 	elector, err := lease.New(lease.Config{
 		Client: client.With(c.problems.handler),
-		Fence:  c.fence, Namespace: c.namespace, Name: c.lease, KindsHash: c.kindsHash, Identity: newIdentity(c.pod),
+		Fence:  c.fence, Namespace: c.leaseNamespace, Name: c.leaseName, KindsHash: c.kindsHash, Identity: newIdentity(c.pod),
 		Log: c.log, IsReported: c.problems.hasReported,
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ const maxRenewalAge = 2 * time.Minute
 // watches: the Leases of the same name in other namespaces, and the Leases of other names for the same kinds. Both
 // installations lead, and both act on the same objects. An account that may not list these Leases has no warning.
 func (l *leaderElection) warnOfOtherInstallations(ctx context.Context, client *kube.Client, c candidacy) {
-	streams := []wire.Stream{lease.StreamNamed(c.lease)}
+	streams := []wire.Stream{lease.StreamNamed(c.leaseName)}
 	if c.kindsHash != "" {
 		streams = append(streams, lease.StreamOfKinds(c.kindsHash))
 	}
@@ -134,8 +134,8 @@ func (l *leaderElection) warnOfOtherInstallations(ctx context.Context, client *k
 		}
 		for _, other := range leases {
 			m := &other.Metadata
-			isOwnName := m.Name == c.lease
-			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) || isOwnName && (i > 0 || m.Namespace == c.namespace) {
+			isOwnName := m.Name == c.leaseName
+			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) || isOwnName && (i > 0 || m.Namespace == c.leaseNamespace) {
 				continue
 			}
 			text := "another installation of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"
@@ -185,8 +185,8 @@ func (l *leaderElection) unreadyReason() string {
 	return ""
 }
 
-// isLost reports whether the replica has lost its lease, so that the program must end. A nil *leaderElection has
-// nothing to lose.
+// isLost reports whether the replica has lost its lease, so that the program must end. It returns false for a nil
+// *leaderElection.
 func (l *leaderElection) isLost() bool { return l != nil && l.elector.IsLost() }
 
 // isLeading reports whether the replica leads at this moment. Without an election each replica does.

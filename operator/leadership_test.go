@@ -40,7 +40,7 @@ func shortElectionOn(t *testing.T, server wire.Handler, pod string, log *slog.Lo
 	env := environment{log: log, problems: newProblemReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
 	var err error
 	env.election, err = startElection(t.Context(), candidacy{
-		fence: fence, program: "gadgets", lease: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
+		fence: fence, program: "gadgets", leaseName: "gadgets", leaseNamespace: env.namespace, pod: pod, log: log, problems: env.problems,
 		kindsHash: kindsHashOf([]wire.Resource{{Plural: "gadgets"}}),
 		exit:      exit,
 	})

@@ -175,9 +175,9 @@ func TestMetricsOfAProgram(t *testing.T) {
 		`yare_reconcile_duration_seconds_count{controller="gadgets"} 1`,
 		`yare_queue_running{controller="gadgets"} 0`,
 		`yare_queue_retries_total{controller="gadgets"} 0`,
-		`yare_stream_synced{resource="gadgets.example.com",namespace="",selector="",form="full"} 1`,
-		`yare_stream_watching{resource="gadgets.example.com",namespace="",selector="",form="full"} 1`,
-		`yare_stream_objects{resource="gadgets.example.com",namespace="",selector="",form="full"} 1`,
+		`yare_stream_synced{resource="gadgets.example.com",namespace="",selector="",representation="full"} 1`,
+		`yare_stream_watching{resource="gadgets.example.com",namespace="",selector="",representation="full"} 1`,
+		`yare_stream_objects{resource="gadgets.example.com",namespace="",selector="",representation="full"} 1`,
 		`yare_requests_total{verb="watch",resource="gadgets.example.com",code="200"} 1`,
 		`yare_requests_total{verb="update",resource="gadgets.example.com",code="409"} 1`,
 		`yare_write_conflicts_total{verb="update",resource="gadgets.example.com"} 1`,
@@ -414,7 +414,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 			// A function that does not see changes is seen: the gauge had the streams of controllers alone.
 			requireWatching := func(want int) {
 				t.Helper()
-				line := fmt.Sprintf("yare_stream_watching{resource=\"gadgets.example.com\",namespace=\"\",selector=\"a=b\",form=\"uncached\"} %d\n", want)
+				line := fmt.Sprintf("yare_stream_watching{resource=\"gadgets.example.com\",namespace=\"\",selector=\"a=b\",representation=\"uncached\"} %d\n", want)
 				eventually(t, func() error {
 					if _, text := ask(t, listener.Addr(), "/metrics"); !strings.Contains(text, line) {
 						return fmt.Errorf("the metrics lack %s", line)

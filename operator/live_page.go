@@ -3,18 +3,13 @@ package operator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"time"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/livepage"
@@ -41,94 +36,13 @@ const livePagePath = livepage.Path
 func LivePage() Part { return livePage{} }
 
 // livePage is the part of [LivePage].
-type livePage struct{}
+type livePage struct{ linkedLivePageCode }
 
 // Needs returns the needs of a service, which does not keep a program running.
 func (livePage) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil }
 
 // Start does nothing: the program serves the page before it starts its parts.
 func (livePage) Start(context.Context, *controller.Runtime) error { return nil }
-
-// livePageOpener opens the live page. A program finds its [livePage] by this interface alone. So the linker leaves the
-// page out of a program without the part.
-type livePageOpener interface {
-	openLivePage(ctx context.Context, s livePageSettings) (livePageService, error)
-}
-
-// livePageService is the live page of a program.
-type livePageService interface {
-	// observer returns the observer of the controllers. It passes what it receives to next, which may be nil.
-	observer(next controller.Observer) controller.Observer
-	// start begins to serve by rt, and adds the page to pages if the flag is given. It is called after observer.
-	start(rt livePageRuntime, pages *pages) error
-	// end ends the page. It may be called again.
-	end()
-}
-
-// livePageSettings are what is known of the page before the client of the program is there.
-type livePageSettings struct {
-	// isOn is true if the flag is given.
-	isOn bool
-	// socket is the path of the socket of yare dev, or empty.
-	socket string
-	// isLoopback is true if the pages of the program are served on loopback only, without a check of the reader.
-	isLoopback bool
-	program    string
-	log        *slog.Logger
-}
-
-// livePageRuntime is what a program lends to its page while it runs.
-type livePageRuntime struct {
-	cache      *cache.Cache
-	uncached   func() []follow.StreamState
-	reconciled []wire.Resource
-	// leadership returns whether the replica leads, in words. It is empty without leader election.
-	leadership func() string
-	// unreadyReasons returns why the program is not ready.
-	unreadyReasons func() []string
-	// pagesEnd returns when the certificate of the pages ends. It is nil without a certificate.
-	pagesEnd func() (time.Time, error)
-	webhooks webhookService
-	// fail ends the program with an error.
-	fail func(error)
-}
-
-// openLivePageOf opens the live page of parts, if the flag or yare dev asks for the page. It returns nil otherwise.
-func openLivePageOf(ctx context.Context, parts []Part, s livePageSettings) (livePageService, error) {
-	opener, err := livePageOpenerIn(parts)
-	switch {
-	case err != nil && s.isOn:
-		return nil, err
-	case err != nil || !s.isOn && s.socket == "":
-		return nil, nil //nolint:nilnil // there is no page
-	}
-	return opener.openLivePage(ctx, s)
-}
-
-// livePageOpenerIn returns the part of [LivePage], or an error if there is none.
-func livePageOpenerIn(parts []Part) (livePageOpener, error) {
-	for _, part := range parts {
-		if opener, ok := part.(livePageOpener); ok {
-			return opener, nil
-		}
-	}
-	return nil, errors.New("the program has no live page: add operator.LivePage() to its parts, or leave out --live-page")
-}
-
-// openLivePage opens the socket of yare dev, if there is one.
-func (livePage) openLivePage(ctx context.Context, s livePageSettings) (livePageService, error) {
-	p := &servedLivePage{livePageSettings: s}
-	if s.socket == "" {
-		return p, nil
-	}
-	_ = os.Remove(s.socket) // a process that was killed leaves it
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", s.socket)
-	if err != nil {
-		return nil, fmt.Errorf("listen on the socket that %s names: %w", livePageSocketVariable, err)
-	}
-	p.listener = listener
-	return p, nil
-}
 
 // servedLivePage is a live page that is served.
 type servedLivePage struct {

@@ -65,7 +65,7 @@ func TestLivePageFromStartToEnd(t *testing.T) {
 	server := gadgetServer{open: make(chan struct{})}
 	close(server.open)
 	listener := anywhere(t)
-	page, err := LivePage().(livePageOpener).openLivePage(t.Context(), livePageSettings{
+	page, err := programLivePageCode{}.openLivePage(t.Context(), livePageSettings{
 		isOn: true, isLoopback: true, socket: filepath.Join(t.TempDir(), "page"), program: "gadgets", log: slog.Default(),
 	})
 	if err != nil {

@@ -43,8 +43,8 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name)}
 }
 
-// withoutScopes returns a logger without [LogHandler], for lines that have the attributes already.
-func withoutScopes(logger *slog.Logger) *slog.Logger {
+// withoutLogHandler returns a logger without [LogHandler], for lines that have the attributes already.
+func withoutLogHandler(logger *slog.Logger) *slog.Logger {
 	if h, ok := logger.Handler().(logHandler); ok {
 		return slog.New(h.Handler)
 	}

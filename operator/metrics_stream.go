@@ -11,8 +11,9 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// formUncached is the form of the streams that a [Watcher] follows. Their objects are not kept.
-const formUncached = "uncached"
+// uncachedRepresentation is the value of the label representation for the streams that a [Watcher] follows: the program keeps no object of
+// them in any representation.
+const uncachedRepresentation = "uncached"
 
 // registerStreamMetrics registers the metrics of the streams of a cache, of which stats returns what they are, and of the
 // streams that parts follow without the cache. Those have only the metrics that concern the watch.
@@ -58,7 +59,7 @@ func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats, unca
 		{metrics.KindCounter, "yare_stream_decode_failures_total", "Versions of objects that could not be read.",
 			func(s cache.Stats) float64 { return float64(s.DecodeFailures) }, false},
 	} {
-		labels := []string{"resource", "namespace", "selector", "form"}
+		labels := []string{"resource", "namespace", "selector", "representation"}
 		r.Collect(each.kind, each.name, each.help, labels, func(emit metrics.Emit) {
 			for _, s := range stats() {
 				emit(each.value(s), s.Stream.Resource.String(), s.Stream.Namespace, selectorOf(s.Stream), cmp.Or(string(s.Stream.Representation), "full"))
@@ -68,7 +69,7 @@ func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats, unca
 			}
 			for _, s := range uncached() {
 				value := each.value(cache.Stats{Synced: s.Synced, Watching: s.Watching, LastEvent: s.LastEvent})
-				emit(value, s.Stream.Resource.String(), s.Stream.Namespace, selectorOf(s.Stream), formUncached)
+				emit(value, s.Stream.Resource.String(), s.Stream.Namespace, selectorOf(s.Stream), uncachedRepresentation)
 			}
 		})
 	}

@@ -41,17 +41,17 @@ type migrator struct {
 }
 
 // migrate stores all objects of the kinds that the program defines in their storage version. It returns an error if the
-// program has no converter: see [conversionPart].
+// program has no converter.
 func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) error {
-	for _, part := range m.parts {
-		if p, ok := unwrapped[conversionPart](part); ok {
-			return p.conversionCode().migrate(ctx, m, o, needs)
-		}
+	code, err := conversionCodeIn(m.parts)
+	if err != nil {
+		return err
 	}
-	return errors.New("the program has no converter, so it has no versions to migrate: add operator.Convert to its parts, also for versions with equal fields")
+	return code.migrate(ctx, m, o, needs)
 }
 
-// run does the work of migrate. The linker leaves it out of a program without a converter.
+// run does the work of migrate. Only [programConversionCode] calls run, so that a program without a converter does not have
+// the code.
 func (m migrator) run(ctx context.Context, o options, needs kube.Needs) error {
 	kinds, err := migratedKinds(needs)
 	if err != nil {

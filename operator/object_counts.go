@@ -50,7 +50,7 @@ func (k *kindCount) all() (int, bool) {
 	return 0, false
 }
 
-// subscriptionPollTime is the time between two looks at whether the controllers have subscribed.
+// subscriptionPollTime is the time between two checks of whether the controllers have subscribed.
 const subscriptionPollTime = time.Second
 
 // countObjects counts the objects of kinds for the metrics, while the replica leads and ctx has not ended. A stream of the

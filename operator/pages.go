@@ -55,7 +55,7 @@ func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLo
 	return p, nil
 }
 
-// handle adds a handler of the author. It returns an error if the pattern or the handler is not valid.
+// handle adds a handler of the author, or the live page. It returns an error if the pattern or the handler is not valid.
 func (p *pages) handle(pattern string, handler http.Handler) (err error) {
 	_, path, _ := strings.Cut(pattern, "/")
 	switch {
@@ -102,9 +102,9 @@ func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
 // serveMetrics answers with all metrics.
 func (p *pages) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", metrics.ContentType)
-	_, _ = p.builtInMetrics.WriteTo(w) // the client has gone
+	_, _ = p.builtInMetrics.WriteTo(w) // it fails only if the client has gone
 	if p.ownMetrics != nil {
-		_, _ = w.Write(p.ownMetricsText()) // the client has gone
+		_, _ = w.Write(p.ownMetricsText()) // it fails only if the client has gone
 	}
 }
 
@@ -128,5 +128,5 @@ func writeText(w http.ResponseWriter, code int, text string) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text) // the client has gone
+	_, _ = io.WriteString(w, text) // it fails only if the client has gone
 }

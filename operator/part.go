@@ -16,9 +16,9 @@ import (
 // an events.Recorder, or a part of an author's own. [kube.Needs] says on which replicas the part runs, and
 // whether other parts use it. [OnEveryReplica] changes the replicas of any part.
 //
-// For the readiness of the program, a part with names in its [kube.Needs] has started when
-// it has given the queue of each name to the Observer of its Runtime. The streams that any
-// other part follows with package watch must have been listed, as long as they are followed.
+// The program is ready when all of its parts have started. A part with Controllers in its [kube.Needs] has started when it
+// has called the method Subscribed of the Observer of its Runtime for each of them. Any other part has started when the
+// streams that it follows with package watch have been listed.
 type Part interface {
 	// Needs returns what the part needs, or an error if the part is not valid. It is called before
 	// any part is started and any request is sent, and must return the same each time.

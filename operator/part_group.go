@@ -65,7 +65,7 @@ func (g *partGroup) start(ctx context.Context, part Part) {
 	g.fail(err)
 }
 
-// fail records an error of the program, and ends it.
+// fail records an error of the program, and ends all parts.
 func (g *partGroup) fail(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -129,14 +129,14 @@ func (reporter *problemReporter) hasReported(err error) bool {
 	return isUnreachable && kube.IsUnreachable(err)
 }
 
-// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. Another
-// failure shows little.
+// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. A failure of another kind
+// does not show that.
 func (p problem) isOver(ref wire.Ref, r *wire.Request, err error) bool {
-	e, answered := kube.AsError(err)
-	answered = err == nil || answered && e.Code != 0
+	e, isAPIError := kube.AsError(err)
+	isAnswered := err == nil || isAPIError && e.Code != 0
 	switch p.kind {
 	case unreachable:
-		return answered
+		return isAnswered
 	case unauthorized:
 		return err == nil || kube.IsForbidden(err)
 	case noResource:

@@ -141,9 +141,9 @@ func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.C
 	}
 	if err != nil {
 		// The server cannot read the objects if the published conversion is that of a program that has ended.
-		return publishBroken(ctx, p, client, watch)
+		return publishUnwatchable(ctx, p, client, watch)
 	}
-	defer func() { _ = stream.BodyReader.Close() }() // the watch has nothing more to say
+	defer func() { _ = stream.BodyReader.Close() }() // the watch is not needed any more
 	isChanged, err := p.Publish(ctx, watch.Resource.String())
 	if err != nil || !isChanged {
 		return err
@@ -162,9 +162,10 @@ func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.C
 	return nil
 }
 
-// publishBroken publishes the conversion of a kind that the API server cannot watch, and returns when it can. That is so
-// after the end of a program, if objects are stored in another version than the present one.
-func publishBroken(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, watch wire.Stream) error {
+// publishUnwatchable publishes the conversion of a kind whose watch the API server refuses, and returns when the API server
+// accepts the watch. The API server refuses a watch after the end of a program, if objects are stored in another version than
+// that of the watch.
+func publishUnwatchable(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, watch wire.Stream) error {
 	if _, err := p.Publish(ctx, watch.Resource.String()); err != nil {
 		return err
 	}

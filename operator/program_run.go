@@ -22,14 +22,14 @@ type programRun struct {
 	fencedClient *kube.Client
 	// metrics is nil if nobody can read the metrics.
 	metrics *programMetrics
-	caches  *cache.Cache
+	cache   *cache.Cache
 	runtime *controller.Runtime
 	group   *partGroup
 	// pages is nil before makePages.
 	pages *pages
 }
 
-// newProgramRun returns a run of parts with a client. stop ends the run. The caller closes the caches of the run.
+// newProgramRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
 func newProgramRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *programRun {
 	r := &programRun{env: env, parts: parts, needs: needs, fencedClient: c}
 	if !env.listeners.isEmpty() || env.livePage != nil {
@@ -37,9 +37,9 @@ func newProgramRun(c *kube.Client, env environment, parts []Part, needs kube.Nee
 	}
 	c = r.addHandlers(c)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
-	r.caches = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
+	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
 	r.runtime = &controller.Runtime{
-		Client: c, Cache: r.caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
+		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
 	}
 	r.group = &partGroup{runtime: r.runtime, tracker: follow.NewSyncTracker(), stop: stop}
 	return r
@@ -70,7 +70,7 @@ func (r *programRun) makePages() (err error) {
 // registerMetrics counts what the parts do, and puts the metrics on the pages.
 func (r *programRun) registerMetrics() {
 	r.runtime.Observer = r.metrics.reconciles
-	registerStreamMetrics(r.metrics.registry, r.caches.Stats, r.group.tracker.States)
+	registerStreamMetrics(r.metrics.registry, r.cache.Stats, r.group.tracker.States)
 	registerCertificateMetric(r.metrics.registry, r.env.listeners.certificateEnd)
 	r.pages.builtInMetrics = r.metrics.registry
 }
@@ -79,7 +79,7 @@ func (r *programRun) registerMetrics() {
 func (r *programRun) makeReadiness(ctx context.Context) {
 	r.pages.ready = &readiness{
 		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
-		cached: r.caches.Stats, unsynced: r.group.tracker.Unsynced,
+		cached: r.cache.Stats, unsynced: r.group.tracker.Unsynced,
 		isEnding: func() bool { return ctx.Err() != nil },
 		election: r.env.election, webhooks: r.env.webhooks, converted: convertedKinds(r.parts),
 	}
@@ -93,7 +93,7 @@ func (r *programRun) startLivePage() error {
 	}
 	r.runtime.Observer = page.observer(r.runtime.Observer)
 	return page.start(livePageRuntime{
-		cache: r.caches, uncached: r.group.tracker.States, reconciled: r.needs.Reconciles, leadership: r.env.election.leadership,
+		cache: r.cache, uncached: r.group.tracker.States, reconciled: r.needs.Reconciles, leadership: r.env.election.leadership,
 		unreadyReasons: r.pages.ready.unreadyReasons, pagesEnd: r.env.listeners.certificateEnd, webhooks: r.env.webhooks, fail: r.group.fail,
 	}, r.pages)
 }
@@ -125,7 +125,7 @@ func (r *programRun) startWebhooks(ctx context.Context) error {
 		return nil
 	}
 	w := webhookRuntime{
-		handlerClient: r.addHandlers(r.env.unfencedClient), cache: r.caches,
+		handlerClient: r.addHandlers(r.env.unfencedClient), cache: r.cache,
 		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading, elected: r.env.elected(),
 		fail: r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
 	}

@@ -109,7 +109,7 @@ func (p *programStart) startElection(ctx context.Context) (err error) {
 	}
 	flags := p.line.election
 	p.env.election, err = startElection(ctx, candidacy{
-		fence: p.fence, program: p.Name, lease: cmp.Or(flags.name, p.Name), namespace: cmp.Or(flags.namespace, p.env.namespace),
+		fence: p.fence, program: p.Name, leaseName: cmp.Or(flags.name, p.Name), leaseNamespace: cmp.Or(flags.namespace, p.env.namespace),
 		kindsHash: kindsHashOf(p.needs.Reconciles), pod: p.env.pod, watched: p.client.Namespaces(), log: p.log, problems: p.env.problems, exit: p.exit,
 	})
 	return err

@@ -26,7 +26,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	env := environment{log: withoutScopes(log), unfencedClient: c}
+	env := environment{log: withoutLogHandler(log), unfencedClient: c}
 	var isTest bool
 	var test webhookTest
 	if env.namespace, isTest = access.FromContext(ctx); isTest {
@@ -46,7 +46,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 // environment is what a program has besides its parts and its client.
 type environment struct {
 	log *slog.Logger
-	// listeners take requests to the program. Who opens the listeners closes them. The program serves them only while it
+	// listeners take requests to the program. Whoever opens the listeners closes them. The program serves them only while it
 	// runs. Without a listener nothing is counted.
 	listeners listeners
 	// problems reports the problems of requests. It may be nil.
@@ -87,9 +87,9 @@ func (env environment) termVersion() string {
 
 // runParts runs parts as Run does, in env.
 //
-// The end comes in this order: the program reports that it is not ready, and takes no new
-// work; the parts finish what is under way, each within its grace; the services end; then
-// the listener, which answers until here; then the streams. The caller then releases the lease, and ends the webhooks.
+// The end comes in this order. The program reports that it is not ready, and takes no new work. The parts finish what is
+// under way, each within its grace. The services end. The listeners, which have answered until then, are closed. The streams
+// end. Then the caller releases the lease, and ends the webhooks.
 func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
 	needs, err := needsOf(parts)
 	if err != nil {
@@ -101,7 +101,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := newProgramRun(c, env, parts, needs, cancel)
-	defer r.caches.Close()
+	defer r.cache.Close()
 	if err := r.makePages(); err != nil {
 		return err
 	}

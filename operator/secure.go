@@ -2,11 +2,9 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -25,7 +23,7 @@ import (
 func SecureListener() Part { return secureListener{} }
 
 // secureListener is the part of [SecureListener].
-type secureListener struct{}
+type secureListener struct{ linkedSecureCode }
 
 // Needs returns the needs of a service, which does not keep a program running. The needs of the flag are
 // [secureMetricsAccess].
@@ -33,33 +31,6 @@ func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{Service: t
 
 // Start does nothing: the program opens the listener before it starts its parts.
 func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
-
-// secureCode opens the address of --listen-secure. A program finds its [secureListener] by this
-// interface alone. So the linker leaves TLS for servers out of a program without the part.
-type secureCode interface {
-	openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (secureListeners, error)
-}
-
-// secureListeners are what a [secureCode] opens.
-type secureListeners struct {
-	pages       net.Listener
-	readerCheck readerCheck
-	// certificateEnd returns when the certificate of pages expires.
-	certificateEnd func() (time.Time, error)
-}
-
-// readerCheck returns a handler that serves by next the requests of the readers that may read the pages.
-type readerCheck func(next http.Handler) http.Handler
-
-// secureCodeIn returns the part of [SecureListener], or an error if there is none.
-func secureCodeIn(parts []Part) (secureCode, error) {
-	for _, part := range parts {
-		if code, ok := part.(secureCode); ok {
-			return code, nil
-		}
-	}
-	return nil, errors.New("the program cannot serve over TLS: add operator.SecureListener() to its parts, or use --listen")
-}
 
 // secureMetricsAccess returns the permissions that --listen-secure needs: to ask the cluster for the user of a
 // request, and for the permissions of the user.
@@ -127,7 +98,7 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 	case f.secureAddress == "":
 		return l, nil
 	}
-	opener, err := secureCodeIn(parts)
+	code, err := secureCodeIn(parts)
 	if err != nil {
 		return l, err
 	}
@@ -135,8 +106,8 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 	if err != nil {
 		return l, err
 	}
-	opened, err := opener.openSecure(ctx, f, client, log)
-	l.pages, l.readerCheck, l.certificateEnd = opened.pages, opened.readerCheck, opened.certificateEnd
+	opened, err := code.openSecurePages(ctx, f, client, log)
+	l.pages, l.readerCheck, l.certificateEnd = opened.listener, opened.readerCheck, opened.certificateEnd
 	return l, err
 }
 
@@ -154,26 +125,4 @@ func (f listenFlags) certificates(log *slog.Logger) (secure.Certificates, error)
 		names = append(names, host)
 	}
 	return secure.SelfSigned(names...), nil
-}
-
-func (secureListener) openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (secureListeners, error) {
-	certificates, err := flags.certificates(log)
-	if err != nil {
-		return secureListeners{}, err
-	}
-	listener, err := listen(ctx, flags.secureAddress)
-	if err != nil {
-		return secureListeners{}, err
-	}
-	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	browserPath := ""
-	if flags.isLivePageOn {
-		browserPath = livePagePath
-	}
-	authorizer := secure.NewAuthorizer(client, browserPath, log)
-	return secureListeners{
-		pages:          secure.Listen(listener, certificates),
-		readerCheck:    func(next http.Handler) http.Handler { return authorizer.Handler(next, "/healthz", "/readyz") },
-		certificateEnd: certificates.End,
-	}, nil
 }

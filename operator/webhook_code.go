@@ -14,12 +14,10 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
-// webhookCodePart is a part with the code for all webhooks and converters of a program. Each [webhookPart] and each
-// [converterPart] is one. A program finds them by this interface alone. So the linker leaves the code out of a program without
-// such a part.
+// webhookCodePart is a part that brings the [webhookCode]: each [webhookPart] and each [converterPart].
 type webhookCodePart interface{ webhookCode() webhookCode }
 
-// webhookCode acts for all webhooks and converters of a program.
+// webhookCode acts for all webhooks and converters of a program. A program without any has no code for them: see part_code.go.
 type webhookCode interface {
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	checkDoubles(webhooks []*admission.Webhook) error
@@ -29,45 +27,44 @@ type webhookCode interface {
 	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
 }
 
-// webhookCodeIn returns the code for the webhooks of a program, or an error if the program has no webhooks.
+// webhookCodeIn returns the code that parts bring, or an error if the program has neither webhooks nor converters.
 func webhookCodeIn(parts []Part) (webhookCode, error) {
-	for _, part := range parts {
-		if p, ok := unwrapped[webhookCodePart](part); ok {
+	for _, part := range partsWithin(parts) {
+		if p, ok := part.(webhookCodePart); ok {
 			return p.webhookCode(), nil
 		}
 	}
 	return nil, errors.New("the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
 }
 
-// linkedWebhookCode makes each part that embeds it a [webhookCodePart]. It has one method, because the compiler writes each method
-// once more for each part that embeds it.
+// linkedWebhookCode makes each part that embeds it a [webhookCodePart].
 type linkedWebhookCode struct{}
 
-func (linkedWebhookCode) webhookCode() webhookCode { return &programWebhooks{} }
+func (linkedWebhookCode) webhookCode() webhookCode { return &programWebhookCode{} }
 
-// programWebhooks is the [webhookCode] of a program.
-type programWebhooks struct{}
+// programWebhookCode implements [webhookCode].
+type programWebhookCode struct{}
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
-func (*programWebhooks) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
+func (*programWebhookCode) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
 	return openWebhooks(ctx, s)
 }
 
 // checkDoubles returns an error for each webhook that is there twice.
-func (*programWebhooks) checkDoubles(webhooks []*admission.Webhook) error {
+func (*programWebhookCode) checkDoubles(webhooks []*admission.Webhook) error {
 	return admission.CheckDoubles(webhooks)
 }
 
 // planWebhooks returns what an installation has for its webhooks.
-func (*programWebhooks) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
+func (*programWebhookCode) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
 // webhookPermissions returns what [webhookAccess] returns.
-func (*programWebhooks) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
+func (*programWebhookCode) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
 	return webhookAccess(name, namespace, parts)
 }
 
-// searchWebhookConflicts notes the webhooks of others that are called beside these webhooks.
-func (*programWebhooks) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
+// searchWebhookConflicts adds to c the webhooks of others that are called beside these webhooks.
+func (*programWebhookCode) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
 	for _, w := range webhooks {
 		c.Webhooks = append(c.Webhooks, w.Name())
 	}
@@ -76,7 +73,7 @@ func (*programWebhooks) searchWebhookConflicts(ctx context.Context, c *manifests
 
 // revokeAuthority replaces the authorities in the Secret of an installation by a new one, and revokes them and those of
 // the published bundles.
-func (*programWebhooks) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
+func (*programWebhookCode) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
 	name, namespace, err := line.install.names(i.Name)
 	if err != nil {
 		return err

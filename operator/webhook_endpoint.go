@@ -36,8 +36,9 @@ type webhookEndpoint interface {
 	ready() error
 	// status returns how long the certificate and the newest CA are valid. Zero stands for neither.
 	status() certificates.Status
-	// hasOwnBundle reports whether the program publishes its webhooks, with the bundle of bundleFor.
-	hasOwnBundle() bool
+	// isPublishedByProgram reports whether the program publishes the configurations of its webhooks, with the bundle of bundleFor.
+	// Otherwise whoever gives the program its certificate publishes them.
+	isPublishedByProgram() bool
 	// bundleFor and changed are those of [configpublishing.Config].
 	bundleFor(published []byte) []byte
 	changed() <-chan struct{}
@@ -101,13 +102,13 @@ func (e *storeEndpoint) certificate() func(*tls.ClientHelloInfo) (*tls.Certifica
 func (e *storeEndpoint) run(ctx context.Context) error     { return e.store.Run(ctx) }
 func (e *storeEndpoint) ready() error                      { return e.store.Ready() }
 func (e *storeEndpoint) status() certificates.Status       { return e.store.Status() }
-func (*storeEndpoint) hasOwnBundle() bool                  { return true }
+func (*storeEndpoint) isPublishedByProgram() bool          { return true }
 func (e *storeEndpoint) bundleFor(published []byte) []byte { return e.store.BundleFor(published) }
 func (e *storeEndpoint) changed() <-chan struct{}          { return e.store.Changed() }
 func (*storeEndpoint) isRemovedAtEnd() bool                { return false }
 
-// filesEndpoint is the address of --webhooks with the certificate of --webhook-cert. Who keeps the certificate also publishes
-// its CA.
+// filesEndpoint is the address of --webhooks with the certificate of --webhook-cert. Whoever keeps the certificate also
+// publishes its CA.
 type filesEndpoint struct {
 	settings webhookSettings
 	// files is nil before open.
@@ -134,7 +135,7 @@ func (e *filesEndpoint) certificate() func(*tls.ClientHelloInfo) (*tls.Certifica
 func (*filesEndpoint) run(context.Context) error     { return nil }
 func (*filesEndpoint) ready() error                  { return nil }
 func (e *filesEndpoint) status() certificates.Status { return e.files.Status() }
-func (*filesEndpoint) hasOwnBundle() bool            { return false }
+func (*filesEndpoint) isPublishedByProgram() bool    { return false }
 func (*filesEndpoint) bundleFor([]byte) []byte       { return nil }
 func (*filesEndpoint) changed() <-chan struct{}      { return nil }
 func (*filesEndpoint) isRemovedAtEnd() bool          { return false }
@@ -169,7 +170,7 @@ func (*socketEndpoint) start(webhookRuntime) error  { return nil }
 func (*socketEndpoint) run(context.Context) error   { return nil }
 func (*socketEndpoint) ready() error                { return nil }
 func (*socketEndpoint) status() certificates.Status { return certificates.Status{} }
-func (*socketEndpoint) hasOwnBundle() bool          { return true }
+func (*socketEndpoint) isPublishedByProgram() bool  { return true }
 func (e *socketEndpoint) bundleFor([]byte) []byte   { return e.bundle }
 func (*socketEndpoint) changed() <-chan struct{}    { return nil }
 func (*socketEndpoint) isRemovedAtEnd() bool        { return false }
@@ -206,7 +207,7 @@ func (*loopbackEndpoint) start(webhookRuntime) error  { return nil }
 func (*loopbackEndpoint) run(context.Context) error   { return nil }
 func (*loopbackEndpoint) ready() error                { return nil }
 func (*loopbackEndpoint) status() certificates.Status { return certificates.Status{} }
-func (*loopbackEndpoint) hasOwnBundle() bool          { return true }
+func (*loopbackEndpoint) isPublishedByProgram() bool  { return true }
 func (e *loopbackEndpoint) bundleFor([]byte) []byte   { return e.bundle }
 func (*loopbackEndpoint) changed() <-chan struct{}    { return nil }
 func (e *loopbackEndpoint) isRemovedAtEnd() bool      { return e.isTemporary }

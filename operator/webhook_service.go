@@ -30,7 +30,8 @@ type servedWebhooks struct {
 	endpoint webhookEndpoint
 	address  webhookAddress
 
-	// isStarted is true once start has set the fields below. They are nil before. Probes of the readiness ask before.
+	// isStarted is true once start has set the fields below. They are nil before. The readiness of the program may be
+	// asked for before.
 	isStarted atomic.Bool
 	handler   *admission.Handler
 	// publisher is nil if somebody else publishes the webhooks.
@@ -72,7 +73,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 	if err := w.endpoint.start(rt); err != nil {
 		return err
 	}
-	if w.endpoint.hasOwnBundle() {
+	if w.endpoint.isPublishedByProgram() {
 		if w.publisher, err = w.newPublisher(rt, w.reachable(running)); err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 	if w.mode.isStrict() {
 		w.conversions.warnOfVersions(rt.reconciled, w.log)
 	}
-	if w.endpoint.hasOwnBundle() && w.mode != testMode {
+	if w.endpoint.isPublishedByProgram() && w.mode != testMode {
 		w.conversionPublisher, err = w.conversions.newPublisher(conversionSettings{
 			target: w.address.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
 			bundleFor: w.endpoint.bundleFor, changed: w.endpoint.changed,
@@ -214,7 +215,7 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	return configpublishing.New(c)
 }
 
-// run runs a function that must not fail.
+// run runs f, and passes an error of f to fail.
 func (w *servedWebhooks) run(ctx context.Context, f func(context.Context) error, fail func(error)) {
 	if err := f(ctx); err != nil {
 		fail(err)

@@ -61,7 +61,7 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkHeap measures the heap that an object takes, everything included: entry, record,
+// BenchmarkHeap measures the heap that an object takes, everything included: packed object, record,
 // table, indexes, dictionary. It measures the store alone, and the store with the
 // stream that follows a server.
 func BenchmarkHeap(b *testing.B) {

@@ -60,7 +60,7 @@ func (c *Cache) Handler(next wire.Handler) wire.Handler { return c.View().Handle
 func (c *Cache) View(own ...*Subscription) *View {
 	v := &View{overlay: c.overlay}
 	for _, sub := range own {
-		v.own = append(v.own, sub.stream)
+		v.own = append(v.own, sub.followed)
 	}
 	return v
 }

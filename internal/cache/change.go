@@ -22,7 +22,7 @@ type Change struct {
 	// not all that matters.
 	Missed bool
 
-	before, after *database.Entry
+	before, after *database.PackedObject
 }
 
 // ChangeType is the type of a [Change].
@@ -75,10 +75,10 @@ func (c Change) Record() Record {
 }
 
 // BeforeObject returns Before with the content that the object had.
-func (c Change) BeforeObject() Object { return Object{Record: c.Before, entry: c.before} }
+func (c Change) BeforeObject() Object { return Object{Record: c.Before, packed: c.before} }
 
 // AfterObject returns After with its content.
-func (c Change) AfterObject() Object { return Object{Record: c.After, entry: c.after} }
+func (c Change) AfterObject() Object { return Object{Record: c.After, packed: c.after} }
 
 // Subscriber receives the changes of one stream: one at a time, in the order of the stream,
 // and always in a goroutine of [Cache]. It must not block for long, because the stream

@@ -32,14 +32,14 @@
 //	    │ wire.Frame: one line of a watch
 //	package follow: watcher, sequence, objectTracker
 //	    │ follow.Change: what the line means for the stream
-//	updater ─ database.Item, database.Entry ─► Store ◄──┐
-//	    │ Change: the records before and after          │ Object
-//	publisher                                           │
-//	    │ Change                           View.Handler ┤
-//	Subscriber, such as a controller            ▲       │ overlay.Entry
-//	                                            │       ▼
-//	                              reads and writes of   overlay: the answers to requests,
-//	                              the program           until all stores show them
+//	updater ─ database.Item, database.PackedObject ─► Store ◄──┐
+//	    │ Change: the records before and after                 │ Object
+//	publisher                                                  │
+//	    │ Change                                  View.Handler ┤
+//	Subscriber, such as a controller                   ▲       │ overlay.Entry
+//	                                                   │       ▼
+//	                                     reads and writes of   overlay: the answers to requests,
+//	                                     the program           until all stores show them
 //
 // Beside this flow, package restoration watches for a server that was restored from a backup. While it doubts
 // a store, reads go to the server.

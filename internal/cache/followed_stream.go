@@ -20,20 +20,20 @@ import (
 // followedStream follows one wire.Stream, keeps its store and publishes its changes, in one goroutine. Each
 // subscriber that joins late has one more goroutine, until it has caught up.
 //
-//	follow.Change    from package follow: a key, a version, and the JSON of the server
+//	follow.Change          from package follow: a key, a version, and the JSON of the server
 //	    │ updater.apply
-//	database.Item    the JSON, reduced to the fields of a projection
+//	database.Item          the JSON, reduced to the fields of a projection
 //	    │ database.Writer
-//	database.Entry   the decoded fields and the compressed JSON, in the store
+//	database.PackedObject  the decoded fields and the compressed JSON, in the store
 //	    │ recordOf
-//	cache.Record     the decoded fields
+//	cache.Record           the decoded fields
 //	    │
-//	cache.Change     the records before and after
+//	cache.Change           the records before and after
 //	    │ publisher.update
-//	cache.Subscriber in package controller
+//	cache.Subscriber       in package controller
 //
-// Beside this flow an updater records each change with three others: the progress of the stream, the
-// recorder of restorations, and the overlay, which drops what all stores have observed.
+// The updater also records each change in the progress of the stream, in the recorder of restorations, and in the overlay. The
+// overlay drops the entries that all stores have observed.
 type followedStream struct {
 	shared
 	id        wire.Stream

@@ -78,13 +78,13 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 		return h.listLive(ctx, r)
 	}
 	// An object in the overlay counts by itself: its labels may differ from the labels that the store shows.
-	answered, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
+	inOverlay, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
 	for _, k := range h.view.overlay.Keys(collection) {
 		found := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
 		if !found.isCertain {
 			uncertain = append(uncertain, k)
 		}
-		answered[k.ObjectKey()] = found
+		inOverlay[k.ObjectKey()] = found
 	}
 	if len(uncertain) > maxUncertain {
 		return h.listLive(ctx, r)
@@ -95,9 +95,9 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 		response, err := h.getLive(ctx, &get, k, store)
 		switch {
 		case err == nil:
-			answered[k.ObjectKey()] = lookupResult{isCertain: true, isPresent: true, answered: response.Body}
+			inOverlay[k.ObjectKey()] = lookupResult{isCertain: true, isPresent: true, answer: response.Body}
 		case kube.IsNotFound(err):
-			answered[k.ObjectKey()] = lookupResult{isCertain: true}
+			inOverlay[k.ObjectKey()] = lookupResult{isCertain: true}
 		default:
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 		}
 	}
 	return &wire.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
-		for _, found := range answered {
+		for _, found := range inOverlay {
 			if !found.isPresent {
 				continue
 			}
@@ -124,10 +124,10 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 			}
 		}
 		for o := range stored {
-			if _, ok := answered[o.Key()]; ok || !match.matchesFields(o.Record) {
+			if _, ok := inOverlay[o.Key()]; ok || !match.matchesFields(o.Record) {
 				continue
 			}
-			if !yieldMatching(yield, r, o.Record, lookupResult{entry: o.entry}, rest, nil) {
+			if !yieldMatching(yield, r, o.Record, lookupResult{packed: o.packed}, rest, nil) {
 				return
 			}
 		}

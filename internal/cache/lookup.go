@@ -11,29 +11,29 @@ type lookupResult struct {
 	// isCertain is false if only the server knows. Then nothing else is set.
 	isCertain bool
 	isPresent bool
-	// entry is from a store. It is nil if answered is set, or if there is no object.
-	entry *database.Entry
-	// answered is the content that a read or a write was answered with.
-	answered []byte
+	// packed is from a store. It is nil if answer is set, or if there is no object.
+	packed *database.PackedObject
+	// answer is the content that a read or a write was answered with.
+	answer []byte
 }
 
 // bytes returns a copy of the object.
 func (l lookupResult) bytes() ([]byte, error) {
-	if l.answered != nil {
-		return bytes.Clone(l.answered), nil
+	if l.answer != nil {
+		return bytes.Clone(l.answer), nil
 	}
-	return Object{entry: l.entry}.Bytes()
+	return Object{packed: l.packed}.Bytes()
 }
 
 // record returns the record of the object. It returns the zero Record if there is no object.
 func (l lookupResult) record() (Record, error) {
 	switch {
-	case l.answered == nil && l.entry == nil:
+	case l.answer == nil && l.packed == nil:
 		return Record{}, nil
-	case l.answered == nil:
-		return recordOf(l.entry), nil
+	case l.answer == nil:
+		return recordOf(l.packed), nil
 	}
-	e, err := database.MetadataOf(l.answered)
+	e, err := database.MetadataOf(l.answer)
 	if err != nil {
 		return Record{}, err
 	}

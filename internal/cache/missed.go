@@ -65,23 +65,23 @@ func namesOf(s wire.Stream) (kubefields.Selector, bool) {
 // hasMissedStateOf reports whether the stream has missed a state of the object that c, a change of a list,
 // shows.
 func (m *missedStates) hasMissedStateOf(c follow.Change) bool {
-	answered, ok := m.overlay.Get(m.keyOf(c))
+	entry, ok := m.overlay.Get(m.keyOf(c))
 	if !ok {
 		return false
 	}
 	observation, _ := m.store.observe(c.Key)
-	return !answered.IsObservedBy(observation)
+	return !entry.IsObservedBy(observation)
 }
 
 // afterList returns the last states of the objects that the stream has missed and its list does not contain.
 // The list began at a tick and is complete at version. Somebody has deleted these objects, or they no longer
 // match the selector. Objects that never matched are not among them. If only the server can evaluate the selector of
 // the stream, there are no such objects.
-func (m *missedStates) afterList(version string, began overlay.Tick) []*database.Entry {
-	var missed []*database.Entry
-	for k, answered := range m.overlay.Entries(m.store.collection()) {
-		isFromBeforeList := answered.IsRecordedBefore(began)
-		missed = append(missed, m.statesOf(k, answered, func(value overlay.Entry) bool {
+func (m *missedStates) afterList(version string, began overlay.Tick) []*database.PackedObject {
+	var missed []*database.PackedObject
+	for k, entry := range m.overlay.Entries(m.store.collection()) {
+		isFromBeforeList := entry.IsRecordedBefore(began)
+		missed = append(missed, m.statesOf(k, entry, func(value overlay.Entry) bool {
 			// A value of another UID that is older than the object in the store was published when
 			// the list contained the object.
 			stored := m.store.objects.Get(k.ObjectKey())
@@ -93,28 +93,28 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*database
 }
 
 // predecessorsOf returns the last states of missed objects that had the name of the object in c. c is a
-// change of a list. before is the entry that c replaces, or nil.
-func (m *missedStates) predecessorsOf(c follow.Change, before *database.Entry) []*database.Entry {
+// change of a list. before is what c replaces in the store, or nil.
+func (m *missedStates) predecessorsOf(c follow.Change, before *database.PackedObject) []*database.PackedObject {
 	k := m.keyOf(c)
-	answered, ok := m.overlay.Get(k)
+	entry, ok := m.overlay.Get(k)
 	if !ok {
 		return nil
 	}
-	return m.statesOf(k, answered, func(value overlay.Entry) bool {
+	return m.statesOf(k, entry, func(value overlay.Entry) bool {
 		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) && (before == nil || before.UID() != value.UID)
 	})
 }
 
-// statesOf returns the values of answered for which isMissed returns true, as entries of this stream, at most
+// statesOf returns the values of entry for which isMissed returns true, as packed objects of this stream, at most
 // one for each UID. It leaves out the values that the store had reached before the list.
-func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed func(overlay.Entry) bool) []*database.Entry {
-	var states []*database.Entry
-	for _, value := range answered.Values() {
+func (m *missedStates) statesOf(k overlay.Key, entry overlay.Entry, isMissed func(overlay.Entry) bool) []*database.PackedObject {
+	var states []*database.PackedObject
+	for _, value := range entry.Values() {
 		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
 			!m.names.Empty() && !m.names.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
-		e := m.storeEntryOf(k, value)
+		e := m.packedValueOf(k, value)
 		if e == nil || m.selector != nil && !m.selector.Matches(e.Labels()) {
 			continue
 		}
@@ -129,9 +129,9 @@ func (m *missedStates) statesOf(k overlay.Key, answered overlay.Entry, isMissed 
 	return states
 }
 
-// storeEntryOf returns a value of the overlay as an entry of the store. It returns nil if the content of the value was
+// packedValueOf returns a value of the overlay as a packed object of the store. It returns nil if the content of the value was
 // not kept, or cannot be read.
-func (m *missedStates) storeEntryOf(k overlay.Key, value overlay.Entry) *database.Entry {
+func (m *missedStates) packedValueOf(k overlay.Key, value overlay.Entry) *database.PackedObject {
 	object := value.Object
 	switch {
 	case object == nil:

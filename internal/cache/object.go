@@ -39,12 +39,12 @@ type Record struct {
 // Key returns the key of the object in its stream, without the cluster.
 func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
-// recordOf returns the record of an entry.
-func recordOf(e *database.Entry) Record { return recordOfObject(e, e.UID()) }
+// recordOf returns the record of a packed object.
+func recordOf(e *database.PackedObject) Record { return recordOfObject(e, e.UID()) }
 
-// recordOfObject returns the record of an entry of the object of a uid. An entry makes the text of the uid anew, so a
+// recordOfObject returns the record of a packed object with a uid. A packed object makes the text of the uid anew, so a
 // caller that has the text passes it.
-func recordOfObject(e *database.Entry, uid types.UID) Record {
+func recordOfObject(e *database.PackedObject, uid types.UID) Record {
 	return Record{
 		Namespace: e.Namespace(), Name: e.Name(), UID: uid, ResourceVersion: e.ResourceVersion(),
 		Generation: e.Generation, Deleting: e.IsDeleting, Labels: e.Labels(),
@@ -56,15 +56,15 @@ func recordOfObject(e *database.Entry, uid types.UID) Record {
 // when the store does.
 type Object struct {
 	Record
-	entry *database.Entry
+	packed *database.PackedObject
 }
 
-// objectOf returns the object of an entry. It returns the zero Object if e is nil.
-func objectOf(e *database.Entry) Object {
+// objectOf returns the Object of a packed object. It returns the zero Object if e is nil.
+func objectOf(e *database.PackedObject) Object {
 	if e == nil {
 		return Object{}
 	}
-	return Object{Record: recordOf(e), entry: e}
+	return Object{Record: recordOf(e), packed: e}
 }
 
 // Bytes returns the JSON that the server sent, in memory of the caller's own. Each call
@@ -74,8 +74,8 @@ func (o Object) Bytes() ([]byte, error) { return o.AppendBytes(nil) }
 
 // AppendBytes appends to dst what [Object.Bytes] returns.
 func (o Object) AppendBytes(dst []byte) ([]byte, error) {
-	if o.entry == nil {
+	if o.packed == nil {
 		return dst, errNoContent
 	}
-	return o.entry.AppendJSON(dst)
+	return o.packed.AppendJSON(dst)
 }

@@ -52,7 +52,7 @@ func (o *programOverlay) overlayEntryOf(r *wire.Request, k overlay.Key, answer i
 	// An object in the answer may be gone all the same: its last finalizer was removed, or its
 	// deletion is answered with the object that there was.
 	isDeleting := m.DeletionTimestamp != nil
-	if (isDeleting || r.Verb == wire.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
+	if (isDeleting || r.Verb == wire.VerbDelete) && !(isDeleting && isDeletionPending(r, m, body)) {
 		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Holders: []ident.Version{m.Version()}}
 	}
 	return o.valueOf(r, k, answer, body)
@@ -192,14 +192,14 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 	}
 	if !has {
 		stored := s.objects.Get(k.ObjectKey())
-		return lookupResult{isCertain: true, isPresent: stored != nil, entry: stored}
+		return lookupResult{isCertain: true, isPresent: stored != nil, packed: stored}
 	}
 	observation, stored := s.observe(k.ObjectKey())
 	switch e.Read(observation, r, representation) {
 	case overlay.Stored:
-		return lookupResult{isCertain: true, isPresent: observation.IsPresent, entry: stored}
+		return lookupResult{isCertain: true, isPresent: observation.IsPresent, packed: stored}
 	case overlay.Answered:
-		return lookupResult{isCertain: true, isPresent: true, answered: e.Object}
+		return lookupResult{isCertain: true, isPresent: true, answer: e.Object}
 	case overlay.Absent:
 		return lookupResult{isCertain: true}
 	default:

@@ -23,7 +23,7 @@ func (p *publisher) update(u *updater, c follow.Change) {
 	for _, change := range changes {
 		p.publishLocked(change)
 	}
-	clear(changes) // the entries of an old change can be freed
+	clear(changes) // the packed objects of an old change can be freed
 }
 
 // publish passes c to all subscribers.
@@ -51,7 +51,7 @@ func (p *publisher) join(sub *Subscription, s *Store) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for o := range s.All(Filter{}) {
-		if !sub.publish(Change{Type: Added, After: o.Record, after: o.entry}) {
+		if !sub.publish(Change{Type: Added, After: o.Record, after: o.packed}) {
 			return
 		}
 	}

@@ -33,17 +33,17 @@ func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscript
 	}
 	if i := slices.IndexFunc(r.open, func(s *followedStream) bool { return s.id == id }); i >= 0 {
 		s := r.open[i]
-		sub.stream = s
+		sub.followed = s
 		r.startLocked(s, func() { s.published.join(sub, s.store) })
 	} else {
 		following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		s := begin(cancel)
 		s.published.subscriptions = []*Subscription{sub}
-		sub.stream = s
+		sub.followed = s
 		r.open = append(r.open, s)
 		r.startLocked(s, func() { s.follow(following) })
 	}
-	sub.stream.users++
+	sub.followed.users++
 	sub.unhook = context.AfterFunc(ctx, func() { r.expire(sub) })
 	return nil
 }
@@ -129,8 +129,8 @@ func (r *registry) close() {
 
 // shownByStream is a stream, and what its store showed of an object before a request.
 type shownByStream struct {
-	stream *followedStream
-	shown  restoration.ShownState
+	followed *followedStream
+	shown    restoration.ShownState
 }
 
 // shownStates returns what the stores show of an object.
@@ -147,6 +147,6 @@ func (r *registry) shownStates(k overlay.Key) (shown []shownByStream) {
 // checkAnswer compares the object of an answer, and what stores showed before the request.
 func checkAnswer(shown []shownByStream, k overlay.Key, answer ident.Metadata) {
 	for _, s := range shown {
-		s.stream.checkAnswer(s.shown, k.ObjectKey(), answer)
+		s.followed.checkAnswer(s.shown, k.ObjectKey(), answer)
 	}
 }

@@ -134,9 +134,9 @@ func (s *Store) shown(k kube.Key) restoration.ShownState {
 	return restoration.ShownState{Object: e.Version(), ReachedVersion: version}
 }
 
-// observe returns what the store shows of an object, and its entry, or nil.
-func (s *Store) observe(k kube.Key) (overlay.Observation, *database.Entry) {
-	// In this order: what the watch has shown by now is in the entry.
+// observe returns what the store shows of an object, and the packed object, or nil.
+func (s *Store) observe(k kube.Key) (overlay.Observation, *database.PackedObject) {
+	// In this order: what the watch has shown by now is in the packed object.
 	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
 	e, version := s.objects.State(k)
 	o.Version = version

@@ -77,7 +77,7 @@ func TestObject(t *testing.T) {
 	if len(got.Owners) != 1 || got.Owners[0].Kind != "ReplicaSet" || !got.Owners[0].Controller || got.Labels.Get("app") == "" || got.Labels != want.Labels || got.Size != len(sent) {
 		t.Errorf("the record is %+v", got.Record)
 	}
-	if o, ok := s.store.Get(kube.Key{Name: "missing"}); ok || o.entry != nil {
+	if o, ok := s.store.Get(kube.Key{Name: "missing"}); ok || o.packed != nil {
 		t.Errorf("an object that does not exist: %+v", o)
 	}
 	if _, err := (Object{}).Bytes(); err == nil {

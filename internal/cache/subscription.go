@@ -9,8 +9,8 @@ import (
 
 // Subscription is one use of a stream: see [Cache.Open].
 type Subscription struct {
-	streams *registry
-	stream  *followedStream
+	streams  *registry
+	followed *followedStream
 	// unhook stops the function that waits for the end of the context of Open.
 	unhook func() bool
 	once   sync.Once
@@ -27,11 +27,11 @@ type Subscription struct {
 }
 
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
-func (s *Subscription) Store() *Store { return s.stream.store }
+func (s *Subscription) Store() *Store { return s.followed.store }
 
 // IsDoubted reports whether the store may show what a restoration has undone, and waits for a list. Reads are live
 // until then. [DoubtSettled] is published at the end of the doubt.
-func (s *Subscription) IsDoubted() bool { return s.stream.detector.IsDoubted() }
+func (s *Subscription) IsDoubted() bool { return s.followed.detector.IsDoubted() }
 
 // IsBehindTerm reports whether the store may lack writes of a former leader, which were carried out before the term of this
 // process: see [TermVersion]. It is for the kinds of Kubernetes and of the program in the home cluster. For all other kinds
@@ -40,12 +40,12 @@ func (s *Subscription) IsDoubted() bool { return s.stream.detector.IsDoubted() }
 // Example: the former leader removes an object at version 40 and releases its Lease at 41, which is the version of the term.
 // The stream is behind the term at version 39. Its next bookmark has the version 44, and from then on it is not behind.
 func (s *Subscription) IsBehindTerm() bool {
-	stream := s.stream
-	if stream.options.termVersion == nil || stream.id.Cluster != "" || !stream.restorations.StoresLeases(stream.id) {
+	f := s.followed
+	if f.options.termVersion == nil || f.id.Cluster != "" || !f.restorations.IsStoredWithLeases(f.id) {
 		return false
 	}
-	version := stream.options.termVersion()
-	return version != "" && !ident.HasReached(stream.store.Version(), version)
+	version := f.options.termVersion()
+	return version != "" && !ident.HasReached(f.store.Version(), version)
 }
 
 // Close ends the subscription. It waits for a running call of the subscriber, and the subscriber
@@ -63,14 +63,14 @@ func (s *Subscription) Close() {
 
 // leave ends the subscription, without waiting for the function that watches its context.
 func (s *Subscription) leave() {
-	isLast := s.streams.release(s.stream)
+	isLast := s.streams.release(s.followed)
 	s.isClosing.Store(true)
 	s.mu.Lock()        // waits for a running call of the subscriber
 	s.subscriber = nil // frees what it refers to
 	s.mu.Unlock()
 	if isLast {
-		s.stream.cancel()
-		s.stream.running.Wait()
+		s.followed.cancel()
+		s.followed.running.Wait()
 	}
 }
 

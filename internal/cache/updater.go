@@ -67,7 +67,7 @@ func (u *updater) apply(c follow.Change) []Change {
 	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.recordStreamError(u.restoration.CheckOverdue())
-		u.overlay.sweep() // a program that writes nothing has entries too
+		u.overlay.sweep() // a program that writes nothing has overlay entries too
 	case follow.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
@@ -167,7 +167,7 @@ func (u *updater) beginList() {
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
 // list could show. If the server does not serve the resource, the version proves nothing about a restoration.
 func (u *updater) endList(version string, isUnserved bool) {
-	missed := u.missed.afterList(version, u.listBegan) // before a restoration invalidates the entries
+	missed := u.missed.afterList(version, u.listBegan) // before a restoration invalidates the entries of the overlay
 	var result restoration.ListResult
 	if isUnserved {
 		result = u.restoration.RecordUnserved()
@@ -199,15 +199,15 @@ func (u *updater) endList(version string, isUnserved bool) {
 }
 
 // addMissed adds to the changes the deletions that the stream has missed within a list.
-func (u *updater) addMissed(entries []*database.Entry) {
-	for _, e := range entries {
+func (u *updater) addMissed(missed []*database.PackedObject) {
+	for _, e := range missed {
 		u.progress.RecordChange(e.Namespace(), "", u.isListing)
 		u.addDeleted(e)
 	}
 }
 
-// addDeleted adds to the changes the deletion of an object with its last entry.
-func (u *updater) addDeleted(e *database.Entry) {
+// addDeleted adds to the changes the deletion of an object, whose last state is e.
+func (u *updater) addDeleted(e *database.PackedObject) {
 	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
 }
 

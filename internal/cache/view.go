@@ -98,12 +98,12 @@ func (v *View) isWatching(k overlay.Key) bool {
 	return true
 }
 
-// anyStore returns true: it is the condition on stores that every store meets.
+// anyStore returns true. It is for callers of coveringStore and storeFor that have no condition.
 func anyStore(*Store) bool { return true }
 
-// coveringStore returns a synced store that holds every object of r in a namespace, in the representation or
-// whole. v may see the store, and the store meets the condition. An empty namespace stands for all. A store
-// in exactly that representation comes first. coveringStore returns nil if there is no such store.
+// coveringStore returns a synced store that holds every object of r in a namespace. The store holds the objects in the
+// representation, or as whole objects. A store in the representation comes first. The store is current for v, and meets the
+// condition. An empty namespace stands for all. coveringStore returns nil if there is no such store.
 func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, representation wire.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""
@@ -125,10 +125,9 @@ func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, 
 	return found
 }
 
-// storeFor returns a store to read one object from. v may see the store, and the store meets the condition. A
-// store with every object of the kind and namespace comes first. Next comes a store with a selector that
-// contains the object, and then isPartial is true: an object that is not in such a store may exist all the same.
-// The store is nil if there is neither.
+// storeFor returns a store to read one object from. The store is current for v, and meets the condition. A store with
+// every object of the kind and namespace comes first. Next comes a store that has a selector and contains the object. Then
+// isPartial is true: an object that is not in such a store may exist all the same. storeFor returns nil if there is neither.
 func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
 	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {
 		return store, false

@@ -27,12 +27,13 @@ type candidate struct {
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// heldUntil is the latest end of all held records of others that this process has seen in the Lease that exists, by its
-	// steady clock. If a held record has vanished, its duration counts from the moment at which this process saw that. Other
-	// machines set the times in the records. Therefore these times are never compared with a clock of this machine.
+	// heldUntil is the time, by the steady clock of this process, until which other processes may act as the leader because of
+	// the records that this process has seen in the Lease that exists. The duration of a record counts from the moment at which
+	// this process saw the record, or saw that the record had vanished. Other machines set the times in the records. Therefore
+	// these times are never compared with a clock of this machine.
 	heldUntil time.Duration
-	// deletedHeldUntil is the latest end of all such records in Leases that somebody has deleted. A release does not end it:
-	// the process that has released the present Lease may not know of the former holder.
+	// deletedHeldUntil is the same for the records of Leases that somebody has deleted. An orderly release does not end it: the
+	// process that has released the present Lease may not know of the holder of a deleted Lease.
 	deletedHeldUntil time.Duration
 	// ownRecords holds the records that this process has sent within the last Timing.Duration, and when it sent each
 	// of them. A record that names this process and is not in ownRecords is the work of somebody else: an edit by
@@ -51,19 +52,19 @@ func (c *candidate) observe(l *Lease, at Reading) {
 	former, before, after := c.seen, recordOf(c.seen), recordOf(l)
 	isDeleted := former != nil && (l == nil || l.Metadata.UID != former.Metadata.UID)
 	c.seen = l
-	if before.mayBeActedBy() && (isDeleted || !after.mayBeActedBy() && !after.isReleased()) {
-		c.hold(before, at)
+	if before.mayHaveLeader() && (isDeleted || !after.mayHaveLeader() && !after.isReleased()) {
+		c.extendHeldUntil(before, at)
 	}
 	if isDeleted {
 		c.deletedHeldUntil, c.heldUntil = max(c.deletedHeldUntil, c.heldUntil), 0
 	}
-	if after != before && after.mayBeActedBy() && !c.hasSent(l) {
-		c.hold(after, at)
+	if after != before && after.mayHaveLeader() && !c.hasSent(l) {
+		c.extendHeldUntil(after, at)
 	}
 }
 
-// hold records that the lease is held by r, from the reading on.
-func (c *candidate) hold(r record, from Reading) {
+// extendHeldUntil records that a process may act as the leader because of r for the duration of r, from a reading on.
+func (c *candidate) extendHeldUntil(r record, from Reading) {
 	c.heldUntil = max(c.heldUntil, from.steady+r.duration(c.timing.Duration))
 }
 

@@ -75,9 +75,9 @@ func recordOf(l *Lease) record {
 // holder, and a duration of one second.
 func (r record) isReleased() bool { return r.holder == "" && r.durationSeconds == 1 }
 
-// mayBeActedBy reports whether a process may act as the leader by r. A record with a duration and without a holder counts
-// too: somebody has emptied it by hand, and the former holder may not know that yet.
-func (r record) mayBeActedBy() bool { return r.holder != "" || r.durationSeconds > 1 }
+// mayHaveLeader reports whether a process may act as the leader because of r: r has a holder, or r has a duration and is no
+// orderly release. In the second case somebody has removed the holder by hand, and the former holder may not know that yet.
+func (r record) mayHaveLeader() bool { return r.holder != "" || r.durationSeconds > 1 }
 
 // duration returns how long r is valid after a renewal. usual stands for a duration that r lacks.
 func (r record) duration(usual time.Duration) time.Duration {

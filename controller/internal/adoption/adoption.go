@@ -244,19 +244,19 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 	ref := childRef(r)
 	var metadata []byte
 	var err error
-	live := g.view.KnownState(ref)
+	known := g.view.KnownState(ref)
 	switch {
-	case live.IsCertain && !mustRead:
-		if !live.IsPresent {
+	case known.IsCertain && !mustRead:
+		if !known.IsPresent {
 			return decision{isCached: true}, nil
 		}
-		if isOwnedBy(live.Record.Owners, owner) {
-			return decision{uid: live.Record.UID, isCached: true}, nil
+		if isOwnedBy(known.Record.Owners, owner) {
+			return decision{uid: known.Record.UID, isCached: true}, nil
 		}
-		metadata, err = live.Metadata()
+		metadata, err = known.Metadata()
 	default:
-		if known, ok := g.child(ref); ok && !mustRead && known.owner == owner.UID {
-			return decision{uid: known.uid}, nil
+		if child, ok := g.child(ref); ok && !mustRead && child.owner == owner.UID {
+			return decision{uid: child.uid}, nil
 		}
 		var response *wire.Response
 		response, err = next.Do(ctx, &wire.Request{
@@ -264,7 +264,7 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 			Representation: wire.MetadataOnly, Live: r.Live,
 		})
 		if kube.IsNotFound(err) {
-			return decision{isCached: live.IsCertain}, nil
+			return decision{isCached: known.IsCertain}, nil
 		}
 		if err == nil {
 			metadata = response.Body
@@ -281,7 +281,7 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
 	}
 	d, err := g.decideByMetadata(&object.ObjectMeta, r, owner)
-	d.isCached = live.IsCertain
+	d.isCached = known.IsCertain
 	return d, err
 }
 

@@ -210,9 +210,9 @@ func (q *Queue) handOut(e *entry, now instant) Work {
 	return work
 }
 
-// Done ends the work on key that began with Get. For a key that is not being worked on it
-// does nothing.
-func (q *Queue) Done(key Key, o Next) {
+// Done ends the work on key that began with Get. next is what the reconcile asks of the next one. Done does nothing for a key
+// that no worker has.
+func (q *Queue) Done(key Key, next Next) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	at := q.table.find(&key)
@@ -224,14 +224,13 @@ func (q *Queue) Done(key Key, o Next) {
 	if q.clock != nil {
 		defer q.signalRest()
 	}
-	retry := o.IsRetried
-	requeue := o.RequeueAfter > 0 && !retry
-	if e.hasWrittenStatus && !o.SkipsOwnStatus {
+	hasRequeue := next.RequeueAfter > 0 && !next.IsRetried
+	if e.hasWrittenStatus && !next.SkipsOwnStatus {
 		e.causes.add(Cause{Change: "own status"})
 		e.afterEcho.merge(schedule{high: true, due: never})
 	}
 	e.hasWrittenStatus = false
-	if !retry && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
+	if !next.IsRetried && !hasRequeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
 		q.table.drop(at)
 		return
 	}
@@ -242,7 +241,7 @@ func (q *Queue) Done(key Key, o Next) {
 	if len(e.delayedTriggers) > 0 {
 		s.merge(schedule{due: e.delayedTriggers[0].due})
 	}
-	if retry {
+	if next.IsRetried {
 		// Echoes and resyncs do not count: the retry will see the changes that led to them.
 		e.failureCount++
 		q.retryCount++
@@ -251,15 +250,15 @@ func (q *Queue) Done(key Key, o Next) {
 		if afterPossibleEcho.high && !s.high && !e.hasEchoEndedBackoff {
 			s.high, e.hasEchoEndedBackoff = true, true
 		}
-		s.merge(schedule{due: now.after(o.RetryAfter), dueReason: byRetry})
+		s.merge(schedule{due: now.after(next.RetryAfter), dueReason: byRetry})
 	} else {
 		e.failureCount = 0
 		e.hasEchoEndedBackoff = false
 		e.state = waiting
 		s.merge(afterEcho)
 		s.merge(afterPossibleEcho)
-		if requeue {
-			s.merge(schedule{due: now.after(o.RequeueAfter), dueReason: byRequeue})
+		if hasRequeue {
+			s.merge(schedule{due: now.after(next.RequeueAfter), dueReason: byRequeue})
 		}
 	}
 	q.reschedule(e, s, now)
@@ -300,8 +299,8 @@ func (q *Queue) setDue(e *entry, since instant) {
 	q.setReady(e, Due, since)
 }
 
-// setReady puts e into the list of a class, unless e is in that list or one above. A worker
-// could have taken e since then.
+// setReady puts e into the list of a class, unless e is in that list or in a list of a higher class. A worker could have
+// taken e since the instant since.
 func (q *Queue) setReady(e *entry, class Priority, since instant) {
 	switch {
 	case e.state == ready && e.class >= class:
@@ -366,8 +365,8 @@ func (q *Queue) Shutdown() {
 
 // Stats is a snapshot of a queue.
 type Stats struct {
-	// Ready is the number of keys that wait for a worker, Waiting of keys that wait for their time, and Running of
-	// keys that a worker has.
+	// Ready is the number of keys that wait for a worker. Waiting is the number of keys that wait for their time. Running is
+	// the number of keys that a worker has.
 	Ready, Waiting, Running int
 	// OldestReady is the longest time that a ready key has been waiting.
 	OldestReady time.Duration
@@ -387,8 +386,8 @@ func (q *Queue) Stats() Stats {
 	}
 }
 
-// RestartWaits restarts the waiting times of the keys that wait for a worker. It is for a queue that
-// had no workers so far, on purpose.
+// RestartWaits restarts the waiting times of the keys that wait for a worker. It is for the
+// queue of a standby, which has no workers before it leads.
 func (q *Queue) RestartWaits() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

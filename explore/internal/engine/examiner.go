@@ -54,7 +54,9 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 		out, err = e.run(ctx, j.schedule, limits, compare)
 		if fewer, ok := j.withoutRefused(err); ok {
 			e.results.update(func(c *finding.Coverage) { c.Refused++ })
-			if j, try = fewer, try-1; len(j.schedule.Steps) == 1 {
+			j = fewer
+			try-- // a run with fewer steps is not a repetition
+			if len(j.schedule.Steps) == 1 {
 				e.results.addRun(j, &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: j.kind}, "the API server refuses the values"}}})
 				return false, nil
 			}

@@ -24,7 +24,7 @@ type Settings struct {
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []finding.Step
-	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
+	// Only are the kinds that are tried. Default: the kinds that [faults.DefaultKinds] returns.
 	Only []faults.Kind
 	// OptIn are kinds that happen in addition to the default ones.
 	OptIn []faults.Kind

@@ -15,7 +15,7 @@ import (
 // job is one planned run.
 type job struct {
 	schedule finding.Schedule
-	// kind is the kind of the fault, or [faults.Transition].
+	// kind is what the run tries. Its faults have this kind, if there are any.
 	kind faults.Kind
 	// field is the field of a transition, or what else of the samples the user changes.
 	field string

@@ -7,19 +7,20 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// jobQueue holds the planned runs that were not begun. Its methods are safe for concurrent use.
+// jobQueue holds the runs that were not begun. Its methods are safe for concurrent use.
 type jobQueue struct {
 	mu sync.Mutex
-	// planned are begun before more.
+	// planned holds the planned runs, which are begun first. more holds further runs: see hasBudget.
 	planned, more []job
-	// hasBudget is true if runs of kinds that have not happened come first, and the rest of a budget goes to more.
-	// Otherwise only kinds that no planned run has shown get some of more.
+	// hasBudget is true if the exploration has a budget of time. Then the first run of each kind comes before all second runs,
+	// and all of more may be begun. Without a budget, only a kind without a try gets runs of more, and at most maxMoreTries.
 	hasBudget bool
-	// tries counts, by the kind, the runs that were begun and have not missed their faults. moreTries counts those of more.
+	// tries counts, by the kind, the runs that were begun, without those that have missed their faults. moreTries counts, by the
+	// kind, all runs of more that were begun.
 	tries, moreTries map[faults.Kind]int
 }
 
-// maxMoreTries is how many more runs a kind gets that no planned run has shown, if there is no budget.
+// maxMoreTries is how many runs of more a kind gets without a budget, if no planned run of the kind has had its fault.
 const maxMoreTries = 4
 
 // newJobQueue returns a queue of planned runs, and of more runs.
@@ -31,8 +32,9 @@ func newJobQueue(planned, more []job, hasBudget bool) *jobQueue {
 }
 
 // next removes and returns the run to begin. Example with a budget: of runs with a crash, a crash and a conflict, the crash
-// comes first, then the conflict, and then the second crash. isMore is true for a run that was not planned. isLeft is false
-// if no run is left to begin now. A run that misses its fault may make another one due.
+// comes first, then the conflict, and then the second crash. isMore is true for a run of more. isLeft is false if no run is to
+// be begun now. A later call may return a run all the same, after recordMissed: the kind of a run that has missed its fault
+// needs another run.
 func (q *jobQueue) next() (j job, isMore, isLeft bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,8 +47,8 @@ func (q *jobQueue) next() (j job, isMore, isLeft bool) {
 		return q.beginLocked(&q.planned, i), false, true
 	}
 	i := slices.IndexFunc(q.more, func(j job) bool { return isUntried(j) && (q.hasBudget || q.moreTries[j.kind] < maxMoreTries) })
-	if i < 0 && q.hasBudget {
-		i = min(0, len(q.more)-1)
+	if i < 0 && q.hasBudget && len(q.more) > 0 {
+		i = 0
 	}
 	if i < 0 {
 		return j, false, false

@@ -188,7 +188,7 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	return input, err
 }
 
-// plannedKinds returns the kinds of faults that an exploration plans. Where components of the control plane may be stopped, the kinds
+// plannedKinds returns the kinds that an exploration plans. Where components of the control plane may be stopped, the kinds
 // that stop them are planned too, unless the settings name some of them.
 func plannedKinds(s Settings) []faults.Kind {
 	kinds := s.Only
@@ -378,8 +378,8 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 // dryRunNamespace is where values are tried without storing them.
 const dryRunNamespace = "default"
 
-// pairs is how many pairs of fields are changed at once.
-const pairs = 4
+// fieldPairs is how many transitions change two fields at once.
+const fieldPairs = 4
 
 // chain returns the run that applies the sample, and then, for each transition, its values and the sample.
 func (p *planner) chain(index int, transitions []values.Transition) (job, error) {

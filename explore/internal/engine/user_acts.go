@@ -54,7 +54,7 @@ func warnOfUnchanged(c *finding.Coverage) {
 
 // valuesOf returns what the fields of a sample are changed to.
 func valuesOf(sample *unstructured.Unstructured, s Settings) values.Options {
-	options := values.Options{Values: s.Values, Pairs: pairs, Seed: s.Seed}
+	options := values.Options{Values: s.Values, Pairs: fieldPairs, Seed: s.Seed}
 	if second := secondOf(s.SecondSamples, sample); second != nil {
 		options.Second = second.Object
 	}

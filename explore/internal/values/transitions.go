@@ -23,7 +23,7 @@ type Options struct {
 	Values map[string][]any
 	// Second is another sample of the kind. Its values are tried too, one by one and all at once. It may be nil.
 	Second map[string]any
-	// Pairs is how many pairs of fields change at once.
+	// Pairs is how many transitions change two fields at once.
 	Pairs int
 	// Seed chooses the pairs of fields.
 	Seed uint64

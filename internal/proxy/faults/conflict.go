@@ -12,8 +12,9 @@ import (
 // request. The server itself refuses a write with 409 that names a resource version.
 const Conflict Kind = "conflict"
 
-// conflictManager is the field manager of the changes of [Conflict].
-const conflictManager = "yare-explore"
+// conflictManager is the field manager of the changes of [Conflict]. The field managers of an exploration begin with
+// "explorer-", as [ForeignManager] does.
+const conflictManager = "explorer-conflict"
 
 // ChangedAnnotation is the annotation that [Conflict] changes.
 const ChangedAnnotation = "explore.yare.dev/changed"

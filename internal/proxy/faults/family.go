@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// Family is a family of faults. Its file has all that is particular to its kinds.
+// Family is a family of kinds. Its file has all that is particular to its kinds.
 type Family interface {
 	// Describe returns the kinds, and what their runs need.
 	Describe() Description
@@ -88,7 +88,7 @@ func FamilyOf(k Kind) Family {
 	return unknownFamily{}
 }
 
-// DefaultKinds returns the kinds of faults that an exploration covers by default.
+// DefaultKinds returns the kinds that an exploration covers by default.
 func DefaultKinds() (kinds []Kind) {
 	for _, f := range Families() {
 		if d := f.Describe(); d.IsDefault {

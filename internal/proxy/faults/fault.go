@@ -6,15 +6,22 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// Kind is the kind of a fault. The file of its [Family] declares it. Kubernetes allows each of them, unless its
-// comment states otherwise.
+// Kind is what a run tries. Most kinds are kinds of faults, such as [Crash]. The others try something ordinary that a
+// program must stand, too:
+//
+//   - [Idle], [Reread], [Waiting], and the kinds of tools, such as [GitOps], have a [Fault] in the run, which disturbs nothing.
+//   - [Transition], [ObjectChange] and [SimilarNames] have none: only the steps of the user differ from those of other runs.
+//
+// The file of its [Family] declares a kind. Kubernetes allows everything that a kind tries, unless the comment of the kind
+// states otherwise.
 type Kind string
 
-// Fault is one fault of a run. It stands in files of findings.
+// Fault is one thing that an exploration does in a run beside the steps of the user. It stands in files of findings. The kind
+// states what the exploration does, and whether that disturbs the program: see [Kind].
 type Fault struct {
 	Kind Kind `json:"kind"`
-	// At is the request at which the fault happens: a crash, a refusal, a lost answer, a reset,
-	// a conflict, the loss of a lease, or the end of a component.
+	// At is the request at which the fault happens. It is nil for the other faults, such as those of watches and those that
+	// happen when a step has come to rest.
 	At *proxy.Point `json:"at,omitempty"`
 	// Restart is when a program that has crashed starts again. Default: at once.
 	Restart Restart `json:"restart,omitempty"`
@@ -27,7 +34,8 @@ type Fault struct {
 	// Part is the number of the part of data, counted in the step from 1, at which a fault of the connections to an external
 	// system happens.
 	Part int `json:"part,omitempty"`
-	// Object is the object of a fault by other users.
+	// Object is the object to which something happens, if not to the object of a request: for example what a [ForeignEdit]
+	// changes, or the Pod of a [PodEvicted].
 	Object *Object `json:"object,omitempty"`
 	// Act is what a stranger does in this fault. Only faults of the family stranger have an act.
 	Act Act `json:"act,omitempty"`

@@ -2,7 +2,7 @@ package faults
 
 import "slices"
 
-// Faults are the faults of one run. A property of a family holds for a run if one fault of the run belongs to such a family: see
+// Faults are the faults of one run: see [Fault] and [Kind]. A property of a family holds for a run if one fault of the run belongs to such a family: see
 // [Description].
 type Faults []Fault
 

@@ -2,8 +2,8 @@ package faults
 
 import "context"
 
-// Idle is no fault, and must change nothing: when the step has come to rest, the time of parts
-// moves forward, and any other program is restarted.
+// Idle lets time pass when the step has come to rest: the time of parts moves forward, and any other program is restarted. This
+// disturbs nothing, so the program must change nothing.
 const Idle Kind = "idle"
 
 // idle is the family of [Idle].

@@ -243,7 +243,7 @@ func TestConflictIsReal(t *testing.T) {
 	a := arm(t, p, faults.Fault{Kind: faults.Conflict, At: &point})
 	program.send(http.MethodPut, maps+"/a/status", `{"status":{}}`)
 	received := u.requests()
-	if len(received) != 3 || !strings.HasPrefix(received[1], "PATCH "+maps+"/a?fieldManager=yare-explore") || !strings.Contains(received[1], "annotations") ||
+	if len(received) != 3 || !strings.HasPrefix(received[1], "PATCH "+maps+"/a?fieldManager=explorer-conflict") || !strings.Contains(received[1], "annotations") ||
 		!strings.HasPrefix(received[2], "PUT "+maps+"/a/status") {
 		t.Errorf("the server received\n%s", strings.Join(received, "\n"))
 	}

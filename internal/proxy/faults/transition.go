@@ -1,6 +1,6 @@
 package faults
 
-// Transition is the kind of a run without a fault, in which the user changes the declared state.
+// Transition is the kind of a run without a [Fault], in which the user changes the declared state.
 const Transition Kind = "transition"
 
 // transition is the family of [Transition]. It plans no faults: explorations plan other steps of the user.

@@ -1,6 +1,6 @@
 package faults
 
-// The kinds of runs without a fault in which users do to whole objects what users do.
+// The kinds of runs without a [Fault] in which the user changes, deletes or adds whole objects.
 const (
 	// ObjectChange changes the content of each object of the samples, deletes the object, and makes the object again.
 	// References come late.

@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// The kinds of runs without faults that other steps of the user make.
+// The kinds of runs with other steps of the user. Their [Fault] names the kind, and disturbs nothing.
 const (
 	// Deletion deletes what the user has applied, objects that refer to others first. In other runs the objects are deleted
 	// one after the other, in the order of their file and in the reverse order.
@@ -29,8 +29,8 @@ const waitingTime = 25 * time.Second
 // ChangesInHalf is how many changes the user makes in each of the two steps of [ManyChanges].
 const ChangesInHalf = 25
 
-// userSteps is the family of these kinds. Explorations plan the steps of the user. A fault of the family changes nothing, and names
-// the kind in the schedule of a run. AfterStep only waits for [Waiting].
+// userSteps is the family of these kinds. Explorations plan the steps of the user. A fault of the family disturbs
+// nothing, and names the kind in the schedule of a run. AfterStep only waits for [Waiting].
 type userSteps struct{ baseFamily }
 
 func (userSteps) Describe() Description {

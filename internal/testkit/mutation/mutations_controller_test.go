@@ -37,8 +37,8 @@ func controllerMutations() []mutation {
 		{68, 15, "controller", "longReconciles.takeLong", `_d < _c._reportAfter`, `_d < 100*_c._reportAfter`},
 		{69, 15, "controller", "mapper.run", `_running.Go(_Replacement)`, ``},
 
-		{70, 16, "controller", "recordErrorAttrs", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
-		{71, 16, "controller", "recordErrorAttrs", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
+		{70, 16, "controller", "errorAttrs", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
+		{71, 16, "controller", "errorAttrs", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
 
 		{73, 17, "controller", "reconciler.reconcile", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},

@@ -11,10 +11,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// builder makes entries that share what they have in common.
+// builder makes packed objects that share what they have in common.
 type builder struct {
 	metadata metadata
-	// namespace and labelKeys hold the last handles, which mostly fit the next entry too.
+	// namespace and labelKeys hold the last handles, which mostly fit the next packed object too.
 	namespace namedHandle
 	labelKeys namedHandle
 }
@@ -55,8 +55,8 @@ func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Ite
 	return Item{key: k, version: ident.NewVersion(uid, resourceVersion), json: json}
 }
 
-// MetadataOf returns an entry of an object, which is JSON. The entry has no content.
-func MetadataOf(object []byte) (*Entry, error) {
+// MetadataOf packs the metadata of an object, which is JSON. The packed object has no content.
+func MetadataOf(object []byte) (*PackedObject, error) {
 	var b builder
 	m := &b.metadata
 	if err := m.read(object); err != nil {
@@ -70,12 +70,12 @@ func MetadataOf(object []byte) (*Entry, error) {
 	return e, nil
 }
 
-// build returns an entry with the metadata that were read, without data and owners.
-func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *Entry {
+// build returns a packed object with the metadata that were read, without data and owners.
+func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *PackedObject {
 	m := &b.metadata
-	e := &Entry{
+	e := &PackedObject{
 		namespace: b.namespace.handleOf(namespace), name: name, version: version, Generation: m.generation, IsDeleting: m.isDeleting,
-		AnnotationsHash: m.annotationsHash, FinalizersHash: m.finalizersHash, values: uint32(len(m.labelValues)), size: uint32(size),
+		AnnotationsHash: m.annotationsHash, FinalizersHash: m.finalizersHash, labelValuesLength: uint32(len(m.labelValues)), size: uint32(size),
 	}
 	if len(m.labelKeys) > 0 {
 		e.labelKeys = b.labelKeys.handleOf(m.labelKeys)

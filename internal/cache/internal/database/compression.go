@@ -2,22 +2,22 @@ package database
 
 import "github.com/yare-go/yare/internal/cache/internal/codec"
 
-// compression compresses the contents of the entries of one database.
+// compression compresses the contents of the packed objects of one database.
 type compression struct {
 	compressor codec.Compressor
 	// isPlain is true if nothing is compressed.
 	isPlain bool
-	// recent holds the last entries that were put, in a ring. The oldest entry is at next.
-	recent [samplesEach]*Entry
+	// recent holds the last packed objects that were put, in a ring. The oldest packed object is at next.
+	recent [samplesEach]*PackedObject
 	next   int
 }
 
-// samplesEach is how many entries are looked at for a dictionary: so many of the last ones, and
+// samplesEach is how many packed objects are looked at for a dictionary: so many of the last ones, and
 // so many of all.
 const samplesEach = 32
 
-// recordRecent records an entry that was just put, as a sample for the next dictionary.
-func (c *compression) recordRecent(e *Entry) {
+// recordRecent records a packed object that was just put, as a sample for the next dictionary.
+func (c *compression) recordRecent(e *PackedObject) {
 	if c.isPlain || e.size < codec.MinSize {
 		return
 	}
@@ -26,7 +26,7 @@ func (c *compression) recordRecent(e *Entry) {
 	c.compressor.RecordContent(int(e.size))
 }
 
-// train makes a dictionary from entries if one is due. It reports whether there is a new one.
+// train makes a dictionary from packed objects if one is due. It reports whether there is a new one.
 func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
 	isNew = c.compressor.Train(t.table.Len(), isResting, func() [][]byte { return c.samples(t) })
 	if isNew {
@@ -39,7 +39,7 @@ func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
 // objects, evenly, and the last ones.
 func (c *compression) samples(t *objectTable) [][]byte {
 	var samples [][]byte
-	add := func(e *Entry) {
+	add := func(e *PackedObject) {
 		if e == nil || e.size < codec.MinSize {
 			return
 		}
@@ -52,7 +52,7 @@ func (c *compression) samples(t *objectTable) [][]byte {
 			add(t.slots[i*n/samplesEach])
 		}
 	}
-	// The ring, from its oldest entry on.
+	// The ring, from its oldest packed object on.
 	for i := range c.recent {
 		add(c.recent[(c.next+i)%len(c.recent)])
 	}

@@ -66,16 +66,16 @@ func New(o Options) (*Database, *Writer) {
 	return d, &Writer{database: d, objects: d.objects, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
 }
 
-// Get returns the entry of the object of that key, or nil if the database has no such object. The
+// Get returns the packed object of that key, or nil if the database has no such object. The
 // Cluster of k does not count.
-func (d *Database) Get(k kube.Key) *Entry {
+func (d *Database) Get(k kube.Key) *PackedObject {
 	e, _ := d.State(k)
 	return e
 }
 
-// State returns the entry of the object of k, or nil. version is the resource version that the database has
+// State returns the packed object of k, or nil. version is the resource version that the database has
 // reached at the same moment.
-func (d *Database) State(k kube.Key) (e *Entry, version string) {
+func (d *Database) State(k kube.Key) (e *PackedObject, version string) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.objects.find(k), d.version
@@ -126,9 +126,9 @@ func (d *Database) Index(x wire.Index) {
 	// From now on the writer indexes what changes.
 	added := newContentIndex(x)
 	d.objects.contentIndexes = append(d.objects.contentIndexes, added)
-	entries := slices.Clone(d.objects.slots)
+	packed := slices.Clone(d.objects.slots)
 	d.mu.Unlock()
-	for slot, e := range entries {
+	for slot, e := range packed {
 		if e == nil {
 			continue
 		}

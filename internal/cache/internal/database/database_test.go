@@ -127,10 +127,10 @@ func TestSelectionDecodesNothing(t *testing.T) {
 			t.Fatalf("slot %d is not compressed", slot)
 		}
 		broken := *e
-		broken.data = e.data[:e.values] + "broken"
+		broken.data = e.data[:e.labelValuesLength] + "broken"
 		s.writer.replace(uint32(slot), &broken)
 	}
-	var last *Entry
+	var last *PackedObject
 	n := 0
 	for _, f := range []Filter{{}, {Namespace: "team-search"}, {Labels: mustParse("team=search")}, {Owner: "x"}} {
 		for o := range s.Select(f).All {
@@ -174,7 +174,7 @@ func TestJSONIsPrivate(t *testing.T) {
 func TestObjectsStay(t *testing.T) {
 	t.Parallel()
 	s := filled(samples.Random.WebApp, 300)
-	before := make(map[kube.Key]*Entry)
+	before := make(map[kube.Key]*PackedObject)
 	want := make(map[kube.Key]string)
 	for o := range s.Select(Filter{}).All {
 		before[o.Key()], want[o.Key()] = o, jsonOf(t, o)

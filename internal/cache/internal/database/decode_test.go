@@ -172,7 +172,7 @@ func TestRecordOfMisfits(t *testing.T) {
 	}
 }
 
-// The members of the metadata that a stream has read lead to the same entry as the object itself.
+// The members of the metadata that a stream has read lead to the same packed object as the object itself.
 func TestRecordOfMembers(t *testing.T) {
 	t.Parallel()
 	random := samples.New(1)

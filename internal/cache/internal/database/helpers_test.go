@@ -36,14 +36,14 @@ func filled(object func(samples.Random, int) string, count int) *testStore {
 }
 
 // put puts an item into the database.
-func (s *testStore) put(i Item) *Entry {
+func (s *testStore) put(i Item) *PackedObject {
 	_, e, _ := s.writer.Put(i)
 	s.writer.Maintain(false)
 	return e
 }
 
 // insert puts an object into the database, which is JSON.
-func (s *testStore) insert(object string) *Entry {
+func (s *testStore) insert(object string) *PackedObject {
 	e, err := MetadataOf([]byte(object))
 	if err != nil {
 		panic(err)
@@ -64,7 +64,7 @@ func (s *testStore) contents(t *testing.T, f Filter) map[kube.Key]string {
 	return all
 }
 
-func jsonOf(t *testing.T, e *Entry) string {
+func jsonOf(t *testing.T, e *PackedObject) string {
 	t.Helper()
 	object, err := e.AppendJSON(nil)
 	if err != nil {
@@ -73,8 +73,8 @@ func jsonOf(t *testing.T, e *Entry) string {
 	return string(object)
 }
 
-// mustRead returns an entry of an object, which is JSON.
-func mustRead(t *testing.T, object string) *Entry {
+// mustRead returns a packed object of an object, which is JSON.
+func mustRead(t *testing.T, object string) *PackedObject {
 	t.Helper()
 	e, err := MetadataOf([]byte(object))
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// recordIndex finds entries by values that their records have. It keeps hashes of the values, so
-// the entries that it finds must be checked.
+// recordIndex finds packed objects by values that their records have. It keeps hashes of the values, so
+// the packed objects that it finds must be checked.
 type recordIndex struct {
 	slots.Index
-	// appendHashes appends the hashes of the values of an entry.
-	appendHashes func(dst []uint64, e *Entry) []uint64
+	// appendHashes appends the hashes of the values of a packed object.
+	appendHashes func(dst []uint64, e *PackedObject) []uint64
 	// before and after are buffers of replace.
 	before, after []uint64
 }
 
-func newRecordIndex(appendHashes func([]uint64, *Entry) []uint64) *recordIndex {
+func newRecordIndex(appendHashes func([]uint64, *PackedObject) []uint64) *recordIndex {
 	return &recordIndex{Index: slots.NewIndex(), appendHashes: appendHashes}
 }
 
@@ -28,7 +28,7 @@ func newRecordIndex(appendHashes func([]uint64, *Entry) []uint64) *recordIndex {
 func hashOfValue(value string) uint64 { return maphash.String(hashSeed, value) }
 
 // replace puts after into a slot, in place of before. Either may be nil.
-func (x *recordIndex) replace(slot uint32, before, after *Entry) {
+func (x *recordIndex) replace(slot uint32, before, after *PackedObject) {
 	x.before, x.after = x.before[:0], x.after[:0]
 	if before != nil {
 		x.before = x.appendHashes(x.before, before)
@@ -39,19 +39,19 @@ func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 	x.Replace(slot, x.before, x.after)
 }
 
-// contentIndex is an index of Database.Index: it finds entries by values that its author's function
+// contentIndex is an index of Database.Index: it finds packed objects by values that its author's function
 // takes from their contents.
 type contentIndex struct {
 	slots.Index
 	of wire.Index
-	// values holds the values of the entry in each slot. A slot without values is not in it.
+	// values holds the values of the packed object in each slot. A slot without values is not in it.
 	values map[uint32][]string
-	// unknown holds the slots of the entries for which the function panicked: they may have
+	// unknown holds the slots of the packed objects for which the function panicked: they may have
 	// any value.
 	unknown map[uint32]bool
 	// hasPanicked is true once the function has panicked.
 	hasPanicked bool
-	// ready is closed once the index has all entries that were in the database before it.
+	// ready is closed once the index has all packed objects that were in the database before it.
 	ready chan struct{}
 }
 
@@ -83,7 +83,7 @@ func (x *contentIndex) isReady() bool {
 	}
 }
 
-// appendCandidates appends the slots of the entries that have a value, or may have it.
+// appendCandidates appends the slots of the packed objects that have a value, or may have it.
 func (x *contentIndex) appendCandidates(dst []uint32, value string) []uint32 {
 	for _, slot := range x.Slots(hashOfValue(value)) {
 		if slices.Contains(x.values[slot], value) {
@@ -96,7 +96,7 @@ func (x *contentIndex) appendCandidates(dst []uint32, value string) []uint32 {
 	return dst
 }
 
-// set replaces the values of the entry in a slot. If they are unknown, values is empty.
+// set replaces the values of the packed object in a slot. If they are unknown, values is empty.
 func (x *contentIndex) set(slot uint32, values []string, isUnknown bool) {
 	x.Replace(slot, hashesOf(x.values[slot]), hashesOf(values))
 	if len(values) > 0 {

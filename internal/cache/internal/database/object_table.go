@@ -14,12 +14,12 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// objectTable holds the entries of objects in numbered slots, and the indexes that find the slots. It must not be used
+// objectTable holds packed objects in numbered slots, and the indexes that find the slots. It must not be used
 // concurrently while it changes.
 type objectTable struct {
-	// slots holds the entries. It is nil at the slots in free. An object keeps its slot for as
+	// slots holds the packed objects. It is nil at the slots in free. An object keeps its slot for as
 	// long as it exists.
-	slots []*Entry
+	slots []*PackedObject
 	free  []uint32
 	table slots.Table
 	// namespaces is nil if there can be only one.
@@ -39,7 +39,7 @@ type objectTable struct {
 
 func newObjectTable(isOneNamespace bool) *objectTable {
 	t := &objectTable{labels: make(map[string]*recordIndex), codecs: make(map[*codec.Codec]int)}
-	t.owners = newRecordIndex(func(dst []uint64, e *Entry) []uint64 {
+	t.owners = newRecordIndex(func(dst []uint64, e *PackedObject) []uint64 {
 		for _, o := range e.Owners() {
 			dst = append(dst, hashOfValue(string(o.UID)))
 		}
@@ -47,7 +47,7 @@ func newObjectTable(isOneNamespace bool) *objectTable {
 	})
 	t.recordIndexes = []*recordIndex{t.owners}
 	if !isOneNamespace {
-		t.namespaces = newRecordIndex(func(dst []uint64, e *Entry) []uint64 {
+		t.namespaces = newRecordIndex(func(dst []uint64, e *PackedObject) []uint64 {
 			return append(dst, hashOfValue(e.Namespace()))
 		})
 		t.recordIndexes = append(t.recordIndexes, t.namespaces)
@@ -55,8 +55,8 @@ func newObjectTable(isOneNamespace bool) *objectTable {
 	return t
 }
 
-// find returns the entry of k, or nil.
-func (t *objectTable) find(k kube.Key) *Entry {
+// find returns the packed object of k, or nil.
+func (t *objectTable) find(k kube.Key) *PackedObject {
 	if slot, ok := t.slotOf(k); ok {
 		return t.slots[slot]
 	}
@@ -76,8 +76,8 @@ func hashOfKey(k kube.Key) uint64 {
 	return maphash.String(hashSeed, k.Name) ^ 31*maphash.String(hashSeed, k.Namespace)
 }
 
-// put puts e into the slot of its key. It returns the slot, and the entry that e replaces, or nil.
-func (t *objectTable) put(e *Entry) (slot uint32, before *Entry) {
+// put puts e into the slot of its key. It returns the slot, and the packed object that e replaces, or nil.
+func (t *objectTable) put(e *PackedObject) (slot uint32, before *PackedObject) {
 	slot, exists := t.slotOf(e.Key())
 	if exists {
 		before = t.slots[slot]
@@ -93,15 +93,15 @@ func (t *objectTable) put(e *Entry) (slot uint32, before *Entry) {
 	return slot, before
 }
 
-// replace puts e into a slot, in place of another entry of the same object.
-func (t *objectTable) replace(slot uint32, e *Entry) {
+// replace puts e into a slot, in place of another version of the same object.
+func (t *objectTable) replace(slot uint32, e *PackedObject) {
 	t.count(t.slots[slot], -1)
 	t.count(e, +1)
 	t.slots[slot] = e
 }
 
-// remove removes the object of that key, and returns its entry, or nil.
-func (t *objectTable) remove(k kube.Key) (before *Entry) {
+// remove removes and returns the packed object of that key. It returns nil if there is none.
+func (t *objectTable) remove(k kube.Key) (before *PackedObject) {
 	slot, exists := t.slotOf(k)
 	if !exists {
 		return nil
@@ -121,7 +121,7 @@ func (t *objectTable) remove(k kube.Key) (before *Entry) {
 }
 
 // allocate puts e into a free slot.
-func (t *objectTable) allocate(e *Entry) (slot uint32) {
+func (t *objectTable) allocate(e *PackedObject) (slot uint32) {
 	if n := len(t.free); n > 0 {
 		slot, t.free = t.free[n-1], t.free[:n-1]
 		t.slots[slot] = e
@@ -132,7 +132,7 @@ func (t *objectTable) allocate(e *Entry) (slot uint32) {
 }
 
 // count adds the sizes of e n times.
-func (t *objectTable) count(e *Entry, n int) {
+func (t *objectTable) count(e *PackedObject, n int) {
 	t.bytes += int64(n * len(e.content()))
 	t.json += int64(n) * int64(e.size)
 	if e.codec == nil {
@@ -143,7 +143,7 @@ func (t *objectTable) count(e *Entry, n int) {
 	}
 }
 
-// stats returns the Stats of the entries, without the number of dictionaries.
+// stats returns the Stats of the packed objects, without the number of dictionaries.
 func (t *objectTable) stats() Stats {
 	stats := Stats{Objects: t.table.Len(), Bytes: t.bytes, JSON: t.json}
 	for c := range t.codecs {
@@ -152,7 +152,7 @@ func (t *objectTable) stats() Stats {
 	return stats
 }
 
-// sharedOwners returns the owners in m. It returns the list of another entry if that entry has the same owners.
+// sharedOwners returns the owners in m. It returns the list of another packed object if that has the same owners.
 func (t *objectTable) sharedOwners(m *metadata) *[]kube.Owner {
 	if found := t.owners.Slots(maphash.Bytes(hashSeed, m.owners[0].uid)); len(found) > 0 {
 		if shared := t.slots[found[0]].owners; m.isSameOwners(*shared) {
@@ -178,7 +178,7 @@ func (t *objectTable) indexLabel(key string) {
 	if t.labels[key] != nil {
 		return
 	}
-	x := newRecordIndex(func(dst []uint64, e *Entry) []uint64 {
+	x := newRecordIndex(func(dst []uint64, e *PackedObject) []uint64 {
 		if v, ok := e.Labels().Lookup(key); ok {
 			dst = append(dst, hashOfValue(v))
 		}
@@ -193,9 +193,9 @@ func (t *objectTable) indexLabel(key string) {
 	t.recordIndexes = append(t.recordIndexes, x)
 }
 
-// candidates returns a superset of the matching entries, taken from the smallest applicable
-// index. A content index decides here, because an entry does not have its values.
-func (t *objectTable) candidates(f Filter) []*Entry {
+// candidates returns a superset of the matching packed objects, taken from the smallest applicable
+// index. A content index decides here, because a packed object does not have its values.
+func (t *objectTable) candidates(f Filter) []*PackedObject {
 	if f.Index != nil {
 		x := t.contentIndex(f.Index)
 		if x == nil || !x.isReady() {
@@ -226,7 +226,7 @@ func (t *objectTable) candidates(f Filter) []*Entry {
 	if found {
 		return t.at(best)
 	}
-	everything := make([]*Entry, 0, t.table.Len())
+	everything := make([]*PackedObject, 0, t.table.Len())
 	for _, e := range t.slots {
 		if e != nil {
 			everything = append(everything, e)
@@ -235,13 +235,13 @@ func (t *objectTable) candidates(f Filter) []*Entry {
 	return everything
 }
 
-// at returns the entries in slots.
-func (t *objectTable) at(slots []uint32) []*Entry {
-	entries := make([]*Entry, len(slots))
+// at returns the packed objects in slots.
+func (t *objectTable) at(slots []uint32) []*PackedObject {
+	packed := make([]*PackedObject, len(slots))
 	for i, slot := range slots {
-		entries[i] = t.slots[slot]
+		packed[i] = t.slots[slot]
 	}
-	return entries
+	return packed
 }
 
 // onlyValue returns the value that r demands, if there is only one.

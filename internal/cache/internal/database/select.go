@@ -29,11 +29,11 @@ type Filter struct {
 type Selection struct {
 	filter Filter
 	// candidates is a superset of the objects.
-	candidates []*Entry
+	candidates []*PackedObject
 }
 
 // All yields the objects, in no order.
-func (s Selection) All(yield func(*Entry) bool) {
+func (s Selection) All(yield func(*PackedObject) bool) {
 	m := newMatch(s.filter)
 	for _, e := range s.candidates {
 		if m.matches(e) && !yield(e) {
@@ -42,13 +42,13 @@ func (s Selection) All(yield func(*Entry) bool) {
 	}
 }
 
-// match decides which entries a filter matches, apart from its content index. It must not be
+// match decides which packed objects a filter matches, apart from its content index. It must not be
 // used concurrently.
 type match struct {
 	filter    Filter
 	namespace unique.Handle[string]
-	// labels are the labels of the entry at hand: behind a pointer that is used again, they need no
-	// memory of their own for each entry.
+	// labels are the labels of the packed object at hand: behind a pointer that is used again, they need no
+	// memory of their own for each packed object.
 	labels *Labels
 }
 
@@ -63,7 +63,7 @@ func newMatch(f Filter) match {
 	return m
 }
 
-func (m *match) matches(e *Entry) bool {
+func (m *match) matches(e *PackedObject) bool {
 	if m.filter.Namespace != "" && e.namespace != m.namespace {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Writer changes a Database. Each Database has one. It must not be used concurrently. It prepares
-// everything outside of the lock of the database: under the lock, one entry takes the place of another.
+// everything outside of the lock of the database: under the lock, one packed object takes the place of another.
 type Writer struct {
 	database *Database
 	// objects are the objects of the database, which the Writer reads without the lock.
@@ -18,7 +18,7 @@ type Writer struct {
 
 	builder     builder
 	compression compression
-	// buffer holds the data of the next entry.
+	// buffer holds the data of the next packed object.
 	buffer []byte
 	// cursor is the next slot to check for content that is not written with the current codec. rewrites is
 	// how many slots are to be checked.
@@ -34,16 +34,16 @@ func (w *Writer) Has(i Item) bool {
 	return e != nil && e.isDecodable() && e.version.Equal(i.version)
 }
 
-// Put puts i into the database. It returns the entry that i replaces, or nil, and the entry of i. err is
-// about metadata that could not be decoded; the entry of i is without them.
-func (w *Writer) Put(i Item) (before, after *Entry, err error) {
+// Put packs i and puts it into the database. It returns the packed object that i replaces, or nil, and the packed i. err is about
+// metadata that could not be decoded. Then the packed i is without metadata.
+func (w *Writer) Put(i Item) (before, after *PackedObject, err error) {
 	after, err = w.Build(i)
-	return w.putEntry(after, i.json), after, err
+	return w.putPacked(after, i.json), after, err
 }
 
-// Build returns an entry of i that no database has. The error is about metadata that could not be
-// read; the entry is without them.
-func (w *Writer) Build(i Item) (e *Entry, err error) {
+// Build packs i, and puts it into no database. The error is about metadata that could not be read. Then the packed object is
+// without metadata.
+func (w *Writer) Build(i Item) (e *PackedObject, err error) {
 	m := &w.builder.metadata
 	err = m.readItem(i)
 	// The item has the names, whatever the metadata contain.
@@ -60,8 +60,8 @@ func (w *Writer) Build(i Item) (e *Entry, err error) {
 	return e, err
 }
 
-// putEntry puts the entry of an object into the database, and returns the entry that it replaces, or nil.
-func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
+// putPacked puts e into the database, and returns the packed object that e replaces, or nil. object is the JSON of e.
+func (w *Writer) putPacked(e *PackedObject, object []byte) (before *PackedObject) {
 	d := w.database
 	type indexed struct {
 		values    []string
@@ -88,22 +88,22 @@ func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	return before
 }
 
-// Remove removes the object of that key from the database, and returns its last entry, or nil.
-func (w *Writer) Remove(k kube.Key) (before *Entry) {
+// Remove removes the object of that key from the database, and returns it. It returns nil if there is none.
+func (w *Writer) Remove(k kube.Key) (before *PackedObject) {
 	w.database.mu.Lock()
 	defer w.database.mu.Unlock()
 	return w.objects.remove(k)
 }
 
-// replace puts e in place of another entry for the same version of an object.
-func (w *Writer) replace(slot uint32, e *Entry) {
+// replace puts e in place of another packed object of the same version of an object.
+func (w *Writer) replace(slot uint32, e *PackedObject) {
 	w.database.mu.Lock()
 	defer w.database.mu.Unlock()
 	w.objects.replace(slot, e)
 }
 
 // MarkUndecodable marks the object of err: a version of it came that could not be decoded, so the
-// content in the database is outdated. From then on err is the error of [Entry.AppendJSON].
+// content in the database is outdated. From then on err is the error of [PackedObject.AppendJSON].
 func (w *Writer) MarkUndecodable(err *wire.DecodeError) {
 	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {
@@ -174,7 +174,7 @@ func (w *Writer) rewrite(slot uint32) (isRewritten bool) {
 		w.report(err)
 		return true
 	}
-	w.buffer = append(w.buffer[:0], e.data[:e.values]...)
+	w.buffer = append(w.buffer[:0], e.data[:e.labelValuesLength]...)
 	rewritten := *e
 	w.buffer, rewritten.codec = w.compression.append(w.buffer, content)
 	rewritten.data = string(w.buffer)

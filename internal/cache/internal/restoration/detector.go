@@ -61,13 +61,19 @@ type ShownState struct {
 	Object ident.Version
 	// ReachedVersion is the version that the store had reached.
 	ReachedVersion string
-	// SettledCount is what [Detector.SettledCount] returned: a list since then has replaced the state.
+	// SettledCount is what [Detector.SettledCount] returned before the request. If it returns more later, a list has replaced
+	// the state.
 	SettledCount uint64
 }
 
 // CheckAnswer compares the object that the server has answered a request with and the state of the store before the
-// request. It returns an error to report if they contradict each other. An answer is never older than the object in the
-// store. An answer is never as old as the version that the store had reached, unless the store showed it.
+// request. It returns an error to report if they contradict each other. There are two contradictions. The store has reached
+// version 20 in both examples:
+//
+//   - the object of the answer is older than the object in the store: the answer has version 14, and the store shows the
+//     same object at version 15
+//   - the object of the answer is not newer than the version that the store has reached, and the store has not shown it: the
+//     answer has version 18, and the store shows the object at version 15, or does not show the object
 //
 // Without this check a program could read the undone state from the store and the present state from the
 // server in turn, and undo its own writes again and again.

@@ -74,9 +74,10 @@ func (r *Restorations) AreRestoredTogether(a, b wire.Stream) bool {
 	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)
 }
 
-// StoresLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s too. So the
-// resource versions of both can be compared.
-func (r *Restorations) StoresLeases(s wire.Stream) bool {
+// IsStoredWithLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s too. Then
+// the resource versions of a Lease and of these objects can be compared. It is true of the kinds of Kubernetes and of the
+// kinds that the program defines.
+func (r *Restorations) IsStoredWithLeases(s wire.Stream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.scopeLocked(s.Cluster, s.Resource.Group).group == ""

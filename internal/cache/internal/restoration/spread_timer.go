@@ -7,7 +7,7 @@ import (
 )
 
 // maxSpread is the time within which the lists and the probes of all streams begin after a restoration. A server that
-// has just come back must not answer all of them at once.
+// was restored a moment ago must not answer all of them at once.
 const maxSpread = time.Minute
 
 // spreadTimer calls a function once, after a random time. The zero value is ready for use. All methods can be used

@@ -6,8 +6,9 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/samples"
 )
 
-// linkedRoundTripCode makes each part that embeds it check the conversions of a program. No program calls its method, so the
-// linker leaves the code out of programs. Package yaretest finds the method.
+// linkedRoundTripCode makes each part that embeds it check the conversions of a program. It is for tests: package yaretest looks
+// for a part with its method, which is exported for this reason. No program calls the method. So the linker leaves the
+// method out of programs, also of those with a converter: see part_code.go.
 type linkedRoundTripCode struct{}
 
 // CheckRoundTrips converts count random objects of each version of each kind with a converter among parts, and partial

@@ -12,10 +12,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Entry is one version of an object, as small as possible. An Entry never changes once a database
+// PackedObject is one version of an object, as small as possible. A PackedObject never changes once a database
 // has it, so that readers need no lock. A change, or compression by another codec, makes another
-// Entry.
-type Entry struct {
+// PackedObject.
+type PackedObject struct {
 	namespace unique.Handle[string]
 	// name is not a part of data: it becomes the key of queues and maps, which must not
 	// keep the content from being freed.
@@ -36,8 +36,8 @@ type Entry struct {
 	codec *codec.Codec
 	// data are the values of the labels, and behind them the content.
 	data string
-	// values is the length of the values of the labels in data, in bytes.
-	values uint32
+	// labelValuesLength is the length of the values of the labels in data, in bytes.
+	labelValuesLength uint32
 	// size is the length of the content before it was compressed, in bytes.
 	size uint32
 	// IsDeleting is true if the object has a deletionTimestamp.
@@ -45,19 +45,19 @@ type Entry struct {
 }
 
 // Key returns the key of the object.
-func (e *Entry) Key() kube.Key { return kube.Key{Namespace: e.namespace.Value(), Name: e.name} }
+func (e *PackedObject) Key() kube.Key { return kube.Key{Namespace: e.namespace.Value(), Name: e.name} }
 
 // Labels returns the labels of the object.
-func (e *Entry) Labels() Labels {
-	if e.values == 0 {
+func (e *PackedObject) Labels() Labels {
+	if e.labelValuesLength == 0 {
 		return Labels{}
 	}
-	return Labels{keys: e.labelKeys, values: e.data[:e.values]}
+	return Labels{keys: e.labelKeys, values: e.data[:e.labelValuesLength]}
 }
 
 // Owners returns the ownerReferences of the object, in their order. They are shared: do not change
 // them.
-func (e *Entry) Owners() []kube.Owner {
+func (e *PackedObject) Owners() []kube.Owner {
 	if e.owners == nil {
 		return nil
 	}
@@ -65,52 +65,52 @@ func (e *Entry) Owners() []kube.Owner {
 }
 
 // isOwnedBy reports whether one of the owners has that UID.
-func (e *Entry) isOwnedBy(owner types.UID) bool {
+func (e *PackedObject) isOwnedBy(owner types.UID) bool {
 	return e.owners != nil && slices.ContainsFunc(*e.owners, func(o kube.Owner) bool { return o.UID == owner })
 }
 
 // content returns what is kept of the JSON.
-func (e *Entry) content() string { return e.data[e.values:] }
+func (e *PackedObject) content() string { return e.data[e.labelValuesLength:] }
 
 // Namespace returns the namespace of the object, or the empty string.
-func (e *Entry) Namespace() string { return e.namespace.Value() }
+func (e *PackedObject) Namespace() string { return e.namespace.Value() }
 
 // Name returns the name of the object.
-func (e *Entry) Name() string { return e.name }
+func (e *PackedObject) Name() string { return e.name }
 
 // Version returns the uid and the resource version of the object.
-func (e *Entry) Version() ident.Version { return e.version }
+func (e *PackedObject) Version() ident.Version { return e.version }
 
 // UID returns the uid of the object.
-func (e *Entry) UID() types.UID { return e.version.UID() }
+func (e *PackedObject) UID() types.UID { return e.version.UID() }
 
 // ResourceVersion returns the resource version of the object.
-func (e *Entry) ResourceVersion() string { return e.version.ResourceVersion() }
+func (e *PackedObject) ResourceVersion() string { return e.version.ResourceVersion() }
 
 // Size returns the length of the JSON before it was compressed, in bytes.
-func (e *Entry) Size() int { return int(e.size) }
+func (e *PackedObject) Size() int { return int(e.size) }
 
 // IsSameObject reports whether both are versions of one object: they have the same uid.
-func (e *Entry) IsSameObject(o *Entry) bool { return e.version.HasSameUID(o.version) }
+func (e *PackedObject) IsSameObject(o *PackedObject) bool { return e.version.HasSameUID(o.version) }
 
 // isDecodable reports whether no newer version came that could not be read.
-func (e *Entry) isDecodable() bool { return e.decodeErr == nil }
+func (e *PackedObject) isDecodable() bool { return e.decodeErr == nil }
 
-// hasKey reports whether the entry is the entry of k.
-func (e *Entry) hasKey(k kube.Key) bool {
+// hasKey reports whether the packed object has the key k.
+func (e *PackedObject) hasKey(k kube.Key) bool {
 	return e.name == k.Name && e.namespace.Value() == k.Namespace
 }
 
 // AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUndecodable] if
 // a newer version came that could not be read, so that the JSON is outdated.
-func (e *Entry) AppendJSON(dst []byte) ([]byte, error) {
+func (e *PackedObject) AppendJSON(dst []byte) ([]byte, error) {
 	if !e.isDecodable() {
 		return dst, e.decodeErr
 	}
 	return e.appendContent(dst)
 }
 
-func (e *Entry) appendContent(dst []byte) ([]byte, error) {
+func (e *PackedObject) appendContent(dst []byte) ([]byte, error) {
 	if e.codec == nil {
 		return append(dst, e.content()...), nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
 )
 
-// admissionPart is a part with a webhook that the API server calls before it stores an object.
-type admissionPart interface{ webhook() *admission.Webhook }
+// partWithWebhook is a part with a webhook that the API server calls before it stores an object.
+type partWithWebhook interface{ webhook() *admission.Webhook }
 
 // webhookService serves all webhooks of a program.
 type webhookService interface {
@@ -25,8 +25,8 @@ type webhookService interface {
 
 // webhooksOf returns the webhooks of parts, also those of parts inside of other parts. A converter is none of them.
 func webhooksOf(parts []Part) (all []*admission.Webhook) {
-	for _, part := range parts {
-		if p, ok := unwrapped[admissionPart](part); ok {
+	for _, part := range partsWithin(parts) {
+		if p, ok := part.(partWithWebhook); ok {
 			all = append(all, p.webhook())
 		}
 	}

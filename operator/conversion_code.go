@@ -2,8 +2,11 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,18 +20,77 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
 
-// conversionPart is a part of [Convert]. It has the code for all conversions of a program. A program finds it by this
-// interface alone. So the linker leaves the code out of a program without one.
-type conversionPart interface {
-	converter() *conversion.Step
-	conversionCode() conversionCode
-}
+// conversionCodePart is a part that brings the [conversionCode]: each [converterPart].
+type conversionCodePart interface{ conversionCode() conversionCode }
 
-// conversionCode acts for all conversions of a program.
+// conversionCode acts for all conversions of a program. A program without a converter has no code for them: see part_code.go.
 type conversionCode interface {
 	// openConversions returns the conversions of all converters of the program, which steps are.
 	openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
 	migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error
+}
+
+// conversionCodeIn returns the code that parts bring, or an error if the program has no converter.
+func conversionCodeIn(parts []Part) (conversionCode, error) {
+	for _, part := range partsWithin(parts) {
+		if p, ok := part.(conversionCodePart); ok {
+			return p.conversionCode(), nil
+		}
+	}
+	return nil, errors.New("the program has no converter, so it has no versions to migrate: add operator.Convert to its parts, also for versions with equal fields")
+}
+
+// linkedConversionCode makes each part that embeds it a [conversionCodePart].
+type linkedConversionCode struct{}
+
+func (linkedConversionCode) conversionCode() conversionCode { return &programConversionCode{} }
+
+// programConversionCode implements [conversionCode].
+type programConversionCode struct{}
+
+// openConversions returns the conversions of the kinds among defines that steps are for.
+func (*programConversionCode) openConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
+	byKind := make(map[string][]*conversion.Step) // by the text of the kind: a further type to sort makes programs larger
+	for _, s := range steps {
+		gk := s.First.Resource.GroupKind().String()
+		byKind[gk] = append(byKind[gk], s)
+	}
+	c := &conversions{}
+	var errs []error
+	for _, gk := range slices.Sorted(maps.Keys(byKind)) {
+		kind, err := newConvertedKind(byKind[gk][0].First.Resource.GroupKind(), defines, byKind[gk])
+		errs = append(errs, err)
+		c.kinds = append(c.kinds, kind)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// migrate does what [migrator.run] does.
+func (*programConversionCode) migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error {
+	return m.run(ctx, o, needs)
+}
+
+// newConvertedKind returns a kind with all its versions among defines.
+func newConvertedKind(gk schema.GroupKind, defines []kube.Type, steps []*conversion.Step) (*conversion.Kind, error) {
+	var versions []conversion.Version
+	isKnown := make(map[string]bool)
+	var errs []error
+	for _, t := range defines {
+		if t.Definition == nil || t.Resource.GroupKind() != gk || isKnown[t.Go.String()+t.Go.PkgPath()] {
+			continue
+		}
+		isKnown[t.Go.String()+t.Go.PkgPath()] = true
+		v, err := conversion.VersionOf(t)
+		errs = append(errs, err)
+		versions = append(versions, v)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return conversion.NewKind(versions, steps)
 }
 
 // conversionService converts the objects of all kinds of a program that have converters.
@@ -83,56 +145,4 @@ type conversionPublisher interface {
 	Run(ctx context.Context) error
 	// Ready returns nil, or why the replica is not ready.
 	Ready() error
-}
-
-// conversionsOf returns the conversions of parts, or nil if there are none. The error names everything that is wrong with
-// the converters.
-func conversionsOf(parts []Part) (conversionService, error) {
-	var code conversionCode
-	var steps []*conversion.Step
-	var defines []kube.Type
-	for _, part := range parts {
-		if part == nil {
-			continue
-		}
-		needs, err := part.Needs()
-		if err != nil {
-			continue // needsOf reports it
-		}
-		defines = append(defines, needs.Defines...)
-		if p, ok := unwrapped[conversionPart](part); ok {
-			code = p.conversionCode() // that of each part acts for all parts
-			steps = append(steps, p.converter())
-		}
-	}
-	if code == nil {
-		return nil, nil
-	}
-	return code.openConversions(defines, steps)
-}
-
-// convertedKinds returns the kinds for which parts have a converter.
-func convertedKinds(parts []Part) map[schema.GroupKind]bool {
-	kinds := make(map[schema.GroupKind]bool)
-	for _, part := range parts {
-		if p, ok := unwrapped[conversionPart](part); ok {
-			kinds[p.converter().First.Resource.GroupKind()] = true
-		}
-	}
-	return kinds
-}
-
-// unwrapped returns part, or a part inside of it, as a T.
-func unwrapped[T any](part Part) (found T, ok bool) {
-	for part != nil {
-		if found, ok = part.(T); ok {
-			return found, true
-		}
-		wrapper, isWrapper := part.(interface{ Unwrap() Part })
-		if !isWrapper {
-			break
-		}
-		part = wrapper.Unwrap()
-	}
-	return found, false
 }

@@ -1,0 +1,143 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// unfinishedObjects remembers the objects whose last reconcile failed, and the deleted objects that wait for finalizers of
+// others. An object is forgotten once a reconcile succeeds or the object is gone. Nothing is remembered about other objects.
+//
+// Example: the reconcile of web fails twice, so web is added with the errorCount 1, and then has the errorCount 2. The next
+// reconcile succeeds, and web is forgotten.
+type unfinishedObjects struct {
+	mu    sync.Mutex
+	byKey map[kube.Key]*unfinishedObject
+	// failing is the number of objects in byKey whose last reconcile failed. The others only wait.
+	failing int
+}
+
+// unfinishedObject is what is remembered of one object. unfinishedObjects.mu guards uid and isFailing. Only the worker that
+// has the object's key uses the other fields.
+type unfinishedObject struct {
+	// isFailing is true if the last reconcile of the object failed.
+	isFailing bool
+	// uid is empty as long as the object could not be read.
+	uid types.UID
+	// errorCount is the number of reconciles in a row that failed for any reason.
+	errorCount int
+	// backoffCount is the number of failures in a row without conflicts. The back-off policy
+	// sees it.
+	backoffCount int
+	// conflictCount is the number of conflicts in a row, and conflictsSince is the time of the
+	// first of them.
+	conflictCount  int
+	conflictsSince time.Time
+	// conflictReportAfter is how long conflicts must last before they are logged once more.
+	conflictReportAfter time.Duration
+	// isWaitLogged is true once a log line reports that the deleted object waits for finalizers.
+	isWaitLogged bool
+	throttle     logThrottle
+}
+
+func newUnfinishedObjects() *unfinishedObjects {
+	return &unfinishedObjects{byKey: make(map[kube.Key]*unfinishedObject)}
+}
+
+// findOrAdd returns what is remembered of the object of a key. It adds the object if nothing is remembered of it. It replaces an
+// object with another uid. An empty uid matches every object. The last reconcile of a new object counts as not failed.
+func (u *unfinishedObjects) findOrAdd(k kube.Key, uid types.UID) *unfinishedObject {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	found, ok := u.byKey[k]
+	if !ok || uid != "" && found.uid != "" && found.uid != uid {
+		u.removeLocked(k)
+		found = &unfinishedObject{}
+		u.byKey[k] = found
+	}
+	if uid != "" {
+		found.uid = uid
+	}
+	return found
+}
+
+// isUnfinished reports whether the last reconcile of the object of a key failed, or the object waits for finalizers of others.
+func (u *unfinishedObjects) isUnfinished(k kube.Key) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.byKey[k]
+	return ok
+}
+
+// forget removes what is remembered of the object of a key. An empty uid matches every object.
+func (u *unfinishedObjects) forget(k kube.Key, uid types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if found, ok := u.byKey[k]; ok && (uid == "" || found.uid == uid) {
+		u.removeLocked(k)
+	}
+}
+
+func (u *unfinishedObjects) removeLocked(k kube.Key) {
+	if found := u.byKey[k]; found != nil && found.isFailing {
+		u.failing--
+	}
+	delete(u.byKey, k)
+}
+
+// recordError records that the reconcile of an object failed, and returns what is remembered of the object.
+func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedObject {
+	found := u.findOrAdd(k, uid)
+	found.errorCount++
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byKey[k] == found && !found.isFailing {
+		found.isFailing = true
+		u.failing++
+	}
+	return found
+}
+
+// failingCount returns the number of objects whose last reconcile failed.
+func (u *unfinishedObjects) failingCount() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.failing
+}
+
+// recordConflict counts a conflict. It returns for how long conflicts have lasted.
+func (o *unfinishedObject) recordConflict(now time.Time) time.Duration {
+	if o.conflictCount == 0 {
+		o.conflictsSince, o.conflictReportAfter = now, firstConflictReport
+	}
+	o.conflictCount++
+	return now.Sub(o.conflictsSince)
+}
+
+// firstConflictReport is how long conflicts are retried quietly. A conflict is expected now and then.
+// The usual reasons of lasting conflicts are another writer of the same field, and a child whose
+// deletion does not end.
+const firstConflictReport = time.Minute
+
+// logThrottle counts how often the same text came in a row.
+type logThrottle struct {
+	text  string
+	count int
+}
+
+// record counts an occurrence of text, and returns how often text has come in a row.
+func (t *logThrottle) record(text string) int {
+	if text != t.text {
+		t.text, t.count = text, 0
+	}
+	t.count++
+	return t.count
+}
+
+// shouldLog reports whether the count-th occurrence of a text in a row should be logged: the
+// first, the second, the fourth, the eighth and so on.
+func shouldLog(count int) bool { return count&(count-1) == 0 }
