@@ -31,7 +31,8 @@ type deselectedObjects struct {
 }
 
 // read returns the object of key and deselected if the object has a finalizer of the controller and no longer
-// matches the selectors. Otherwise it returns no object and noObject, also if the object exists. If the object
+// matches the selectors. Otherwise it returns no object. Then the selection is notShownYet if the object matches the selectors again, and else
+// noObject. If the object
 // has the finalizer and cannot be decoded, read returns no object, deselected and the error.
 func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	if d.finalizers.isEmpty() {
@@ -49,8 +50,11 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 	}
 	// The object may match once more. Then its own stream is about to show it.
 	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
-	if err != nil || len(matching) > 0 {
+	switch {
+	case err != nil:
 		return nil, noObject, err
+	case len(matching) > 0:
+		return nil, notShownYet, nil
 	}
 	return obj, deselected, nil
 }

@@ -75,12 +75,17 @@ func isConflict(err error) bool {
 
 // serverDelay returns the longest delay that a server asked for in the errors in err.
 func serverDelay(err error) (d time.Duration) {
-	isEachError(err, func(err error) bool {
-		if e, ok := err.(*wire.Error); ok { //nolint:errorlint // isEachError unwraps
-			d = max(d, e.RetryDelay())
+	if e, ok := err.(*wire.Error); ok { //nolint:errorlint // the function walks the tree of errors itself
+		d = e.RetryDelay()
+	}
+	switch w := err.(type) { //nolint:errorlint // the same
+	case interface{ Unwrap() error }:
+		d = max(d, serverDelay(w.Unwrap()))
+	case interface{ Unwrap() []error }:
+		for _, each := range w.Unwrap() {
+			d = max(d, serverDelay(each))
 		}
-		return false
-	})
+	}
 	return d
 }
 

@@ -330,6 +330,25 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	})
 }
 
+// Bug: of joined errors only the first one counted. So the Retry-After of a server was ignored beside another error, such as the
+// timeout of the controller.
+func TestRetryAfterOfJoinedErrors(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var reconciles atomic.Int32
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			reconciles.Add(1)
+			return controller.Done(), fmt.Errorf("%w: %w", errors.New("the timeout has passed"), &wire.Error{Code: http.StatusServiceUnavailable, RetryAfter: 2 * time.Minute})
+		}))
+		time.Sleep(time.Minute)
+		if n := reconciles.Load(); n != 1 {
+			t.Errorf("%d reconciles within a Retry-After of two minutes", n)
+		}
+	})
+}
+
 // A reconcile that waits for an object would keep its worker from all others.
 func TestWaitForInAReconcileIsAnError(t *testing.T) {
 	t.Parallel()

@@ -60,10 +60,12 @@ type shownObjects interface {
 type selection int
 
 const (
-	// noObject means that there is no object to work on: it does not exist, it never concerned the controller, or it
-	// could not be read. It also stands for an object that has begun to match the selectors again: the stream of the
-	// controller is about to show this object.
+	// noObject means that there is no object to work on: it does not exist, it does not concern the controller, or it
+	// could not be read.
 	noObject selection = iota
+	// notShownYet means that the object has begun to match the selectors again, and the stream of the controller is about
+	// to show the object. The change leads to another reconcile.
+	notShownYet
 	// selected means that the object exists, and the controller reconciles it.
 	selected
 	// deselected means that the object exists and has the finalizer, but no longer matches the
@@ -83,8 +85,8 @@ type objectReader struct {
 
 // read returns the object of key. The object is at least as new as what triggered the
 // reconcile, and as what former leaders have written: they may have cleaned up the object already, and no change would
-// trigger another cleanup of what the reconcile makes. read returns no object if the selection is noObject, and none with an
-// error.
+// trigger another cleanup of what the reconcile makes. read returns no object if the selection is noObject or
+// notShownYet, and none with an error.
 func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	var stored cache.Object
 	if r.deselected != nil {

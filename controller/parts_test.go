@@ -304,7 +304,12 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 	if err := d.emitAll(t.Context(), func(t Trigger) { emitted = append(emitted, t.Key.Name) }); err != nil || !slices.Equal(emitted, []string{"a"}) {
 		t.Errorf("emitted: %v, %v", emitted, err)
 	}
-	for name, want := range map[string]selection{"a": deselected, "b": noObject, "none": noObject} {
+	again := configMap("again", "example.com/f")
+	again.Labels = map[string]string{"shard": "1"}
+	if _, err := kube.Everywhere[corev1.ConfigMap](c).Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]selection{"a": deselected, "b": noObject, "none": noObject, "again": notShownYet} {
 		if _, got, err := d.read(t.Context(), key(name)); got != want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -330,7 +335,7 @@ func (q *fakeQueue) Done(_ queue.Key, o queue.Next) { q.outcomes = append(q.outc
 
 func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	t.Parallel()
-	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}}}
+	q := &fakeQueue{work: []queue.Work{{Key: key("good")}, {Key: key("bad")}, {Key: key("gone")}, {Key: key("again")}}}
 	var reported, gone []string
 	c := &reconciler{
 		name: "test", log: discard, programLog: discard, queue: q, shownObjects: fakeObjects{}, unfinished: newUnfinishedObjects(), longReconciles: newLongReconciles(discard, 0, 1),
@@ -345,8 +350,11 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		},
 		onGone: []func(kube.Key){func(k kube.Key) { gone = append(gone, k.Name) }},
 		read: func(_ context.Context, k kube.Key) (kube.Object, selection, error) {
-			if k.Name == "gone" {
+			switch k.Name {
+			case "gone":
 				return nil, noObject, nil
+			case "again": // once the functions for objects that are gone were called for it
+				return nil, notShownYet, nil
 			}
 			return configMap(k.Name), selected, nil
 		},
@@ -357,7 +365,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 		},
 	}
 	c.run(t.Context(), t.Context(), new(sync.WaitGroup))
-	if diff := cmp.Diff([]queue.Next{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {}}, q.outcomes); diff != "" {
+	if diff := cmp.Diff([]queue.Next{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {}, {}}, q.outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if !slices.Equal(reported, []string{"good <nil>", "bad bad"}) || !slices.Equal(gone, []string{"gone"}) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -145,6 +147,9 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 			return Terminal(err) // only a change of the object can help
 		}
 		return err
+	case selection == notShownYet:
+		rec.needsNoCall = true
+		return nil
 	case selection == noObject:
 		for _, onGone := range r.onGone {
 			callLoggingPanic(r.log, "a function for objects that are gone", func() { onGone(key) })
@@ -158,50 +163,22 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		rec.needsNoCall = true
 		return nil
 	}
-	ctx = r.startSpan(ctx, rec, selection == deselected || obj.GetDeletionTimestamp() != nil)
+	rec.result.Cleanup = selection == deselected || obj.GetDeletionTimestamp() != nil
+	ctx = r.startSpan(ctx, rec, rec.result.Cleanup)
 	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
-	if r.cancels != nil && selection == selected && obj.GetDeletionTimestamp() == nil {
-		var remove func()
-		ctx, remove = r.cancels.add(ctx, key, ref.UID)
-		defer remove()
-		// The deletion may have begun since the object was read.
-		if o, ok := r.shownObjects.stored(key); ok && o.UID == ref.UID && o.Deleting {
-			r.cancels.cancel(key, ref.UID)
-		}
+	if r.cancels != nil && !rec.result.Cleanup {
+		var stop func()
+		ctx, stop = r.cancelOnDeletion(ctx, key, ref.UID)
+		defer stop()
 	}
 	rec.recorder = newRequestRecorder(ctx)
 	client := r.clientFor(ctx, key, ref, rec.recorder)
-
-	rec.result.Cleanup = selection == deselected || obj.GetDeletionTimestamp() != nil
 	mayEdit := r.askFinalizerCondition(rec)
-	switch {
-	case rec.result.Cleanup && !(mayEdit && r.finalizers.needsCleanup(obj)):
-		rec.needsNoCall = true
-		if !mayEdit {
-			return nil
-		}
-		rec.step = "the update of the finalizers"
-		updated, exists, err := r.finalizers.removeRetired(ctx, client, obj)
-		if rec.object = updated; !exists {
-			rec.object = nil
-		}
-		return withoutCancel(ctx, err)
-	case rec.result.Cleanup:
-		cleanupClient := client
-		if r.areBehindTerm() {
-			cleanupClient = client.Live() // the former leader may have made what the cleanup has to find
-		}
-		cleanup, err := callAuthor(ctx, r.longReconciles, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
-		rec.result.Next, rec.result.isPending = cleanup.after, err == nil && !cleanup.isDone
-		if err != nil || !cleanup.isDone {
-			return err
-		}
-		rec.step = "the update of the finalizers"
-		err = r.finalizers.removeOwn(ctx, client, obj)
-		rec.isDeselected = rec.isDeselected && err != nil
-		return err
-	case mayEdit:
+	if rec.result.Cleanup {
+		return r.cleanUp(ctx, rec, client, mayEdit)
+	}
+	if mayEdit {
 		rec.step = "the update of the finalizers"
 		updated, exists, err := r.finalizers.update(ctx, client, obj)
 		if err != nil || !exists || updated.GetDeletionTimestamp() != nil {
@@ -213,6 +190,46 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	action, err := callAuthor(ctx, r.longReconciles, rec, "the reconcile function", r.functions.reconcile, client)
 	rec.result.Next = action.after
 	return withoutCancel(ctx, err)
+}
+
+// cancelOnDeletion returns a context that ends when the deletion of an object begins, until stop is called.
+func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid types.UID) (until context.Context, stop func()) {
+	until, stop = r.cancels.add(ctx, key, uid)
+	// The deletion may have begun since the object was read.
+	if o, ok := r.shownObjects.stored(key); ok && o.UID == uid && o.Deleting {
+		r.cancels.cancel(key, uid)
+	}
+	return until, stop
+}
+
+// cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the object. If
+// no finalizer needs a cleanup, cleanUp removes the retired finalizers alone. It changes no finalizer unless mayEdit is true.
+func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *kube.Client, mayEdit bool) error {
+	if !mayEdit || !r.finalizers.needsCleanup(rec.object) {
+		rec.needsNoCall = true
+		if !mayEdit {
+			return nil
+		}
+		rec.step = "the update of the finalizers"
+		updated, exists, err := r.finalizers.removeRetired(ctx, client, rec.object)
+		if rec.object = updated; !exists {
+			rec.object = nil
+		}
+		return withoutCancel(ctx, err)
+	}
+	cleanupClient := client
+	if r.areBehindTerm() {
+		cleanupClient = client.Live() // the former leader may have made what the cleanup has to find
+	}
+	cleanup, err := callAuthor(ctx, r.longReconciles, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
+	rec.result.Next, rec.result.isPending = cleanup.after, err == nil && !cleanup.isDone
+	if err != nil || !cleanup.isDone {
+		return err
+	}
+	rec.step = "the update of the finalizers"
+	err = r.finalizers.removeOwn(ctx, client, rec.object)
+	rec.isDeselected = rec.isDeselected && err != nil
+	return err
 }
 
 // withoutCancel returns the error of a step of a reconcile. It returns nil if the step failed because the deletion of

@@ -261,7 +261,7 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 		var response *wire.Response
 		response, err = next.Do(ctx, &wire.Request{
 			Cluster: r.Cluster, Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
-			Representation: wire.MetadataOnly, Live: r.Live,
+			Representation: wire.MetadataOnly, Live: r.Live || mustRead,
 		})
 		if kube.IsNotFound(err) {
 			return decision{isCached: known.IsCertain}, nil

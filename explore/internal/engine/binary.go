@@ -144,7 +144,7 @@ func (c *childProcess) isWorking() bool {
 
 func (c *childProcess) advance(context.Context) (bool, error) { return false, nil }
 
-func (c *childProcess) stop() {
+func (c *childProcess) writeCoverage() {
 	if c.isCounted {
 		c.process.Stop(syscall.SIGTERM, false, stopTimeout)
 	}

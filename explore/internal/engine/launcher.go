@@ -43,8 +43,9 @@ func (s processSettings) activityFile() string { return s.kubeconfig + ".activit
 type process interface {
 	// advance lets time pass for the process. It reports false if the process has the time of the machine.
 	advance(ctx context.Context) (bool, error)
-	// stop lets the process write which statements have run, if they are counted. Otherwise it does nothing.
-	stop()
+	// writeCoverage lets the process write which statements have run, if they are counted, and returns when it has ended. Other
+	// processes go on.
+	writeCoverage()
 	// kill ends the process as a crash does, and returns when nothing of it runs any more. The process has
 	// been cut off from the server before.
 	kill()

@@ -75,9 +75,9 @@ func (p *objectChangePlanner) chain(samples []*unstructured.Unstructured, change
 // lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one after
 // the other. If all objects are custom, their order is the reverse of the file's order.
 func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstructured) (job, error) {
-	isReference := func(o *unstructured.Unstructured) bool { return !isCustom(o) }
+	isReferred := func(o *unstructured.Unstructured) bool { return !isCustom(o) }
 	order := slices.Clone(samples)
-	if slices.ContainsFunc(samples, isReference) {
+	if slices.ContainsFunc(samples, isReferred) {
 		slices.SortStableFunc(order, func(a, b *unstructured.Unstructured) int { return rankOf(a) - rankOf(b) })
 	} else {
 		slices.Reverse(order)
@@ -89,14 +89,14 @@ func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstru
 		if err != nil {
 			return job{}, err
 		}
-		if i > 0 && isCustom(sample) && rankOf(sample) == rankOf(order[i-1]) && slices.ContainsFunc(samples, isReference) {
+		if i > 0 && isCustom(sample) && rankOf(sample) == rankOf(order[i-1]) && slices.ContainsFunc(samples, isReferred) {
 			steps[len(steps)-1].Apply = append(steps[len(steps)-1].Apply, raw) // all objects that refer to others come at once
 			continue
 		}
 		steps = append(steps, finding.Step{Name: "apply " + object.String(), Apply: []json.RawMessage{raw}, IsUncompared: i < len(order)-1})
 	}
 	steps[len(steps)-1].IsUncompared = false
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, field: "references that come late"}, nil
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, field: "referred objects that come late"}, nil
 }
 
 // rankOf returns 0 for a custom object, which may refer to others, and 1 for any other object.

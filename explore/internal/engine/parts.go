@@ -85,7 +85,7 @@ func (p *runningParts) advance(ctx context.Context) (bool, error) {
 
 func (p *runningParts) isWorking() bool { return p.clock.IsWorking() }
 
-func (p *runningParts) stop() {}
+func (p *runningParts) writeCoverage() {}
 
 func (p *runningParts) kill() {
 	p.cancel()

@@ -131,8 +131,8 @@ func (r *replicas) startLocked() error {
 	return nil
 }
 
-// stopLocked kills the processes of all replicas.
-func (r *replicas) stopLocked() {
+// killLocked kills the processes of all replicas.
+func (r *replicas) killLocked() {
 	for _, rep := range r.all {
 		rep.kill()
 	}
@@ -144,7 +144,7 @@ func (r *replicas) crash(why string, restartsNow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, IsFault: true})
-	r.stopLocked()
+	r.killLocked()
 	if !restartsNow {
 		r.isRestartDue = true
 		return nil
@@ -157,7 +157,7 @@ func (r *replicas) replaceProcesses(why string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.trace.record(finding.Event{Lane: finding.Operator, Text: why})
-	r.stopLocked()
+	r.killLocked()
 	return r.startLocked()
 }
 
@@ -401,10 +401,10 @@ func (r *replicas) end() {
 	defer r.mu.Unlock()
 	for _, rep := range r.all {
 		if rep.process != nil {
-			rep.process.stop()
+			rep.process.writeCoverage()
 		}
 	}
-	r.stopLocked()
+	r.killLocked()
 }
 
 // handOverError is a problem that the hand-over of a lease has shown.

@@ -29,7 +29,7 @@ type fakeProcess struct {
 func (p *fakeProcess) advance(context.Context) (bool, error) { return true, nil }
 func (p *fakeProcess) isWorking() bool                       { return false }
 
-func (p *fakeProcess) stop()                  {}
+func (p *fakeProcess) writeCoverage()         {}
 func (p *fakeProcess) kill()                  { p.isKilled = true }
 func (p *fakeProcess) ended() <-chan struct{} { return p.done }
 func (p *fakeProcess) err() error             { return errors.New("it ended") }

@@ -16,7 +16,7 @@ import (
 //	    {"name": "delete the samples", "delete": [{"resource": "webapps.example.com", "name": "web"}]}
 //	  ],
 //	  "faults": [{
-//	    "kind": "crash", "restart": "at-rest",
+//	    "kind": "crash", "restart": "rest",
 //	    "at": {"step": 0, "verb": "patch", "resource": "deployments.apps", "name": "web", "changeHash": "5f0c", "occurrence": 1}
 //	  }]
 //	}

@@ -67,8 +67,9 @@ func (f Fault) StepIndex() int {
 	return f.Step
 }
 
-// NeedsArming reports whether the fault must be armed before its step: the proxy injects the fault, or notices when it is
-// due. All other faults happen before their step or after it. One of them, [Stale], arms itself after its step.
+// NeedsArming reports whether the fault must be armed before its step: the proxy of the program injects the fault, or notices when
+// it is due. Its family carries out any other fault itself: before the step, after it, or in the step at a place that is not the
+// proxy of the program, such as the connection to the external system.
 func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" || f.IsDenial() }
 
 // IsDenial reports whether the fault denies a write again and again.

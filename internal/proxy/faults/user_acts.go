@@ -3,7 +3,7 @@ package faults
 // The kinds of runs without a [Fault] in which the user changes, deletes or adds whole objects.
 const (
 	// ObjectChange changes the content of each object of the samples, deletes the object, and makes the object again.
-	// References come late.
+	// The objects that the samples refer to come late.
 	ObjectChange Kind = "object-change"
 	// SimilarNames adds clones of the samples whose names are long and have a common beginning.
 	SimilarNames Kind = "similar-names"

@@ -27,27 +27,28 @@ type Change struct {
 	// Text continues a sentence about the field.
 	Text string
 
-	// steps lead to the values that concerns is asked about. concerns is nil if the Change concerns all objects.
-	steps    []string
+	// elements are the parts of the path to the values that concerns is asked about. concerns is nil if the Change concerns all
+	// objects.
+	elements []string
 	concerns func(value any) bool
 }
 
 const (
-	// anyItem and anyMember are the steps to the items of a list and to the members of a map.
+	// anyItem and anyMember are the elements of a path that stand for the items of a list and for the members of a map.
 	anyItem   = "[]"
 	anyMember = "{}"
 )
 
 // Concerns reports whether an object, which is decoded JSON, has a value that the Change concerns.
 func (c Change) Concerns(object any) bool {
-	return c.concerns == nil || concernsAt(object, c.steps, c.concerns)
+	return c.concerns == nil || concernsAt(object, c.elements, c.concerns)
 }
 
-func concernsAt(value any, steps []string, concerns func(any) bool) bool {
-	if len(steps) == 0 {
+func concernsAt(value any, elements []string, concerns func(any) bool) bool {
+	if len(elements) == 0 {
 		return concerns(value)
 	}
-	switch step, rest := steps[0], steps[1:]; step {
+	switch element, rest := elements[0], elements[1:]; element {
 	case anyItem:
 		items, _ := value.([]any)
 		return slices.ContainsFunc(items, func(item any) bool { return concernsAt(item, rest, concerns) })
@@ -61,7 +62,7 @@ func concernsAt(value any, steps []string, concerns func(any) bool) bool {
 		return false
 	default:
 		object, _ := value.(map[string]any)
-		member, ok := object[step]
+		member, ok := object[element]
 		return ok && concernsAt(member, rest, concerns)
 	}
 }
@@ -93,7 +94,7 @@ func Compare(before, after Spec) []Change {
 		c.version = old.Name
 		switch {
 		case !old.Served: // nobody can read or write objects in this version
-		case i >= 0 && !after.Versions[i].Served: // see checkSteps
+		case i >= 0 && !after.Versions[i].Served: // see StepProblems
 		case i < 0:
 			c.changes = append(c.changes, Change{Version: old.Name, Text: "is not served any more, so that requests in this version fail"})
 		default:
@@ -109,33 +110,33 @@ type comparer struct {
 	changes []Change
 }
 
-// add adds a change of the field at steps.
-func (c *comparer) add(steps []string, concerns func(any) bool, format string, args ...any) {
-	path := strings.NewReplacer("."+anyItem, anyItem, "."+anyMember, anyMember).Replace(strings.Join(steps, "."))
-	c.changes = append(c.changes, Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), steps: steps, concerns: concerns})
+// add adds a change of the field at the path of elements.
+func (c *comparer) add(elements []string, concerns func(any) bool, format string, args ...any) {
+	path := strings.NewReplacer("."+anyItem, anyItem, "."+anyMember, anyMember).Replace(strings.Join(elements, "."))
+	c.changes = append(c.changes, Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), elements: elements, concerns: concerns})
 }
 
 // isAny reports true for each value.
 func isAny(any) bool { return true }
 
-// compare compares the schemas of the value at steps.
-func (c *comparer) compare(steps []string, before, after schema) {
+// compare compares the schemas of the value at the path of elements.
+func (c *comparer) compare(elements []string, before, after schema) {
 	if !isSameType(before, after) {
-		c.add(steps, isAny, "has the type %s in place of %s, so that the API server refuses its value", typeOf(after), typeOf(before))
+		c.add(elements, isAny, "has the type %s in place of %s, so that the API server refuses its value", typeOf(after), typeOf(before))
 		return
 	}
-	c.compareRules(steps, before, after)
-	c.compareBounds(steps, before, after)
-	c.compareMembers(steps, before, after)
+	c.compareRules(elements, before, after)
+	c.compareBounds(elements, before, after)
+	c.compareMembers(elements, before, after)
 	if items, ok := before["items"].(schema); ok {
 		if newItems, ok := after["items"].(schema); ok {
-			c.compare(join(steps, anyItem), items, newItems)
+			c.compare(join(elements, anyItem), items, newItems)
 		}
 	}
 }
 
-// join returns steps and one more, without sharing memory.
-func join(steps []string, step string) []string { return append(slices.Clone(steps), step) }
+// join returns elements and one more, without sharing memory.
+func join(elements []string, element string) []string { return append(slices.Clone(elements), element) }
 
 // typeOf returns the type of a schema as text.
 func typeOf(s schema) string {
@@ -154,7 +155,7 @@ func isSameType(before, after schema) bool {
 }
 
 // compareMembers compares the members of objects and maps.
-func (c *comparer) compareMembers(steps []string, before, after schema) {
+func (c *comparer) compareMembers(elements []string, before, after schema) {
 	old, _ := before["properties"].(schema)
 	now, _ := after["properties"].(schema)
 	oldMap, isOldMap := before["additionalProperties"].(schema)
@@ -174,24 +175,24 @@ func (c *comparer) compareMembers(steps []string, before, after schema) {
 		member, _ := old[name].(schema)
 		switch inNew, ok := now[name].(schema); {
 		case ok:
-			c.compare(join(steps, name), member, inNew)
+			c.compare(join(elements, name), member, inNew)
 		case isNewMap:
-			c.compare(join(steps, name), member, newMap)
+			c.compare(join(elements, name), member, newMap)
 		case !keepsUnknown:
-			c.add(join(steps, name), isAny, "is missing, %s", dropped)
+			c.add(join(elements, name), isAny, "is missing, %s", dropped)
 		}
 	}
 	switch {
 	case isOldMap && isNewMap:
-		c.compare(join(steps, anyMember), oldMap, newMap)
+		c.compare(join(elements, anyMember), oldMap, newMap)
 	case (isOldMap || before["x-kubernetes-preserve-unknown-fields"] == true) && !keepsUnknown:
-		c.add(steps, isUnknown, "has only the members of the definition, %s", strings.Replace(dropped, "its value", "other members", 1))
+		c.add(elements, isUnknown, "has only the members of the definition, %s", strings.Replace(dropped, "its value", "other members", 1))
 	}
 	for _, name := range texts(after["required"]) {
 		if property, _ := now[name].(schema); property["default"] == nil && !slices.Contains(texts(before["required"]), name) {
-			c.add(join(steps, name), isAny, "is required, so that the API server refuses a write of an object without a value")
+			c.add(join(elements, name), isAny, "is required, so that the API server refuses a write of an object without a value")
 			last := &c.changes[len(c.changes)-1]
-			last.steps, last.concerns = steps, func(value any) bool {
+			last.elements, last.concerns = elements, func(value any) bool {
 				members, isObject := value.(map[string]any)
 				return isObject && members[name] == nil
 			}
@@ -212,7 +213,7 @@ func texts(list any) []string {
 }
 
 // compareRules compares what is not a number: enumerations, patterns, formats, rules in CEL, null, and keys of lists.
-func (c *comparer) compareRules(steps []string, before, after schema) {
+func (c *comparer) compareRules(elements []string, before, after schema) {
 	if now, ok := after["enum"].([]any); ok {
 		old, wasEnum := before["enum"].([]any)
 		isMissing := func(value any) bool {
@@ -220,33 +221,33 @@ func (c *comparer) compareRules(steps []string, before, after schema) {
 		}
 		switch missing := slices.DeleteFunc(slices.Clone(old), func(v any) bool { return !isMissing(v) }); {
 		case !wasEnum:
-			c.add(steps, isMissing, "must be one of %v", now)
+			c.add(elements, isMissing, "must be one of %v", now)
 		case len(missing) > 0:
-			c.add(steps, isMissing, "cannot be any of %v", missing)
+			c.add(elements, isMissing, "cannot be any of %v", missing)
 		}
 	}
 	for _, keyword := range []string{"pattern", "format"} {
 		if now, _ := after[keyword].(string); now != "" && now != before[keyword] {
-			c.add(steps, isAny, "must have the %s %q", keyword, now)
+			c.add(elements, isAny, "must have the %s %q", keyword, now)
 		}
 	}
 	for _, keyword := range []string{"not", "allOf", "anyOf", "oneOf"} {
 		if now := after[keyword]; now != nil && !reflect.DeepEqual(now, before[keyword]) {
-			c.add(steps, isAny, "must meet another condition (%s)", keyword)
+			c.add(elements, isAny, "must meet another condition (%s)", keyword)
 		}
 	}
 	rules := celRules(before)
 	for _, rule := range celRules(after) {
 		if !slices.Contains(rules, rule) {
-			c.add(steps, isAny, "must meet the rule %q", rule)
+			c.add(elements, isAny, "must meet the rule %q", rule)
 		}
 	}
 	if before["nullable"] == true && after["nullable"] != true {
-		c.add(steps, func(value any) bool { return value == nil }, "cannot be null")
+		c.add(elements, func(value any) bool { return value == nil }, "cannot be null")
 	}
 	kind, keys := after["x-kubernetes-list-type"], after["x-kubernetes-list-map-keys"]
 	if (kind == "set" || kind == "map") && !(kind == before["x-kubernetes-list-type"] && reflect.DeepEqual(keys, before["x-kubernetes-list-map-keys"])) {
-		c.add(steps, isAny, "cannot have two items that are equal or have equal keys")
+		c.add(elements, isAny, "cannot have two items that are equal or have equal keys")
 	}
 }
 
@@ -308,14 +309,14 @@ func bounds() []bound {
 }
 
 // compareBounds compares what limits numbers.
-func (c *comparer) compareBounds(steps []string, before, after schema) {
+func (c *comparer) compareBounds(elements []string, before, after schema) {
 	for _, b := range bounds() {
 		now, isLimited := numberOf(after[b.keyword])
 		old, wasLimited := numberOf(before[b.keyword])
 		if !isLimited || wasLimited && (now == old || b.isLower == (now < old)) {
 			continue
 		}
-		c.add(steps, func(value any) bool {
+		c.add(elements, func(value any) bool {
 			n, ok := b.measure(value)
 			return ok && n != now && b.isLower == (n < now)
 		}, b.what, now)
@@ -323,10 +324,10 @@ func (c *comparer) compareBounds(steps []string, before, after schema) {
 	for _, limit := range []string{"minimum", "maximum"} {
 		keyword := "exclusiveM" + limit[1:]
 		if after[keyword] == true && before[keyword] != true {
-			c.add(steps, func(value any) bool { return isEqual(value, after[limit]) }, "cannot be %v", after[limit])
+			c.add(elements, func(value any) bool { return isEqual(value, after[limit]) }, "cannot be %v", after[limit])
 		}
 	}
 	if now := after["multipleOf"]; now != nil && !isEqual(now, before["multipleOf"]) {
-		c.add(steps, isAny, "must be a multiple of %v", now)
+		c.add(elements, isAny, "must be a multiple of %v", now)
 	}
 }

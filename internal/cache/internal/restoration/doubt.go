@@ -19,7 +19,7 @@ type doubt struct {
 	reasonCount, reasonCountAtList, settledReasonCount uint64
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
-	// isUnserved is true while the server does not serve the kind. No reason counts then.
+	// isUnserved is true while the server does not serve the kind. A restoration does not count then.
 	isUnserved bool
 }
 
