@@ -40,7 +40,7 @@ func controllerMutations() []mutation {
 		{70, 16, "controller", "errorAttrs", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
 		{71, 16, "controller", "errorAttrs", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
 
-		{73, 17, "controller", "reconciler.reconcile", `_err != nil || !_cleanup._isDone`, `_err != nil`},
+		{73, 17, "controller", "reconciler.cleanUp", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},
 		{75, 17, "controller", "finalizers.isHandled", `_Named || _f.isRetired(_name)`, `true`},
 		{76, 17, "controller", "reconciler.reconcile", `_found == selected && _obj.GetDeletionTimestamp() == nil && _Pause.isOn(_obj)`, `_found == selected && _Pause.isOn(_obj)`},
