@@ -43,8 +43,8 @@ type configuration struct {
 }
 
 // New returns a controller of T. It calls reconcile for each object that is not being deleted, whatever finalizers the
-// object has: [Controller.Finalizer] adds the function for that case. A finalizer that reconcile itself adds would never be
-// removed.
+// object has. [Controller.Finalizer] adds the function for objects that are being deleted. A finalizer that reconcile itself
+// adds would never be removed.
 //
 // The object that reconcile gets is a private copy. The client reads objects of watched kinds from the cache, and all
 // others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due (see
@@ -59,7 +59,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 		return reconcile(ctx, obj.(P), c)
 	}
 	// The type is looked at once, and not in each reconcile.
-	cfg.complete(cfg.reconciled.bind(P(new(T))))
+	cfg.finishConfiguration(cfg.reconciled.bind(P(new(T))))
 	cfg.access = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
 	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
 }
@@ -83,9 +83,9 @@ func newConfiguration(isReconcileMissing bool, options []Option) *configuration 
 	return cfg
 }
 
-// complete sets the defaults that depend on the kind, adds the indexes of the relations, and records what is wrong with the
-// options. err is what is wrong with the kind. complete is called once.
-func (cfg *configuration) complete(err error) {
+// finishConfiguration sets the defaults that depend on the kind, adds the indexes of the relations, and records what is
+// wrong with the options. err is what is wrong with the kind. finishConfiguration is called once.
+func (cfg *configuration) finishConfiguration(err error) {
 	cfg.reject(err)
 	cfg.kind = cfg.reconciled.kind
 	if cfg.reconciled.isAnyOwner {

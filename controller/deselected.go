@@ -26,7 +26,8 @@ type deselectedObjects struct {
 	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
 	cluster string
-	// repaired signals that a doubt is settled: a restored server may have objects with a finalizer that was removed.
+	// repaired receives a signal after each repair: see [doubtRepair]. After a restoration the server may have objects with a
+	// finalizer that the controller had removed.
 	repaired signal
 }
 

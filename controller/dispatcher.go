@@ -33,11 +33,11 @@ type dispatcher struct {
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
 	enqueue            func(queue.Trigger)
-	// dropGone removes the key of an object that is gone from the queue, and returns true if the key needs no trigger: see
-	// [enqueuer.dropGone].
-	dropGone func(kube.Key) (needsNoTrigger bool)
-	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
-	recordPossiblyGone func(wire.Ref)
+	// dropGone removes the key of an object that is gone from the queue, and returns whether the key still needs a trigger:
+	// see [enqueuer.dropGone].
+	dropGone func(kube.Key) (needsTrigger bool)
+	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
+	makeNextReadLive func(wire.Ref)
 	// activity receives the changes. It is nil unless somebody observes them.
 	activity activityObserver
 }
@@ -156,7 +156,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 			continue
 		}
 		if b.Last.IsDeletion() && needsObject && d.isGone(related.Key) {
-			if needsNoTrigger := d.dropGone(related.Key); needsNoTrigger {
+			if needsTrigger := d.dropGone(related.Key); !needsTrigger {
 				continue
 			}
 		}
@@ -198,7 +198,7 @@ func (d *dispatcher) recordOwnerPossiblyGone(k kube.Key, keys []relation.Key) {
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
 	}
-	d.recordPossiblyGone(wire.Ref{Cluster: k.Cluster, Resource: d.reconciledKind.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
+	d.makeNextReadLive(wire.Ref{Cluster: k.Cluster, Resource: d.reconciledKind.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
 }
 
 // newBatch returns a Batch of one change. kind is the kind of the object that changed.

@@ -47,7 +47,7 @@ type doubtRepair struct {
 	isUnfinished func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
-	// repaired receives a signal after each repair.
+	// repaired receives a signal after each repair, when no store of the controller is in doubt any more.
 	repaired signal
 }
 

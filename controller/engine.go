@@ -31,11 +31,17 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 //
 //	subscriptions   the streams of the watched kinds
 //	queue           which object is reconciled next
+//	echoes          which changes the reconciles have made
+//	unfinished      which objects have failed, or wait for finalizers of others
+//	cancels         the running reconciles that the deletion of their object ends
 //	enqueuer        triggers → queue
 //	dispatcher      changes → keys → triggers
 //	mapper          the keys of changes whose relation is slow
 //	pipeline        the clients of reconciles
 //	finalizers      the finalizers of the objects
+//	longReconciles  logs reconciles that run for a long time
+//	repair          reconciles all objects after a store was in doubt
+//	deselected      objects that have a finalizer and no longer match the selectors
 //	reconciler      read, call, report
 type engine struct {
 	configuration *configuration
@@ -87,7 +93,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		log: e.log, shownObjects: subscriptions,
 		reconciledKind: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:           uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
-		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, makeNextReadLive: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer),
 	}
 	return e, nil
@@ -158,13 +164,13 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		return nil, err
 	}
 	view := e.subscriptions.view(rt.Cache)
-	toMap := e.dispatcher.reconciledKind
-	toMap.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
+	reconciledKind := e.dispatcher.reconciledKind
+	reconciledKind.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
 	client := rt.Client.WithFieldManager(cfg.manager)
 	p := &pipeline{
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
-		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: toMap,
-		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, recordPossiblyGone: rt.Cache.RecordPossiblyGone,
+		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: reconciledKind,
+		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
 		activity: activityObserverOf(rt.Observer), controller: cfg.name,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.ForgetVersions, p.adoption.Forget}
@@ -175,7 +181,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client}
 	late := &lateParts{
 		mapper: &mapper{
-			log: e.log, queue: e.mapQueue, reconciledKind: toMap,
+			log: e.log, queue: e.mapQueue, reconciledKind: reconciledKind,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
 		},
 		longReconciles: newLongReconciles(e.log, cfg.timeout, cfg.concurrency),

@@ -34,15 +34,15 @@ func (t *terminal) Unwrap() error { return t.err }
 // IsTerminal reports whether err, or an error that it wraps, was marked by [Terminal]. Joined
 // errors are terminal only if all of them are.
 func IsTerminal(err error) bool {
-	return isEachError(err, func(err error) bool {
-		_, ok := err.(*terminal) //nolint:errorlint // isEachError unwraps
+	return holdsForAll(err, func(err error) bool {
+		_, ok := err.(*terminal) //nolint:errorlint // holdsForAll unwraps
 		return ok
 	})
 }
 
-// isEachError reports whether holds returns true for err or an error that err wraps. If err joins several errors,
-// holds must return true for each of them: a conflict must not hide another error beside it.
-func isEachError(err error, holds func(error) bool) bool {
+// holdsForAll reports whether holds returns true for err or an error that err wraps. If err joins several errors,
+// holdsForAll must report true for each of them: a conflict must not hide another error beside it.
+func holdsForAll(err error, holds func(error) bool) bool {
 	if err == nil {
 		return false
 	}
@@ -51,10 +51,10 @@ func isEachError(err error, holds func(error) bool) bool {
 	}
 	switch w := err.(type) { //nolint:errorlint // it walks the tree of errors itself
 	case interface{ Unwrap() error }:
-		return isEachError(w.Unwrap(), holds)
+		return holdsForAll(w.Unwrap(), holds)
 	case interface{ Unwrap() []error }:
 		for _, each := range w.Unwrap() {
-			if !isEachError(each, holds) {
+			if !holdsForAll(each, holds) {
 				return false
 			}
 		}
@@ -67,8 +67,8 @@ func isEachError(err error, holds func(error) bool) bool {
 // object has changed since it was read, or its namespace is being deleted. A conflict with
 // another field manager is not expected, because a retry would meet the same conflict.
 func isConflict(err error) bool {
-	return isEachError(err, func(err error) bool {
-		e, ok := err.(*wire.Error) //nolint:errorlint // isEachError unwraps
+	return holdsForAll(err, func(err error) bool {
+		e, ok := err.(*wire.Error) //nolint:errorlint // holdsForAll unwraps
 		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || kube.IsUIDConflict(e) || kube.IsNamespaceTerminating(e))
 	})
 }

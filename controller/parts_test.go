@@ -159,13 +159,13 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	}
 }
 
-func newDispatcher(objects shownObjects, add func(queue.Trigger), recordPossiblyGone func(wire.Ref)) *dispatcher {
+func newDispatcher(objects shownObjects, add func(queue.Trigger), makeNextReadLive func(wire.Ref)) *dispatcher {
 	return &dispatcher{
 		log: discard, shownObjects: objects, echoes: echo.NewTracker(), unfinished: newUnfinishedObjects(), cancels: newCancelRegistry(),
 		reconciledKind:     relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordDoubtSettled: newSignal().send,
-		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, recordPossiblyGone: recordPossiblyGone,
-		dropGone: func(kube.Key) bool { return false },
+		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, makeNextReadLive: makeNextReadLive,
+		dropGone: func(kube.Key) bool { return true },
 	}
 }
 

@@ -39,8 +39,8 @@ type pipeline struct {
 	// shown is what the streams of all watched kinds have shown.
 	shown   echo.Streams
 	enqueue func(queue.Trigger)
-	// recordPossiblyGone makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
-	recordPossiblyGone func(wire.Ref)
+	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
+	makeNextReadLive func(wire.Ref)
 	// activity receives the requests of reconciles of the controller of that name. It is nil unless somebody observes them.
 	activity   activityObserver
 	controller string
@@ -79,7 +79,7 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 		ownStatus = echo.NewTarget(p.reconciledKind.Resource, key)
 	}
 	next = p.echoes.Handler(next, key, ownStatus, p.shown, p.enqueue)
-	next = p.adoption.Handler(next, object, p.recordPossiblyGone)
+	next = p.adoption.Handler(next, object, p.makeNextReadLive)
 	next = p.noopChecker.Handler(next, isTrigger)
 	if p.mover != nil {
 		next = p.mover.Handler(next, object)

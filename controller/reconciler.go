@@ -183,13 +183,13 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 		updated, exists, err := r.finalizers.update(ctx, client, obj)
 		if err != nil || !exists || updated.GetDeletionTimestamp() != nil {
 			// The object is being deleted or gone. The change that shows this is on its way.
-			return withoutCancel(ctx, err)
+			return ignoreCancelByDeletion(ctx, err)
 		}
 		rec.object = updated
 	}
 	action, err := callAuthor(ctx, r.longReconciles, rec, "the reconcile function", r.functions.reconcile, client)
 	rec.result.Next = action.after
-	return withoutCancel(ctx, err)
+	return ignoreCancelByDeletion(ctx, err)
 }
 
 // cancelOnDeletion returns a context that ends when the deletion of an object begins, until stop is called.
@@ -215,7 +215,7 @@ func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *k
 		if rec.object = updated; !exists {
 			rec.object = nil
 		}
-		return withoutCancel(ctx, err)
+		return ignoreCancelByDeletion(ctx, err)
 	}
 	cleanupClient := client
 	if r.areBehindTerm() {
@@ -232,9 +232,9 @@ func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *k
 	return err
 }
 
-// withoutCancel returns the error of a step of a reconcile. It returns nil if the step failed because the deletion of
-// the object ended the reconcile: the change that begins the deletion has triggered the cleanup.
-func withoutCancel(ctx context.Context, err error) error {
+// ignoreCancelByDeletion returns err, the error of a step of a reconcile. It returns nil if the step failed because the
+// deletion of the object ended the reconcile: the change that begins the deletion has triggered the cleanup.
+func ignoreCancelByDeletion(ctx context.Context, err error) error {
 	if err != nil && context.Cause(ctx) == errDeleted { //nolint:errorlint // the cause itself
 		return nil
 	}

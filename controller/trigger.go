@@ -59,16 +59,16 @@ func (e *enqueuer) enqueue(t queue.Trigger) {
 	}
 }
 
-// dropGone removes the key of an object that is gone from the queue, while no worker takes keys. It returns true if the
-// key needs no further trigger. A key stays in the queue if one of its triggers does not need the object. Then the key
-// needs no further trigger either. Without dropGone the queue of a standby would keep the key of each object that ever
-// existed. While workers take keys, dropGone does nothing and returns false.
-func (e *enqueuer) dropGone(k kube.Key) (needsNoTrigger bool) {
+// dropGone removes the key of an object that is gone from the queue, and returns whether the key still needs a trigger.
+// While no worker takes keys, dropGone returns false. A key stays in the queue if one of its triggers does not need the
+// object. That trigger is enough. Without dropGone the queue of a standby would keep the key of each object that ever
+// existed. While workers take keys, dropGone removes nothing and returns true.
+func (e *enqueuer) dropGone(k kube.Key) (needsTrigger bool) {
 	if e.isWorking.Load() {
-		return false
+		return true
 	}
 	e.drop(k)
-	return true
+	return false
 }
 
 // enqueueAll adds the trigger that newTrigger returns for each object.

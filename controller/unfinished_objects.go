@@ -109,13 +109,12 @@ func (u *unfinishedObjects) failingCount() int {
 	return u.failing
 }
 
-// recordConflict counts a conflict. It returns for how long conflicts have lasted.
-func (o *unfinishedObject) recordConflict(now time.Time) time.Duration {
+// recordConflict counts a conflict at a time.
+func (o *unfinishedObject) recordConflict(now time.Time) {
 	if o.conflictCount == 0 {
 		o.conflictsSince, o.conflictReportAfter = now, firstConflictReport
 	}
 	o.conflictCount++
-	return now.Sub(o.conflictsSince)
 }
 
 // firstConflictReport is how long conflicts are retried quietly. A conflict is expected now and then.

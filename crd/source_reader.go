@@ -284,9 +284,9 @@ func (r *sourceReader) structFields(path string) []fieldComment {
 		} else {
 			comment = nil
 		}
-		text := fold(doc.Text())
+		text := descriptionOf(doc.Text())
 		if text == "" {
-			text = fold(comment.Text())
+			text = descriptionOf(comment.Text())
 		}
 		for i, name := range names {
 			all = append(all, fieldComment{path + name, text, line})

@@ -138,10 +138,10 @@ func (c *comments) readParsed(files *token.FileSet, file *ast.File) {
 	}
 	for spec, doc := range typeSpecs(file) {
 		if name := specOfAlias(spec.Type); name != "" && c.aliases[name] == "" {
-			c.aliases[name] = fold(doc.Text())
+			c.aliases[name] = descriptionOf(doc.Text())
 		}
 		if _, twice := c.types[spec.Name.Name]; !twice {
-			c.types[spec.Name.Name] = fold(doc.Text())
+			c.types[spec.Name.Name] = descriptionOf(doc.Text())
 			c.positions[file.Name.Name+"."+spec.Name.Name] = position(spec)
 			c.readParsedFields(spec.Name.Name, spec.Type, func(name string, field ast.Node) {
 				c.positions[file.Name.Name+"."+name] = position(field)
@@ -161,9 +161,9 @@ func (c *comments) readParsedFields(name string, expr ast.Expr, found func(name 
 		c.readParsedFields(name, t.Value, found)
 	case *ast.StructType:
 		for _, f := range t.Fields.List {
-			text := fold(f.Doc.Text())
+			text := descriptionOf(f.Doc.Text())
 			if text == "" {
-				text = fold(f.Comment.Text())
+				text = descriptionOf(f.Comment.Text())
 			}
 			names := f.Names
 			if len(names) == 0 {

@@ -141,12 +141,12 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 func (c *comments) read(file *sourceFile) {
 	for _, t := range file.types {
 		if t.spec != "" && c.aliases[t.spec] == "" {
-			c.aliases[t.spec] = fold(t.doc)
+			c.aliases[t.spec] = descriptionOf(t.doc)
 		}
 		if _, twice := c.types[t.name]; twice {
 			continue
 		}
-		c.types[t.name] = fold(t.doc)
+		c.types[t.name] = descriptionOf(t.doc)
 		name := file.pkg + "." + t.name
 		c.positions[name] = fmt.Sprintf("%s:%d", file.name, t.line)
 		for _, f := range t.fields {

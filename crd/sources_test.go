@@ -34,8 +34,8 @@ func TestFoldLeavesMarkersOut(t *testing.T) {
 		"A.\n\n\t+k8s:required\n":             "A.",
 		"1 + 1\n":                             "1 + 1",
 	} {
-		if got := fold(text); got != want {
-			t.Errorf("fold(%q) = %q, want %q", text, got, want)
+		if got := descriptionOf(text); got != want {
+			t.Errorf("descriptionOf(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

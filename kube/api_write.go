@@ -179,10 +179,10 @@ func (a API[T]) callModify(t *T, modify func(*T) error) (hasChanged bool, err er
 // returned.
 //
 // What the server sets in metadata, such as managedFields and resourceVersion, is not compared. If before and after have
-// the same resourceVersion and other managedFields, the call is an error: a JSON patch changes managedFields. Fields that T lacks stay as they are, and so do fields with equal values in before and after, whoever
-// changes these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is
-// replaced as a whole. Therefore the resourceVersion of before is a precondition too if the difference has
-// a list: see [IsConflict].
+// the same resourceVersion and other managedFields, the call is an error. Use a patch of [JSONPatch] to change managedFields.
+// Fields that T lacks stay as they are. Fields with equal values in before and after also stay as they are, whoever changes
+// these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is replaced as a whole. Therefore
+// the resourceVersion of before is a precondition too if the difference has a list: see [IsConflict].
 //
 // The view of a subresource patches that subresource: a difference in the status needs [API.Status].
 func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options ...WriteOption) (*T, error) {

@@ -59,8 +59,8 @@ func NewClient(config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A request passes retry, limitWrites, permanentErrors, the handlers of WrapAttempts and the transport. These are the
-	// numbers 12 to 15 of the list in docs/architecture.md.
+	// A request passes retry, limitWrites, permanentErrors, the handlers of WrapAttempts and the transport. In the list in
+	// docs/architecture.md these handlers are the numbers 12 to 15. The transport comes after the list, and has no number.
 	var attempts wire.Handler = t
 	if config.WrapAttempts != nil {
 		attempts = permanentErrors(config.WrapAttempts(attempts))

@@ -30,6 +30,9 @@ type childGuardHandler interface{ HasChildGuard() bool }
 // For example, the WebApp with uid 7 applies the Deployment "shop" as "webapp". If no Deployment "shop" exists, r only
 // creates. If the live one has uid 3 and names the WebApp, r is for uid 3. If nobody but "helm" has fields in the live
 // one, the result is ErrForeignChild.
+//
+// Two other guards check applies: package controller/internal/adoption checks the applies of reconciles, and labelGuard of package
+// operator checks applies with an owner in a label.
 func guardChild(ctx context.Context, h wire.Handler, r *wire.Request, obj Object) error {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil || r.Adopt || r.Preconditions != (wire.Preconditions{}) || r.Subresource != "" {

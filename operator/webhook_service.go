@@ -204,6 +204,7 @@ func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
 // newPublisher returns a publisher of the configurations.
 func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*configpublishing.Publisher, error) {
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
+	// Leader is the client for the writes of the leader, and Replica is the client for all other requests.
 	c := configpublishing.Config{
 		Name: w.address.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.address.target,
 		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,

@@ -38,10 +38,11 @@ type PermissionProof struct {
 	// deleted. It is called twice: for a program that watches all namespaces, on a server with streaming lists, and for
 	// one that watches a single namespace, on a server that lists in pages.
 	Use func(t *testing.T, run *PermissionRun)
-	// Begin proves what no request shows. An apply that makes its object needs create beside patch, for example. So
-	// each permission that the program has not asked for is taken away. Begin starts the program and creates an object.
-	// The server must then refuse a request. Begin must not wait for what a refusal prevents. Without Begin
-	// each permission must be asked for.
+	// Begin starts the program and creates an object. It is for permissions that no request shows. For example, an apply is
+	// a patch, and an apply that makes its object needs the permission to create too. Begin is called once for each
+	// permission that the program has not asked for in Use. The program then lacks this permission, and the server must
+	// refuse a request of the program. Begin must not wait for what the refusal prevents. If Begin is nil, the program must
+	// ask for each permission in Use.
 	Begin func(t *testing.T, run *PermissionRun)
 	// EachGet is true if the program must ask for each get, too. Use then cuts the connection after writes: see
 	// [Proxy.CutAfterWrite].

@@ -106,7 +106,7 @@ type Stats struct {
 
 func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc) *followedStream {
 	s := &followedStream{shared: common, id: id, counts: &counts{}, cancel: cancel}
-	objects, writer := database.New(database.Options{
+	objectDatabase, writer := database.New(database.Options{
 		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
 		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
 		// streams of metadata are included.
@@ -115,10 +115,10 @@ func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc)
 		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
 	})
 	streamProgress := new(progress.Progress)
-	s.store = &Store{stream: id, objects: objects, progress: streamProgress}
-	detector, restorations := common.restorations.Open(id, &s.relister)
+	s.store = &Store{stream: id, database: objectDatabase, progress: streamProgress}
+	detector, recorder := common.restorations.Open(id, &s.relister)
 	s.detector = detector
-	s.updater = newUpdater(s.store, common.overlay, writer, streamProgress, restorations, s.counts)
+	s.updater = newUpdater(s.store, common.overlay, writer, streamProgress, recorder, s.counts)
 	return s
 }
 
@@ -216,7 +216,7 @@ func (s *followedStream) report(err error) {
 
 // stats returns the Stats of the stream, without the number of subscribers.
 func (s *followedStream) stats() Stats {
-	sizes := s.store.objects.Stats()
+	sizes := s.store.database.Stats()
 	return Stats{
 		Stream: s.id, Synced: s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes, JSON: sizes.JSON,
 		Dictionary: sizes.Dictionary, Dictionaries: sizes.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,

@@ -106,7 +106,7 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 	filter, rest := match.filter(store)
 	stored := store.All(filter)
 	if filter.Index != nil {
-		if _, hasPanicked := store.objects.HasIndex(filter.Index); hasPanicked {
+		if _, hasPanicked := store.database.HasIndex(filter.Index); hasPanicked {
 			rest = append(rest, wire.Match{Index: filter.Index, Value: filter.Value})
 		}
 	}
@@ -179,8 +179,9 @@ func (h *handler) listLive(ctx context.Context, r *wire.Request) (*wire.Response
 	return response, err
 }
 
-// resolveCollectionEffects reports whether the store has observed all effects on the collection of r. If the store has
-// not observed an effect without a version, it first reads a version after the effect.
+// resolveCollectionEffects returns true if the store has observed all effects on the collection of r, so that an answer of
+// the store is certain. If the store has not observed an effect without a version, resolveCollectionEffects first reads a
+// version after the effect. It drops the effects that are not needed any more.
 func (h *handler) resolveCollectionEffects(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
 	o, isCertain := h.view.overlay, true
 	for collection, effect := range o.CollectionEffects(overlay.KeyOf(r.Ref()).Collection) {

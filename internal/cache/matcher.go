@@ -14,9 +14,10 @@ import (
 // matcher selects the objects that a list asks for.
 type matcher struct {
 	namespace string
-	labels    labels.Selector
-	fields    fields.Selector
-	matches   []wire.Match
+	// labels is the label selector, and fields is the field selector.
+	labels  labels.Selector
+	fields  fields.Selector
+	matches []wire.Match
 }
 
 // matcherOf returns the matcher of a list. It returns false if only the server can decide which
@@ -61,7 +62,7 @@ func (m matcher) filter(store *Store) (f Filter, rest []wire.Match) {
 			f.Owner, each.Owner = each.Owner, ""
 		}
 		if each.Index != nil && f.Index == nil {
-			if isKept, _ := store.objects.HasIndex(each.Index); isKept {
+			if isKept, _ := store.database.HasIndex(each.Index); isKept {
 				f.Index, f.Value, each.Index = each.Index, each.Value, nil
 			}
 		}

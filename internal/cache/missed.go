@@ -26,40 +26,40 @@ type missedStates struct {
 	store   *Store
 	overlay *overlay.Overlay
 	writer  *database.Writer
-	// fields are the fields that objects are reduced to, or nil.
-	fields *projection.Fields
-	// selector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
+	// projected are the fields that objects are reduced to, or nil.
+	projected *projection.Fields
+	// labelSelector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
 	// only the server can evaluate the other selectors of the stream.
-	selector labels.Selector
-	// names is the field selector of the stream, by the name and the namespace of objects.
-	names kubefields.Selector
+	labelSelector labels.Selector
+	// fieldSelector is the field selector of the stream. It selects by the name and the namespace of objects.
+	fieldSelector kubefields.Selector
 }
 
-func newMissedStates(s *Store, o *overlay.Overlay, w *database.Writer, fields *projection.Fields) missedStates {
-	selector, err := labels.Parse(s.Stream().LabelSelector)
+func newMissedStates(s *Store, o *overlay.Overlay, w *database.Writer, projected *projection.Fields) missedStates {
+	labelSelector, err := labels.Parse(s.Stream().LabelSelector)
 	if err != nil {
-		selector = nil // the server refuses it
+		labelSelector = nil // the server refuses it
 	}
-	names, ok := namesOf(s.Stream())
+	fieldSelector, ok := fieldSelectorOf(s.Stream())
 	if !ok {
-		selector = labels.Nothing()
+		labelSelector = labels.Nothing()
 	}
-	return missedStates{store: s, overlay: o, writer: w, fields: fields, selector: selector, names: names}
+	return missedStates{store: s, overlay: o, writer: w, projected: projected, labelSelector: labelSelector, fieldSelector: fieldSelector}
 }
 
-// namesOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
+// fieldSelectorOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
 // names and namespaces. For example, it reports false for status.phase=Running.
-func namesOf(s wire.Stream) (kubefields.Selector, bool) {
-	names, err := kubefields.ParseSelector(s.FieldSelector)
+func fieldSelectorOf(s wire.Stream) (kubefields.Selector, bool) {
+	selector, err := kubefields.ParseSelector(s.FieldSelector)
 	if err != nil || s.ShardSelector != "" {
 		return kubefields.Everything(), false
 	}
-	for _, r := range names.Requirements() {
+	for _, r := range selector.Requirements() {
 		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
 			return kubefields.Everything(), false
 		}
 	}
-	return names, true
+	return selector, true
 }
 
 // hasMissedStateOf reports whether the stream has missed a state of the object that c, a change of a list,
@@ -84,7 +84,7 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*database
 		missed = append(missed, m.statesOf(k, entry, func(value overlay.Entry) bool {
 			// A value of another UID that is older than the object in the store was published when
 			// the list contained the object.
-			stored := m.store.objects.Get(k.ObjectKey())
+			stored := m.store.database.Get(k.ObjectKey())
 			return (isFromBeforeList || ident.HasReached(version, value.Version)) &&
 				(stored == nil || stored.UID() != value.UID && ident.IsNewer(value.Version, stored.ResourceVersion()))
 		})...)
@@ -111,11 +111,11 @@ func (m *missedStates) statesOf(k overlay.Key, entry overlay.Entry, isMissed fun
 	var states []*database.PackedObject
 	for _, value := range entry.Values() {
 		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
-			!m.names.Empty() && !m.names.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
+			!m.fieldSelector.Empty() && !m.fieldSelector.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
 		e := m.packedValueOf(k, value)
-		if e == nil || m.selector != nil && !m.selector.Matches(e.Labels()) {
+		if e == nil || m.labelSelector != nil && !m.labelSelector.Matches(e.Labels()) {
 			continue
 		}
 		i := slices.IndexFunc(states, e.IsSameObject)
@@ -135,8 +135,8 @@ func (m *missedStates) packedValueOf(k overlay.Key, value overlay.Entry) *databa
 	object := value.Object
 	switch {
 	case object == nil:
-	case m.fields != nil:
-		object, _ = m.fields.AppendObject(nil, object)
+	case m.projected != nil:
+		object, _ = m.projected.AppendObject(nil, object)
 	case m.store.stream.Representation == wire.MetadataOnly:
 		object, _ = metadataOf(object)
 	}

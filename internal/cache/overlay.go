@@ -191,7 +191,7 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, repres
 		e = e.AsTombstone()
 	}
 	if !has {
-		stored := s.objects.Get(k.ObjectKey())
+		stored := s.database.Get(k.ObjectKey())
 		return lookupResult{isCertain: true, isPresent: stored != nil, packed: stored}
 	}
 	observation, stored := s.observe(k.ObjectKey())

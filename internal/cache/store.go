@@ -20,7 +20,7 @@ import (
 // neither for compression nor for each other. Only the stream changes it.
 type Store struct {
 	stream   wire.Stream
-	objects  *database.Database
+	database *database.Database
 	progress *progress.Progress
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
 	listBegan  atomic.Uint64
@@ -50,7 +50,7 @@ func (s *Store) Stream() wire.Stream { return s.stream }
 
 // Get returns the object of the key k, and whether the store has it. The Cluster of k does not count.
 func (s *Store) Get(k kube.Key) (Object, bool) {
-	e := s.objects.Get(k)
+	e := s.database.Get(k)
 	return objectOf(e), e != nil
 }
 
@@ -59,11 +59,11 @@ func (s *Store) Get(k kube.Key) (Object, bool) {
 // not keep.
 func (s *Store) All(f Filter) iter.Seq[Object] {
 	if f.Index != nil {
-		if isKept, _ := s.objects.HasIndex(f.Index); !isKept {
+		if isKept, _ := s.database.HasIndex(f.Index); !isKept {
 			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
 		}
 	}
-	selected := s.objects.Select(database.Filter(f))
+	selected := s.database.Select(database.Filter(f))
 	return func(yield func(Object) bool) {
 		for e := range selected.All {
 			if !yield(objectOf(e)) {
@@ -82,24 +82,24 @@ func (s *Store) Index(x wire.Index) error {
 	if err := x.Check(s.stream.Resource, s.stream.Representation); err != nil {
 		return fmt.Errorf("%s: %w", s.stream, err)
 	}
-	s.objects.Index(x)
+	s.database.Index(x)
 	return nil
 }
 
 // IndexLabel makes it cheap to select by the equality of the label key. It changes no result.
 // Adding a key twice has no effect.
-func (s *Store) IndexLabel(key string) { s.objects.IndexLabel(key) }
+func (s *Store) IndexLabel(key string) { s.database.IndexLabel(key) }
 
 // Len returns the number of objects.
-func (s *Store) Len() int { return s.objects.Len() }
+func (s *Store) Len() int { return s.database.Len() }
 
 // IsSynced reports whether the stream has been listed completely at least once.
-func (s *Store) IsSynced() bool { return s.objects.IsComplete() }
+func (s *Store) IsSynced() bool { return s.database.IsComplete() }
 
 // Version returns the resource version that the stream has reached: all changes up to it are in
 // the store. It is empty before the first list is complete, and goes back only if the server
 // was restored from a backup.
-func (s *Store) Version() string { return s.objects.Version() }
+func (s *Store) Version() string { return s.database.Version() }
 
 // IsUnserved reports whether the server does not serve the resource, by the latest list.
 func (s *Store) IsUnserved() bool { return s.isUnserved.Load() }
@@ -127,7 +127,7 @@ func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) 
 
 // shown returns what the store shows of an object, for a comparison with the answer to a request.
 func (s *Store) shown(k kube.Key) restoration.ShownState {
-	e, version := s.objects.State(k)
+	e, version := s.database.State(k)
 	if e == nil {
 		return restoration.ShownState{ReachedVersion: version}
 	}
@@ -138,7 +138,7 @@ func (s *Store) shown(k kube.Key) restoration.ShownState {
 func (s *Store) observe(k kube.Key) (overlay.Observation, *database.PackedObject) {
 	// In this order: what the watch has shown by now is in the packed object.
 	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
-	e, version := s.objects.State(k)
+	e, version := s.database.State(k)
 	o.Version = version
 	if e == nil {
 		return o, nil

@@ -124,7 +124,7 @@ func (u *updater) remove(c follow.Change) {
 	if c.Object == nil { // the deletion was not observed: the version is that of the last state
 		version = ""
 	}
-	if u.store.objects.Get(c.Key) == nil {
+	if u.store.database.Get(c.Key) == nil {
 		u.advance(version, c.Key)
 		return
 	}

@@ -27,10 +27,10 @@ type candidate struct {
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// heldUntil is the time, by the steady clock of this process, until which other processes may act as the leader because of
-	// the records that this process has seen in the Lease that exists. The duration of a record counts from the moment at which
-	// this process saw the record, or saw that the record had vanished. Other machines set the times in the records. Therefore
-	// these times are never compared with a clock of this machine.
+	// heldUntil is the latest time at which another process may still act as the leader. It follows from the records in the
+	// Lease that exists, and is a time of the steady clock of this process. The duration of a record counts from the moment
+	// at which this process saw the record, or saw that the record had vanished. Other machines set the times in the records.
+	// Therefore these times are never compared with a clock of this machine.
 	heldUntil time.Duration
 	// deletedHeldUntil is the same for the records of Leases that somebody has deleted. An orderly release does not end it: the
 	// process that has released the present Lease may not know of the holder of a deleted Lease.
@@ -139,7 +139,8 @@ func (c *candidate) rememberSent(claim *Lease, sent Reading) {
 	c.ownRecords[recordOf(claim)] = sent
 }
 
-// rememberStored begins or extends the term, because the server has stored l. sent is the reading when l was sent.
+// rememberStored records that the server has stored the claim l. A stored claim begins the term, or extends it. sent is the
+// reading when l was sent.
 func (c *candidate) rememberStored(l *Lease, sent Reading) {
 	c.seen, c.hasLed, c.lastRenewal = l, true, sent
 	c.ownRecords[recordOf(l)] = sent

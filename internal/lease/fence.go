@@ -36,7 +36,7 @@ func (e writeTimeoutError) Error() string {
 // refuses the bytes. All methods may be called concurrently.
 type Fence struct {
 	term *term
-	// next is the transport. It is set by Handler, before the first request.
+	// next is the transport. Handler sets it, before the first request.
 	next wire.Handler
 	// timedOutWrites counts the writes that had no answer within their time limit.
 	timedOutWrites atomic.Int64
@@ -49,14 +49,16 @@ func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(c
 // that was left of the term when they began.
 func (f *Fence) TimedOutWrites() int64 { return f.timedOutWrites.Load() }
 
-// Handler returns a handler that checks each request by f, and then passes the request on to next. It is for WrapAttempts of [kube.Config].
+// Handler returns a handler that checks each request by f, and then passes the request on to next. It is for WrapAttempts of
+// [kube.Config]. Handler must be called once, before the first request of its result and of [Fence.Transport].
 func (f *Fence) Handler(next wire.Handler) wire.Handler {
 	f.next = next
 	return wire.HandlerFunc(f.do)
 }
 
 // Transport returns the transport without the fence, for the requests of the elector. They are
-// neither repeated nor limited, because the elector decides what to send and when.
+// neither repeated nor limited, because the elector decides what to send and when. The transport is the handler that
+// [Fence.Handler] was called with, so Handler must be called before the first request.
 func (f *Fence) Transport() wire.Handler {
 	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		return f.next.Do(ctx, r)

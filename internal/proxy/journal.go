@@ -31,11 +31,11 @@ func (j *journal) begin(x *Exchange) {
 	point := Point{Verb: string(x.Verb), Resource: x.Resource, Subresource: x.Subresource, Name: x.Name}
 	name := x.Name
 	if j.mask != nil && x.IsAboutObjects() && x.Verb.IsWrite() {
-		change := parseChange(x.contentType, x.Body)
+		value := parseBody(x.contentType, x.Body)
 		if name == "" && x.Verb == wire.VerbCreate {
-			name = objectName(change)
+			name = objectName(value)
 		}
-		point.ChangeHash = j.mask.hash(change, x.Resource)
+		point.ChangeHash = j.mask.hash(value, x.Resource)
 	}
 	if j.mask != nil && name != "" {
 		point.Name = j.mask.normalize(name)
@@ -87,10 +87,11 @@ func (j *journal) requests() []RequestRecord {
 
 // Activity is the activity of a proxy at one moment. Requests and events of Leases and Events do not count.
 type Activity struct {
-	// InFlight counts the requests that have not ended. Watches and requests for logs do not
-	// count.
+	// InFlight counts the requests that have not ended. Watches, requests for logs and connections of other protocols are
+	// left out.
 	InFlight int
-	// LastRequest is when a request that counts began or ended last, or a watch began.
+	// LastRequest is when a request began last, or a request of InFlight ended last. The beginning of a watch and of a
+	// request for logs is a beginning too.
 	LastRequest time.Time
 	// LastEvent is when a watch delivered an event last.
 	LastEvent time.Time

@@ -40,6 +40,9 @@
 // creates the object, and refuses the apply with a conflict if it finds one. Then the decision is made again,
 // by a live read. One race remains: between the decision and the apply, somebody may change the owner
 // references or managedFields of the same object.
+//
+// Two other guards check the applies of clients outside of reconciles: guardChild of package kube for owner references, and
+// labelGuard of package operator for labels.
 package adoption
 
 import (
@@ -110,13 +113,13 @@ const maxChildren = 4096
 // maxDecisions is how often an apply is decided when the object changes meanwhile.
 const maxDecisions = 3
 
-// Handler returns a handler for the reconcile of owner. It belongs behind the no-op check: an apply
+// Handler returns a handler for the reconcile of owner. It belongs after the no-op check: an apply
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
 // child. The handler then remembers the decision for the uid of the child.
 //
-// recordPossiblyGone makes the next read of an object live. It may be nil.
-func (g *Guard) Handler(next wire.Handler, owner wire.Ref, recordPossiblyGone func(wire.Ref)) wire.Handler {
-	return &handler{guard: g, next: next, recordPossiblyGone: recordPossiblyGone, owner: owner}
+// makeNextReadLive makes the next read of an object live. It may be nil.
+func (g *Guard) Handler(next wire.Handler, owner wire.Ref, makeNextReadLive func(wire.Ref)) wire.Handler {
+	return &handler{guard: g, next: next, makeNextReadLive: makeNextReadLive, owner: owner}
 }
 
 // handler passes on the applies that the guard does not refuse.
@@ -124,8 +127,8 @@ type handler struct {
 	guard *Guard
 	next  wire.Handler
 	owner wire.Ref
-	// recordPossiblyGone makes the next read of the owner live. It may be nil.
-	recordPossiblyGone func(wire.Ref)
+	// makeNextReadLive makes the next read of the owner live. It may be nil.
+	makeNextReadLive func(wire.Ref)
 }
 
 // Do serves one request.
@@ -142,7 +145,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		if attempt > 1 && d.uid == "" && h.recordPossiblyGone != nil {
+		if attempt > 1 && d.uid == "" && h.makeNextReadLive != nil {
 			if err := h.checkOwnerExists(ctx, r, owner); err != nil {
 				return nil, err
 			}
@@ -163,7 +166,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 // checkOwnerExists returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
 // the garbage collector deletes the children of an owner that is gone.
 func (h *handler) checkOwnerExists(ctx context.Context, r *wire.Request, owner wire.Ref) error {
-	h.recordPossiblyGone(owner)
+	h.makeNextReadLive(owner)
 	response, err := h.next.Do(ctx, &wire.Request{
 		Cluster: owner.Cluster, Verb: wire.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
 		Representation: wire.MetadataOnly,
@@ -301,32 +304,33 @@ func isOwnedBy(owners []kube.Owner, owner wire.Ref) bool {
 // decideByMetadata returns the decision about an apply to object, or an error if the apply must not be
 // sent.
 func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref) (decision, error) {
-	named, earlier := namesOwner(object.Labels, owner.UID, g.labels), -1
+	// isChild is true if an owner reference or a label makes object a child. Fields of a field manager do not count here.
+	isChild, earlier := namesOwner(object.Labels, owner.UID, g.labels), -1
 	for i, o := range object.OwnerReferences {
 		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
 		case o.UID == owner.UID:
-			named = true
+			isChild = true
 		case isEarlier && controls:
 			earlier = i
 		case isEarlier:
-			named = true
+			isChild = true
 		case controls:
 			return decision{}, fmt.Errorf("apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
 				r.Ref(), owner, kube.ErrForeignChild, o.Kind, o.Name)
 		}
 	}
 	switch {
-	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWrittenSinceCreation(r, object)):
+	case earlier >= 0 && (isChild || object.DeletionTimestamp != nil || g.hasWrittenSinceCreation(r, object)):
 		return decision{}, earlierOwnerConflict(r, owner)
 	case earlier >= 0:
 		return decision{uid: object.UID, earlierIndex: earlier, earlierUID: object.OwnerReferences[earlier].UID}, nil
-	case !named:
+	case !isChild:
 		if err := g.checkOwnerLabels(object, r, owner); err != nil {
 			return decision{}, err
 		}
 	}
 	switch {
-	case named || r.Adopt || g.hasWritten(r, object):
+	case isChild || r.Adopt || g.hasWritten(r, object):
 		return decision{uid: object.UID}, nil
 	}
 	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",

@@ -138,12 +138,12 @@ func (f *moveFilter) split(fields fieldSet, operation metav1.ManagedFieldsOperat
 	movingMetadata := make(fieldSet)
 	for _, member := range []string{"labels", "annotations"} {
 		applied, _, _ := memberOf(f.body["metadata"], "", "f:"+member)
-		move(metadata, movingMetadata, "f:"+member, func(element string) bool {
+		moveElements(metadata, movingMetadata, "f:"+member, func(element string) bool {
 			_, _, isApplied := memberOf(applied, "", element)
 			return operation == metav1.ManagedFieldsOperationApply || isApplied || f.hasPrefix(strings.TrimPrefix(element, "f:"))
 		})
 	}
-	move(metadata, movingMetadata, "f:ownerReferences", func(element string) bool {
+	moveElements(metadata, movingMetadata, "f:ownerReferences", func(element string) bool {
 		return strings.Contains(element, `"`+string(f.owner)+`"`)
 	})
 	if len(movingMetadata) > 0 {
@@ -160,9 +160,9 @@ func (f *moveFilter) hasPrefix(key string) bool {
 	return slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// move moves the elements of a member for which the condition holds from one set to another. The element "." goes with
+// moveElements moves the elements of a member for which the condition holds from one set to another. The element "." goes with
 // the last one.
-func move(from, to fieldSet, member string, condition func(element string) bool) {
+func moveElements(from, to fieldSet, member string, condition func(element string) bool) {
 	elements, moving := from[member], make(fieldSet)
 	for element, fields := range elements {
 		if element != "." && condition(element) {

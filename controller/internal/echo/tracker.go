@@ -160,12 +160,12 @@ func NewTracker() *Tracker {
 type Streams interface {
 	// NewestShown returns the newest version of an object that the streams have shown.
 	NewestShown(Target) Version
-	// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
-	// selector selects.
+	// ShownObjects returns the objects of a collection that the streams show. The result is no set: the value is true for
+	// an object that the selector selects, and false for any other object.
 	ShownObjects(collection Target, selector labels.Selector) map[types.UID]bool
 }
 
-// Handler returns a handler that records the writes of a reconcile of key. It belongs below
+// Handler returns a handler that records the writes of a reconcile of key. It belongs after
 // the no-op check, so that skipped applies are not recorded. streams are the streams of the
 // controller. add adds a held trigger to the queue.
 //
@@ -190,18 +190,18 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		return h.next.Do(ctx, r)
 	}
 	id := writeID{h.key, NewTarget(r.Resource, kube.Key{Cluster: r.Cluster, Namespace: r.Namespace, Name: r.ObjectName()})}
-	before, began := h.streams.NewestShown(id.target), time.Now()
+	shownBefore, began := h.streams.NewestShown(id.target), time.Now()
 	h.tracker.beginWrite(id)
-	var o writeResult
+	var result writeResult
 	defer func() {
-		for _, t := range h.tracker.endWrite(id, r, o, began) {
+		for _, t := range h.tracker.endWrite(id, r, result, began) {
 			h.add(t)
 		}
 	}()
 	response, err := h.next.Do(ctx, r)
-	o = newWriteResult(r, response, err, before, r.Subresource == "status" && id.target == h.ownStatus)
-	if r.Verb == wire.VerbDeleteCollection && o.isUncertain && o.deleted == nil {
-		o.deleted = h.possiblyDeleted(id.target, r)
+	result = newWriteResult(r, response, err, shownBefore, r.Subresource == "status" && id.target == h.ownStatus)
+	if r.Verb == wire.VerbDeleteCollection && result.isUncertain && result.deleted == nil {
+		result.deleted = h.possiblyDeleted(id.target, r)
 	}
 	return response, err
 }
@@ -209,7 +209,8 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 // possiblyDeleted returns the objects of a collection that r may have deleted, although the answer is lost: those that the
 // streams show and the selector of r selects, and those that the reconciles of the key have written and no stream shows
 // yet. Another object was created later, or by somebody else a moment before. Its deletion then counts as the work of
-// somebody else, which only hastens a reconcile. possiblyDeleted returns nil if there are too many objects.
+// somebody else, which only hastens a reconcile. The result is a set, all of whose values are true. It is nil if there are
+// too many objects.
 func (h *handler) possiblyDeleted(collection Target, r *wire.Request) map[types.UID]bool {
 	selector, err := labels.Parse(r.Query.Get("labelSelector"))
 	if err != nil {
@@ -230,7 +231,7 @@ func (h *handler) possiblyDeleted(collection Target, r *wire.Request) map[types.
 	return deleted
 }
 
-// writtenBy returns the objects of the versions that the reconciles of a key have made.
+// writtenBy returns the set of the objects whose versions the reconciles of a key have made. All of its values are true.
 func (t *Tracker) writtenBy(key queue.Key) map[types.UID]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -257,16 +258,16 @@ func (t *Tracker) beginWrite(id writeID) {
 
 // endWrite records the result of a write that began at a time. It returns the triggers that were held because of the
 // write, unless other writes still hold them.
-func (t *Tracker) endWrite(id writeID, r *wire.Request, o writeResult, began time.Time) []queue.Trigger {
+func (t *Tracker) endWrite(id writeID, r *wire.Request, result writeResult, began time.Time) []queue.Trigger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case o.isUncertain:
-		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r, o))
-	case o.isCarriedOut:
+	case result.isUncertain:
+		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r, result))
+	case result.isCarriedOut:
 		t.forgetUncertainLocked(id, began)
 	}
-	t.recordVersionLocked(o.version, origin{id.key, o.echo, o.replaced})
+	t.recordVersionLocked(result.version, origin{id.key, result.echo, result.replaced})
 	held := t.inFlight[id]
 	if held.writes--; held.writes > 0 {
 		return nil
@@ -300,10 +301,10 @@ func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 	t.uncertain[k] = append(writes, w)
 }
 
-// forgetUncertainLocked drops the writes of unknown result to id's target that ended before a time. A later write to the target was
-// carried out, so a later change of the object is most likely the work of somebody else.
-func (t *Tracker) forgetUncertainLocked(id writeID, before time.Time) {
-	writes := slices.DeleteFunc(t.uncertain[id.key], func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(before) })
+// forgetUncertainLocked drops the writes of unknown result to id's target that had ended when a later write to the target
+// began. The later write was carried out, so a later change of the object is most likely the work of somebody else.
+func (t *Tracker) forgetUncertainLocked(id writeID, laterBegan time.Time) {
+	writes := slices.DeleteFunc(t.uncertain[id.key], func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(laterBegan) })
 	if len(writes) == 0 {
 		delete(t.uncertain, id.key)
 		return
@@ -320,7 +321,7 @@ func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
 		case by.key != id.key:
 			return queue.NotEcho
 		case by.echo == queue.OwnStatus && by.replaced != v.Replaced:
-			return queue.CertainEcho // the change contains changes of others too
+			return queue.CertainEcho // the change contains more than the own write of the status
 		}
 		return by.echo
 	}

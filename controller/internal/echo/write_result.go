@@ -24,8 +24,8 @@ type writeResult struct {
 	replaced string
 	// isUncertain is true if it is not known what the write did. isCarriedOut is true if the server has carried it out.
 	isUncertain, isCarriedOut bool
-	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if they are not
-	// known.
+	// deleted is the set of the objects that a write to a collection has deleted, or may have deleted. All of its values are
+	// true. It is nil if the objects are not known.
 	deleted map[types.UID]bool
 }
 
@@ -83,8 +83,8 @@ func newWriteResult(r *wire.Request, response *wire.Response, err error, before 
 // maxDeleted bounds the objects that are remembered of one write to a collection.
 const maxDeleted = 1000
 
-// deletedBy returns the objects in the answer to the deletion of a collection: those that the API server found by the
-// selectors of the request, and has deleted. It returns nil if the answer is no list, or if there are too many objects.
+// deletedBy returns the set of the objects in the answer to the deletion of a collection: those that the API server found by
+// the selectors of the request, and has deleted. It returns nil if the answer is no list, or if there are too many objects.
 func deletedBy(answer []byte) map[types.UID]bool {
 	var list struct {
 		Kind  string `json:"kind"`
@@ -123,7 +123,8 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 type uncertainWrite struct {
 	Target
 	ended time.Time
-	// deleted holds the objects of a collection whose deletion is not shown yet. It is nil if they are not known.
+	// deleted is the set of the objects of a collection whose deletion is not shown yet. All of its values are true. It is
+	// nil if the objects are not known.
 	deleted map[types.UID]bool
 	// isDelete is true if the write deletes, and isOfStatus if it goes to the status subresource.
 	isDelete, isOfStatus bool

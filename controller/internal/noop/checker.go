@@ -174,7 +174,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	k := applyKey{object: ref, manager: r.Query.Get("fieldManager"), subresource: r.Subresource}
 	var current *knownObject
 	if !r.Live {
-		current = h.knownObject(ref)
+		current = h.findKnownObject(ref)
 	}
 	if current != nil && a.meetsPreconditions(current) {
 		if now, isUnchanged := h.check(k, a, current); isUnchanged {
@@ -207,8 +207,8 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 	h.put(k, applied{uid: current.uid, content: a.content, version: current.version, state: state})
 }
 
-// knownObject returns the object as it certainly is, or nil.
-func (h *handler) knownObject(ref wire.Ref) *knownObject {
+// findKnownObject returns the object as it certainly is, or nil.
+func (h *handler) findKnownObject(ref wire.Ref) *knownObject {
 	current := h.view.KnownState(ref)
 	// The server decides what an apply can do to an object that is being deleted.
 	if !current.IsPresent || current.Record.Deleting || !h.isTrigger(ref.Resource, &current) {

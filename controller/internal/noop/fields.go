@@ -45,11 +45,11 @@ func ownsExactly(owned map[string]any, all []map[string]any, wanted, current any
 	}
 	switch w := wanted.(type) {
 	case map[string]any:
-		l, ok := current.(map[string]any)
-		return ok && ownsMembers(owned, all, w, l)
+		c, ok := current.(map[string]any)
+		return ok && ownsMembers(owned, all, w, c)
 	case []any:
-		l, ok := current.([]any)
-		return ok && ownsItems(owned, all, w, l)
+		c, ok := current.([]any)
+		return ok && ownsItems(owned, all, w, c)
 	default:
 		return false
 	}
@@ -98,9 +98,9 @@ func ownsMembers(owned map[string]any, all []map[string]any, wanted, current map
 			return false
 		}
 		w, inWanted := wanted[member]
-		l, inCurrent := current[member]
+		c, inCurrent := current[member]
 		set, isSet := part.(map[string]any)
-		if !inWanted || !inCurrent || !isSet || !ownsExactly(set, below(all, name), w, l) {
+		if !inWanted || !inCurrent || !isSet || !ownsExactly(set, below(all, name), w, c) {
 			return false
 		}
 		found++
@@ -121,14 +121,14 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, current []any
 		if !isSet {
 			return false
 		}
-		w, l := -1, -1
+		w, c := -1, -1
 		if text, ok := strings.CutPrefix(name, "k:"); ok {
 			var keys map[string]any
 			if utiljson.Unmarshal([]byte(text), &keys) != nil {
 				return false
 			}
-			if w, l = indexOfKeys(wanted, keys, true), indexOfKeys(current, keys, false); w < 0 || l < 0 ||
-				!ownsExactly(set, below(all, name), wanted[w], current[l]) {
+			if w, c = indexOfKeys(wanted, keys, true), indexOfKeys(current, keys, false); w < 0 || c < 0 ||
+				!ownsExactly(set, below(all, name), wanted[w], current[c]) {
 				return false
 			}
 		} else if text, ok := strings.CutPrefix(name, "v:"); ok {
@@ -136,13 +136,13 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, current []any
 			if utiljson.Unmarshal([]byte(text), &v) != nil {
 				return false
 			}
-			w, l = indexOfValue(wanted, v), indexOfValue(current, v)
+			w, c = indexOfValue(wanted, v), indexOfValue(current, v)
 		}
 		// An item that leaves a key out can be taken for two items, but is only one of them.
-		if w < 0 || l < 0 || positions[w] >= 0 {
+		if w < 0 || c < 0 || positions[w] >= 0 {
 			return false
 		}
-		positions[w] = l
+		positions[w] = c
 		found++
 	}
 	return found == len(wanted) && slices.IsSorted(positions)

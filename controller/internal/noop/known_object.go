@@ -29,51 +29,51 @@ type knownObject struct {
 	fields, metadata map[string]any
 }
 
-func (l *knownObject) decode() error {
-	if l.fields != nil {
+func (o *knownObject) decode() error {
+	if o.fields != nil {
 		return nil
 	}
 	// kube.Unmarshal would decode two large integers into the same float64.
-	if err := utiljson.Unmarshal(l.object, &l.fields); err != nil {
+	if err := utiljson.Unmarshal(o.object, &o.fields); err != nil {
 		return err
 	}
 	var ok bool
-	if l.metadata, ok = l.fields["metadata"].(map[string]any); !ok {
+	if o.metadata, ok = o.fields["metadata"].(map[string]any); !ok {
 		return errNoObject
 	}
 	return nil
 }
 
 // readIdentity sets uid and version from the object.
-func (l *knownObject) readIdentity() error {
-	if err := l.decode(); err != nil {
+func (o *knownObject) readIdentity() error {
+	if err := o.decode(); err != nil {
 		return err
 	}
-	uid, _ := l.metadata["uid"].(string)
-	version, _ := l.metadata["resourceVersion"].(string)
+	uid, _ := o.metadata["uid"].(string)
+	version, _ := o.metadata["resourceVersion"].(string)
 	if uid == "" || version == "" {
 		return errNoIdentity
 	}
-	l.uid, l.version = types.UID(uid), version
+	o.uid, o.version = types.UID(uid), version
 	return nil
 }
 
 // state returns a digest of the fields that an apply of k can have set. The digest contains nothing
 // that changes independently of the apply. For the status subresource that is the status, otherwise the
 // whole object except the status. The only part of managedFields in the digest is the entry of k.
-func (l *knownObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
-	if err := l.decode(); err != nil {
+func (o *knownObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
+	if err := o.decode(); err != nil {
 		return digest{}, err
 	}
-	entry := l.entry(k)
+	entry := o.entry(k)
 	if k.subresource == "status" {
-		return digestOf(seed, map[string]any{"uid": l.metadata["uid"], "status": l.fields["status"], "entry": entry})
+		return digestOf(seed, map[string]any{"uid": o.metadata["uid"], "status": o.fields["status"], "entry": entry})
 	}
-	fields := maps.Clone(l.fields)
+	fields := maps.Clone(o.fields)
 	if !a.hasStatus {
 		delete(fields, "status")
 	}
-	metadata := maps.Clone(l.metadata)
+	metadata := maps.Clone(o.metadata)
 	delete(metadata, "resourceVersion")
 	// The generation moves with the spec, which is part of the state itself.
 	delete(metadata, "generation")
@@ -83,8 +83,8 @@ func (l *knownObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
 }
 
 // entry returns the managedFields entry of the applies of k, or nil.
-func (l *knownObject) entry(k applyKey) map[string]any {
-	entries, _ := l.metadata["managedFields"].([]any)
+func (o *knownObject) entry(k applyKey) map[string]any {
+	entries, _ := o.metadata["managedFields"].([]any)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
 		subresource, _ := entry["subresource"].(string)
@@ -96,8 +96,8 @@ func (l *knownObject) entry(k applyKey) map[string]any {
 }
 
 // fieldSets returns the field set of each manager.
-func (l *knownObject) fieldSets() []map[string]any {
-	entries, _ := l.metadata["managedFields"].([]any)
+func (o *knownObject) fieldSets() []map[string]any {
+	entries, _ := o.metadata["managedFields"].([]any)
 	var sets []map[string]any
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
@@ -110,12 +110,12 @@ func (l *knownObject) fieldSets() []map[string]any {
 
 // isOwnedExactly reports whether the manager of k owns exactly the fields of the apply, and
 // each field has the value of the apply.
-func (l *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
+func (o *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
 	var wanted map[string]any
-	if l.decode() != nil || utiljson.Unmarshal(a.body, &wanted) != nil {
+	if o.decode() != nil || utiljson.Unmarshal(a.body, &wanted) != nil {
 		return false
 	}
-	entry := l.entry(k)
+	entry := o.entry(k)
 	if entry == nil || entry["apiVersion"] != wanted["apiVersion"] {
 		return false
 	}
@@ -133,7 +133,7 @@ func (l *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
 	if len(metadata) == 0 {
 		delete(wanted, "metadata")
 	}
-	return ownsExactly(owned, l.fieldSets(), wanted, l.fields)
+	return ownsExactly(owned, o.fieldSets(), wanted, o.fields)
 }
 
 func digestOf(seed []byte, v any) (d digest, err error) {
@@ -147,11 +147,11 @@ func digestOf(seed []byte, v any) (d digest, err error) {
 
 // answer returns the answer to the apply a that is skipped: the current object, or the applied
 // object with the current metadata.
-func (l *knownObject) answer(a *apply) ([]byte, error) {
-	if !l.isMetadataOnly {
-		return l.object, nil
+func (o *knownObject) answer(a *apply) ([]byte, error) {
+	if !o.isMetadataOnly {
+		return o.object, nil
 	}
-	current := jsonscan.New(l.object)
+	current := jsonscan.New(o.object)
 	if ok, err := current.Find("metadata"); err != nil || !ok {
 		return nil, errors.Join(errNoObject, err)
 	}
@@ -160,9 +160,9 @@ func (l *knownObject) answer(a *apply) ([]byte, error) {
 		return nil, err
 	}
 	answer := append([]byte(`{"metadata":`), metadata...)
-	applied := jsonscan.New(a.body)
-	err = applied.Members(func(name []byte) error {
-		value, err := applied.Raw()
+	body := jsonscan.New(a.body)
+	err = body.Members(func(name []byte) error {
+		value, err := body.Raw()
 		if err != nil || string(name) == "metadata" {
 			return err
 		}

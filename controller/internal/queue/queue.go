@@ -126,7 +126,7 @@ func (q *Queue) Add(t Trigger) {
 }
 
 // DropGone removes the key of an object that is gone, if all of its triggers need the object. It is for a queue
-// without workers: an object that a worker has seen needs a reconcile after its end.
+// without workers: an object that a worker has seen needs a reconcile after the object is gone.
 func (q *Queue) DropGone(key Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -34,7 +34,8 @@ const (
 	// PossibleEcho is a change that the key's own reconcile may have made. It ends a back-off, but
 	// only once until a reconcile succeeds.
 	PossibleEcho
-	// CertainEcho is a change that the key's own reconcile made.
+	// CertainEcho is a change to a version that the key's own reconcile certainly made. If a stream has not shown
+	// the versions before, the change contains changes of others too.
 	CertainEcho
 	// OwnStatus is an echo that changes nothing but the status. It asks for no reconcile, unless the reconcile
 	// that is running ends with an error.

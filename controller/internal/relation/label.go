@@ -24,12 +24,12 @@ func (Label) WriteVerbs() []wire.Verb {
 func (Label) IsSlow() bool { return true }
 
 // Keys returns the owner of o.
-func (r Label) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
+func (r Label) Keys(_ context.Context, o Object, reconciled Kind) ([]Key, error) {
 	uid := types.UID(o.Record.Labels.Get(r.Name))
 	if uid == "" {
 		return nil, nil
 	}
-	k, ok := to.KeyOfUID(o.Cluster, uid)
+	k, ok := reconciled.KeyOfUID(o.Cluster, uid)
 	if !ok {
 		return nil, nil
 	}

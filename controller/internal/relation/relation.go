@@ -33,7 +33,7 @@ type Relation interface {
 	NeedsObjects() bool
 	// Keys returns the objects of the reconciled kind that o concerns. It may return some of them
 	// together with an error.
-	Keys(ctx context.Context, o Object, to Kind) ([]Key, error)
+	Keys(ctx context.Context, o Object, reconciled Kind) ([]Key, error)
 }
 
 // Object is one state of an object of a watched kind.
@@ -125,13 +125,13 @@ func (Owner) Check(watched, reconciled wire.Resource) error {
 func (Owner) WriteVerbs() []wire.Verb { return []wire.Verb{wire.VerbCreate, wire.VerbPatch} }
 
 // Keys returns the owners of o.
-func (r Owner) Keys(_ context.Context, o Object, to Kind) (keys []Key, err error) {
+func (r Owner) Keys(_ context.Context, o Object, reconciled Kind) (keys []Key, err error) {
 	for _, owner := range o.Record.Owners {
-		if !owner.Controller && !r.IsAny || owner.Group != to.Resource.Group || owner.Kind != to.Resource.Kind {
+		if !owner.Controller && !r.IsAny || owner.Group != reconciled.Resource.Group || owner.Kind != reconciled.Resource.Kind {
 			continue
 		}
 		k := Key{Key: kube.Key{Cluster: o.Cluster, Name: owner.Name}, UID: owner.UID}
-		if !to.Resource.ClusterScoped {
+		if !reconciled.Resource.ClusterScoped {
 			k.Namespace = o.Record.Namespace
 		}
 		keys = append(keys, k)
@@ -161,15 +161,15 @@ func (Reference) IsSlow() bool { return true }
 
 // Keys returns the objects that refer to o, either by the name of o from the same namespace, or by
 // namespace and name.
-func (r Reference) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
+func (r Reference) Keys(_ context.Context, o Object, reconciled Kind) ([]Key, error) {
 	namespace, name := o.Record.Namespace, o.Record.Name
 	switch {
 	case namespace == "":
-		return to.Referrers(r.By, o.Cluster, "", name), nil
-	case to.Resource.ClusterScoped:
-		return to.Referrers(r.By, o.Cluster, "", namespace+"/"+name), nil
+		return reconciled.Referrers(r.By, o.Cluster, "", name), nil
+	case reconciled.Resource.ClusterScoped:
+		return reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name), nil
 	default:
-		return append(to.Referrers(r.By, o.Cluster, namespace, name), to.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
+		return append(reconciled.Referrers(r.By, o.Cluster, namespace, name), reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
 	}
 }
 
@@ -188,21 +188,21 @@ func (Map) IsSlow() bool { return true }
 func (Map) NeedsObjects() bool { return false }
 
 // Keys returns the keys that the map function returns for o.
-func (m Map) Keys(ctx context.Context, o Object, to Kind) (keys []Key, err error) {
+func (m Map) Keys(ctx context.Context, o Object, reconciled Kind) (keys []Key, err error) {
 	object, err := o.Content()
 	if err != nil {
 		return nil, err
 	}
-	returned, err := m.Function(ctx, to.Client, object)
+	returned, err := m.Function(ctx, reconciled.Client, object)
 	for _, k := range returned {
 		switch {
 		case k.Name == "": // such as the value of a label that the object does not have
 			continue
-		case to.Resource.ClusterScoped:
+		case reconciled.Resource.ClusterScoped:
 			k.Namespace = ""
 		case k.Namespace == "":
 			if err == nil {
-				err = &LastingError{fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces", m.Watched, k.Name, to.Resource)}
+				err = &LastingError{fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces", m.Watched, k.Name, reconciled.Resource)}
 			}
 			continue
 		}

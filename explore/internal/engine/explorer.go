@@ -145,7 +145,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 			limits.delay = slowDelay
 		}
 		makeRun := func() {
-			runs[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, limits, expectNothing)
+			runs[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, limits, expectAnyState)
 		}
 		running.Go(makeRun)
 		if i == 0 || e.mustRunAlone() {

@@ -137,9 +137,9 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 }
 
 // leftIn returns the objects that a run has left, besides Events and what each namespace has. Objects without an
-// owner come first, because controllers replace what they own.
+// owner come first, because a controller replaces a deleted object as long as its owner exists.
 func leftIn(state history.State) []history.Version {
-	var owners, owned []history.Version
+	var withoutOwner, withOwner []history.Version
 	for _, v := range state.Objects() {
 		switch {
 		case v.Resource == history.OutsideResource:
@@ -147,12 +147,12 @@ func leftIn(state history.State) []history.Version {
 		case v.Resource == "serviceaccounts" && v.Name == "default":
 		case v.Resource == "configmaps" && v.Name == "kube-root-ca.crt":
 		case len(v.Content().GetOwnerReferences()) > 0:
-			owned = append(owned, v)
+			withOwner = append(withOwner, v)
 		default:
-			owners = append(owners, v)
+			withoutOwner = append(withoutOwner, v)
 		}
 	}
-	return append(owners, owned...)
+	return append(withoutOwner, withOwner...)
 }
 
 // deleteVersion deletes an object at once, without its finalizers.

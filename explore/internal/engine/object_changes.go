@@ -32,7 +32,7 @@ func (p *objectChangePlanner) plan() (jobs []job, err error) {
 		samples = append(samples, withData(sample))
 	}
 	for _, sample := range samples {
-		j, err := p.chain(samples, sample)
+		j, err := p.changeJob(samples, sample)
 		if err != nil {
 			return nil, err
 		}
@@ -45,8 +45,8 @@ func (p *objectChangePlanner) plan() (jobs []job, err error) {
 	return append(jobs, late), err
 }
 
-// chain returns the run in which the user changes one object of the samples.
-func (p *objectChangePlanner) chain(samples []*unstructured.Unstructured, changed *unstructured.Unstructured) (job, error) {
+// changeJob returns the job in whose run the user changes one object of the samples.
+func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, changed *unstructured.Unstructured) (job, error) {
 	object, err := p.cluster.objectOf(marshalObject(changed))
 	if err != nil {
 		return job{}, err

@@ -73,7 +73,7 @@ func (f *oneValueStates) observe(ctx context.Context, objects []json.RawMessage)
 	var states []history.State
 	unusable := 0
 	for range oneValueRuns {
-		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.limits, expectNothing)
+		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.limits, expectAnyState)
 		if err != nil {
 			return oneValueState{}, err
 		}

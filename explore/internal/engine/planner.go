@@ -298,7 +298,7 @@ func (p *planner) planTransitions(ctx context.Context) (jobs []job, err error) {
 			for to < len(transitions) && to-from < maxChain && transitions[to].Field == transitions[from].Field {
 				to++
 			}
-			j, err := p.chain(i, transitions[from:to])
+			j, err := p.transitionJob(i, transitions[from:to])
 			if err != nil {
 				return nil, err
 			}
@@ -381,8 +381,8 @@ const dryRunNamespace = "default"
 // fieldPairs is how many transitions change two fields at once.
 const fieldPairs = 4
 
-// chain returns the run that applies the sample, and then, for each transition, its values and the sample.
-func (p *planner) chain(index int, transitions []values.Transition) (job, error) {
+// transitionJob returns the job whose run applies the sample, and then, for each transition, its values and the sample.
+func (p *planner) transitionJob(index int, transitions []values.Transition) (job, error) {
 	first := p.settings.Steps[0]
 	steps := []finding.Step{first}
 	var changed []int

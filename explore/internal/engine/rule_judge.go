@@ -41,7 +41,7 @@ func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
 		return j.ownObjects
 	}
 	limits := waitLimits{window: referenceWindow, rest: referenceRest}
-	out, err := j.observe(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectNothing)
+	out, err := j.observe(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectAnyState)
 	if ctx.Err() != nil {
 		return nil // a later call makes the run
 	}

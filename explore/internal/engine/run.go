@@ -103,7 +103,7 @@ func (r *run) makeParts() {
 		isDisturbed: isDisturbed, requests: r.proxy.Requests, activity: r.activity, trace: r.trace, output: r.output, result: &r.result,
 	}
 	r.user = &userActor{
-		cluster: n.cluster, namespace: r.namespace, trace: r.trace, restartProgram: r.replicas.restart, waitForAnswer: r.quiet.waitForAnswer,
+		cluster: n.cluster, namespace: r.namespace, trace: r.trace, restartProgram: r.replicas.restart, waitForReaction: r.quiet.waitForReaction,
 	}
 	r.judge = &stepJudge{
 		limits: r.limits, schedule: r.schedule, compare: r.compare, cluster: n.cluster, options: n.options, checks: n.checks,

@@ -19,8 +19,8 @@ type userActor struct {
 	trace     *trace
 	// restartProgram starts a program that waits for its restart.
 	restartProgram func() error
-	// waitForAnswer waits until the program has answered a change: see [quietMeter.waitForAnswer].
-	waitForAnswer func(ctx context.Context) error
+	// waitForReaction waits until the program has reacted to a change: see [quietMeter.waitForReaction].
+	waitForReaction func(ctx context.Context) error
 }
 
 // takeStep makes the changes of the user in a step.
@@ -39,7 +39,7 @@ func (u *userActor) takeStep(ctx context.Context, step finding.Step) error {
 			return err
 		}
 		if step.IsPaced {
-			if err := u.waitForAnswer(ctx); err != nil {
+			if err := u.waitForReaction(ctx); err != nil {
 				return err
 			}
 		}

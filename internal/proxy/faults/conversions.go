@@ -89,6 +89,7 @@ func (conversions) Text(f Fault) string {
 // happened.
 func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 	hold := func(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{Until: a.ended} }
+	// The fault of a conversion has no Stream. Of its fault a streamEffect reads only Stream and Events.
 	return streamEffect{fault: Fault{Stream: Definitions}, decide: hold}, nil
 }
 
@@ -131,7 +132,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	run.AtStepEnd(func() error {
 		stop()
 		readers.Wait()
-		if !server.hasDisturbed() {
+		if !server.hasDisturbanceBegun() {
 			run.RecordMissed(f)
 		}
 		return nil
@@ -152,7 +153,7 @@ func readConverted(ctx context.Context, run *Run, converted []convertedKind, ser
 			_, err := s.api.Get(ctx, s.name)
 			errs = append(errs, kube.IgnoreNotFound(err))
 		}
-		if server.isOver() && errors.Join(errs...) == nil {
+		if server.isDisturbanceOver() && errors.Join(errs...) == nil {
 			return nil
 		}
 		if err := clock.SleepReal(ctx, conversionReadInterval); err != nil {

@@ -17,7 +17,8 @@ import (
 type Kind string
 
 // Fault is one thing that an exploration does in a run beside the steps of the user. It stands in files of findings. The kind
-// states what the exploration does, and whether that disturbs the program: see [Kind].
+// states what the exploration does: see [Kind]. A fault of most kinds disturbs the program. A fault of the other kinds is
+// something ordinary, such as the time that passes, and disturbs nothing.
 type Fault struct {
 	Kind Kind `json:"kind"`
 	// At is the request at which the fault happens. It is nil for the other faults, such as those of watches and those that

@@ -26,7 +26,8 @@ const (
 	StripLabels     Kind = "strip-labels"
 )
 
-// ForeignManager is the field manager of other users and controllers.
+// ForeignManager is the field manager of everybody but the program and the user of a run. The families foreign and stranger
+// both write by it: foreign changes what the program has set, and stranger only adds.
 const ForeignManager = "explorer-stranger"
 
 // foreign is the family of faults by other users.
@@ -46,7 +47,7 @@ func (f foreign) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var all []Fault
 	for _, o := range in.Objects {
 		for _, k := range in.planned(slices.Concat(d.Kinds, d.OptIn)...) {
-			if isChange(k, o) {
+			if canChange(k, o) {
 				fault := Fault{Kind: k, Object: &o.Object}
 				if k == ForeignEdit {
 					fault.Edit = o.Edit
@@ -58,8 +59,8 @@ func (f foreign) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	return newPlan(all), nil
 }
 
-// isChange reports whether a fault of a kind changes an object.
-func isChange(k Kind, o WrittenObject) bool {
+// canChange reports whether a fault of a kind would change an object.
+func canChange(k Kind, o WrittenObject) bool {
 	if field := strippedField(k); field != "" {
 		_, exists, _ := unstructured.NestedFieldNoCopy(o.Content, "metadata", field)
 		return exists

@@ -27,6 +27,7 @@ func (idle) AfterStep(ctx context.Context, run *Run, _ Fault) error {
 		if advanced, err := run.AdvanceClock(ctx); advanced || err != nil {
 			return err
 		}
+		// A crash is the restart of any program, also of one that does not end in order. At rest a program has nothing to lose.
 		return run.CrashProgram("the program is restarted at rest", true)
 	})
 }

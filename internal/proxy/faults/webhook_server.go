@@ -129,15 +129,16 @@ func (s *webhookServer) beginDisturbance() bool {
 	return s.kind == WebhookTwice || time.Now().Before(s.until)
 }
 
-// hasDisturbed reports whether the disturbance has begun.
-func (s *webhookServer) hasDisturbed() bool {
+// hasDisturbanceBegun reports whether the disturbance has begun.
+func (s *webhookServer) hasDisturbanceBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.until.IsZero()
 }
 
-// isOver reports whether the disturbance has ended.
-func (s *webhookServer) isOver() bool {
+// isDisturbanceOver reports whether the disturbance has ended. It is not for [WebhookTwice], whose disturbance lasts until the
+// end of the step.
+func (s *webhookServer) isDisturbanceOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.until.IsZero() && time.Now().After(s.until)

@@ -38,14 +38,14 @@ func TestWebhookServer(t *testing.T) {
 				}
 			})
 			url := s.addTarget(program.URL, pemOf(program.Certificate().Raw))
-			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbed() {
+			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbanceBegun() {
 				t.Errorf("a call before the disturbance: %s", got)
 			}
 			s.allowDisturbance()
 			if got := callWebhook(t, s, url, true); kind != WebhookUntrusted && got != "200 true" {
 				t.Errorf("a call about a dry run: %s", got)
 			}
-			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbed() {
+			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbanceBegun() {
 				t.Errorf("a disturbed call: %s, want %s", got, want)
 			}
 			if got := calls.Load(); got > 0 != (kind == WebhookTwice) {
@@ -75,17 +75,17 @@ func TestServerOfConversions(t *testing.T) {
 				}
 			})
 			url := s.addTarget(program.URL, pemOf(program.Certificate().Raw)) + "?timeout=30s"
-			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbed() {
+			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbanceBegun() {
 				t.Errorf("a call before the disturbance: %s", got)
 			}
 			s.allowDisturbance()
-			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbed() || s.isOver() {
+			if got := callWebhook(t, s, url, false); !strings.Contains(got, want) || !s.hasDisturbanceBegun() || s.isDisturbanceOver() {
 				t.Errorf("a disturbed call: %s, want %s", got, want)
 			}
 			s.mu.Lock()
 			s.until = time.Now().Add(-time.Second)
 			s.mu.Unlock()
-			if got := callWebhook(t, s, url, false); got != "200 true" || !s.isOver() {
+			if got := callWebhook(t, s, url, false); got != "200 true" || !s.isDisturbanceOver() {
 				t.Errorf("a call after the disturbance: %s", got)
 			}
 		})

@@ -124,7 +124,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	run.RecordFault(InServer, f.String())
 	server.allowDisturbance()
 	run.AtStepEnd(func() error {
-		if !server.hasDisturbed() {
+		if !server.hasDisturbanceBegun() {
 			run.RecordMissed(f)
 		}
 		return nil

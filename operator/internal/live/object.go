@@ -1,4 +1,5 @@
-// Package live reads the objects of a cluster for the commands manifests and uninstall.
+// Package live reads the live objects of a cluster, for the commands manifests and uninstall. The live page, which shows what
+// the controllers of a program do, is package livepage.
 //
 // One type stands for the objects of all kinds, because each further type makes all programs larger.
 package live

@@ -34,7 +34,7 @@ type difference struct {
 	MoreCount int
 }
 
-// differenceOf returns the difference from one JSON object to another. What the server counts by itself is left out: the
+// differenceOf returns the difference from one JSON object to another. What the server sets by itself is left out: the
 // resource version, the generation and the managed fields. Lists of objects are compared by the names, types or keys of
 // their elements where these are unique, and otherwise by position.
 //
@@ -79,7 +79,7 @@ func (d *difference) compare(path string, before, after jsontext.Value) {
 // on with a name.
 func (d *difference) compareMembers(path string, from, to map[string]jsontext.Value, pathOf func(name string) string) {
 	for _, name := range unionOfNames(from, to) {
-		if at := path + pathOf(name); !isCounted(at) {
+		if at := path + pathOf(name); !isSetByServer(at) {
 			d.compare(at, from[name], to[name])
 		}
 	}
@@ -109,7 +109,7 @@ func (d *difference) addLeaves(path string, value jsontext.Value) {
 	members := membersOf(value)
 	for _, name := range unionOfNames(members, nil) {
 		at := path + pathOfMember(name)
-		if isCounted(at) || at == ".apiVersion" || at == ".kind" {
+		if isSetByServer(at) || at == ".apiVersion" || at == ".kind" {
 			continue
 		}
 		d.addLeaves(at, members[name])
@@ -134,8 +134,8 @@ func (d *difference) byteCount() int {
 	return count
 }
 
-// isCounted reports whether the server counts a field by itself.
-func isCounted(path string) bool {
+// isSetByServer reports whether the server sets a field by itself when an object is written.
+func isSetByServer(path string) bool {
 	return path == ".metadata.resourceVersion" || path == ".metadata.generation" || path == ".metadata.managedFields"
 }
 

@@ -66,9 +66,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	contentType, text, isCompressed := "text/html", "", false
 	switch strings.TrimPrefix(r.URL.Path, Path) {
 	case "":
-		text = p.reconciles(r)
+		text = p.reconcilesPage(r)
 	case "/object":
-		text = p.story(r)
+		text = p.storyPage(r)
 	case "/events":
 		contentType = "text/event-stream"
 	case "/style.css":
@@ -101,8 +101,8 @@ func setHeaders(h http.Header) {
 	}
 }
 
-// reconciles returns the page of the reconciles that the query selects, with the state of the program.
-func (p *Page) reconciles(r *http.Request) string {
+// reconcilesPage returns the HTML of the page of the reconciles that the query selects, with the state of the program.
+func (p *Page) reconcilesPage(r *http.Request) string {
 	query := r.URL.Query()
 	f := filterOf(query)
 	h := p.recorder.history
@@ -136,8 +136,8 @@ func (p *Page) reconciles(r *http.Request) string {
 	return endOf(m)
 }
 
-// story returns the page of the story of one object.
-func (p *Page) story(r *http.Request) string {
+// storyPage returns the HTML of the page of the story of one object.
+func (p *Page) storyPage(r *http.Request) string {
 	query := r.URL.Query()
 	o := objectOf(query)
 	m := new(markup)

@@ -134,7 +134,7 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 		}
 	}
 	if r.MoreWrites > 0 {
-		m.write(`<p class="note">% more</p>`, counted(r.MoreWrites, "write"))
+		m.write(`<p class="note">% more</p>`, countText(r.MoreWrites, "write"))
 	}
 	if r.Error == "" && !r.hasChanged() {
 		m.write(`<span class="muted">changed nothing</span> `)
@@ -144,11 +144,11 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 	case skippedCount+r.ReadCount == 0:
 		return
 	case skippedCount == 0:
-		summary = counted(r.ReadCount, "read")
+		summary = countText(r.ReadCount, "read")
 	case r.ReadCount == 0:
-		summary = counted(skippedCount, "skipped write")
+		summary = countText(skippedCount, "skipped write")
 	default:
-		summary = counted(r.ReadCount, "read") + ", " + counted(skippedCount, "skipped write")
+		summary = countText(r.ReadCount, "read") + ", " + countText(skippedCount, "skipped write")
 	}
 	m.write(`<details class="more"><summary>%</summary><ul>`, summary)
 	for _, w := range r.Writes {
@@ -212,10 +212,10 @@ func writeDifference(m *markup, d *difference) {
 	}
 	writeFields(m, d.Fields[:shown])
 	if hidden := len(d.Fields) - shown + d.MoreCount; hidden > 0 {
-		m.write(`<details class="more"><summary>% more</summary>`, counted(hidden, "field"))
+		m.write(`<details class="more"><summary>% more</summary>`, countText(hidden, "field"))
 		writeFields(m, d.Fields[shown:])
 		if d.MoreCount > 0 {
-			m.write(`<p class="note">and % that are not kept</p>`, counted(d.MoreCount, "field"))
+			m.write(`<p class="note">and % that are not kept</p>`, countText(d.MoreCount, "field"))
 		}
 		m.write(`</details>`)
 	}
@@ -263,10 +263,10 @@ func nextOf(r *reconcile) string {
 	return "–"
 }
 
-// counted returns a number with what it counts.
+// countText returns a number with what it counts, such as "3 writes".
 //
 //go:noinline
-func counted(count int, noun string) string {
+func countText(count int, noun string) string {
 	if count != 1 {
 		noun += "s"
 	}

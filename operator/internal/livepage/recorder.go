@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// maxPending bounds the objects whose running reconciles have requests that are kept.
-const maxPending = 1000
+// maxRunning bounds the objects whose running reconciles have requests that are kept.
+const maxRunning = 1000
 
 // Recorder observes the controllers of a program, and keeps a bounded history of what they do. It is the
 // [controller.Observer] of a program with the page. It passes what it receives to another observer.
@@ -22,15 +22,15 @@ type Recorder struct {
 	now     func() time.Time
 
 	mu sync.Mutex
-	// pending holds the running reconciles, with their requests so far. At most one reconcile of a controller runs for an
+	// running holds the running reconciles, with their requests so far. At most one reconcile of a controller runs for an
 	// object.
-	pending map[pendingKey]*reconcile
+	running map[runningKey]*reconcile
 	// queues holds the queues of the controllers in the order in which they came.
 	queues []namedQueue
 }
 
-// pendingKey names a running reconcile.
-type pendingKey struct {
+// runningKey names a running reconcile.
+type runningKey struct {
 	controller string
 	key        kube.Key
 }
@@ -43,7 +43,7 @@ type namedQueue struct {
 
 // NewRecorder returns a Recorder that passes what it receives to next, which may be nil.
 func NewRecorder(next controller.Observer) *Recorder {
-	return &Recorder{next: next, history: new(history), now: time.Now, pending: make(map[pendingKey]*reconcile)}
+	return &Recorder{next: next, history: new(history), now: time.Now, running: make(map[runningKey]*reconcile)}
 }
 
 // Subscribed records the queue of a controller.
@@ -70,14 +70,14 @@ func (r *Recorder) ObserveRequest(name string, key kube.Key, request *wire.Reque
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := pendingKey{name, key}
-	running := r.pending[k]
+	k := runningKey{name, key}
+	running := r.running[k]
 	if running == nil {
-		if len(r.pending) >= maxPending {
-			clear(r.pending) // of objects that were gone at the end of their reconciles
+		if len(r.running) >= maxRunning {
+			clear(r.running) // of objects that were gone at the end of their reconciles
 		}
 		running = new(reconcile)
-		r.pending[k] = running
+		r.running[k] = running
 	}
 	switch {
 	case made == nil && len(running.Reads) < maxReads:
@@ -95,10 +95,10 @@ func (r *Recorder) Result(result controller.Result) {
 		r.next.Result(result)
 	}
 	o := &result.Object
-	k := pendingKey{result.Controller, kube.Key{Cluster: o.Cluster, Namespace: o.Namespace, Name: o.Name}}
+	k := runningKey{result.Controller, kube.Key{Cluster: o.Cluster, Namespace: o.Namespace, Name: o.Name}}
 	r.mu.Lock()
-	ended := r.pending[k]
-	delete(r.pending, k)
+	ended := r.running[k]
+	delete(r.running, k)
 	r.mu.Unlock()
 	if ended == nil {
 		ended = new(reconcile)

@@ -11,7 +11,7 @@ import (
 )
 
 // The labels of the objects. A CustomResourceDefinition and the roles of its users belong to all installations of the
-// program, and have the first and the third. A Namespace has the first three.
+// program, and have LabelName and LabelManagedBy. A Namespace has LabelInstance too. All other objects have all of the labels.
 const (
 	LabelName      = "app.kubernetes.io/name"
 	LabelInstance  = "app.kubernetes.io/instance"

@@ -251,7 +251,7 @@ func Kind(object Object) string {
 	return kind
 }
 
-// Name returns the name of an object.
+// Name returns the name of an object. It adds empty metadata to an object without metadata: see [at].
 //
 //go:noinline
 func Name(object Object) string {
@@ -259,7 +259,8 @@ func Name(object Object) string {
 	return name
 }
 
-// at returns the object at a path in an object. It adds the objects that are missing on the path.
+// at returns the object at a path in an object. It adds the objects that are missing on the path, also if the caller only
+// reads the result.
 //
 //go:noinline
 func at(object Object, path ...string) Object {

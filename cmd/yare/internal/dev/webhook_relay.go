@@ -145,7 +145,8 @@ func (relay *webhookRelay) endCall() {
 }
 
 // pause stops the forwarding, because the operator is about to end, and waits a moment for the calls that are being
-// answered. A call that the operator never took is so not lost with the operator's socket. relay may be nil.
+// answered. Without the pause, a call that the operator has not taken yet would be lost with the operator's socket. relay may
+// be nil.
 func (relay *webhookRelay) pause() {
 	if relay == nil {
 		return

@@ -11,7 +11,7 @@ import (
 // everything outside of the lock of the database: under the lock, one packed object takes the place of another.
 type Writer struct {
 	database *Database
-	// objects are the objects of the database, which the Writer reads without the lock.
+	// objects is the table of the packed objects of the database, which the Writer reads without the lock.
 	objects *objectTable
 	// report receives errors of index functions and of decompression.
 	report func(error)

@@ -131,8 +131,11 @@ func (d *Detector) listIfNeeded() {
 
 // hasToShow reports whether the stream certainly selects an object with these labels, which are JSON.
 func (d *Detector) hasToShow(objectLabels string) bool {
-	if d.selector == nil || d.selector.Empty() {
-		return d.selector != nil
+	switch {
+	case d.selector == nil:
+		return false // only the server can evaluate the selectors
+	case d.selector.Empty():
+		return true // the stream selects all objects
 	}
 	set := labels.Set{}
 	if objectLabels != "" && kube.Unmarshal([]byte(objectLabels), &set) != nil {

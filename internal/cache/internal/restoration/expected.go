@@ -28,10 +28,10 @@ func (e expectedVersion) lossError() error {
 // objects one by one, in the order of their versions. All methods can be used concurrently.
 type expectedVersions struct {
 	mu sync.Mutex
-	// versions are in ascending order, and newer than reachedVersion.
+	// versions are in ascending order, and newer than reached.
 	versions []expectedVersion
-	// reachedVersion is the version that the stream has reached. It is empty before the first list.
-	reachedVersion string
+	// reached is the version that the stream has reached. It is empty before the first list.
+	reached string
 	// listCount is the number of lists that the stream has begun.
 	listCount uint64
 }
@@ -44,7 +44,7 @@ const maxExpected = 1024
 func (x *expectedVersions) add(k kube.Key, version string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if len(x.versions) >= maxExpected || !ident.IsNewer(version, x.reachedVersion) {
+	if len(x.versions) >= maxExpected || !ident.IsNewer(version, x.reached) {
 		return
 	}
 	i := len(x.versions)
@@ -64,10 +64,10 @@ func (x *expectedVersions) add(k kube.Key, version string) {
 func (x *expectedVersions) advance(version string) (passed []expectedVersion) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if version == "" || ident.IsNewer(x.reachedVersion, version) {
+	if version == "" || ident.IsNewer(x.reached, version) {
 		return nil
 	}
-	x.reachedVersion = version
+	x.reached = version
 	n := 0
 	for n < len(x.versions) && ident.HasReached(version, x.versions[n].version) {
 		n++
@@ -106,7 +106,7 @@ func (x *expectedVersions) lostBy(list string) (lost expectedVersion, ok bool) {
 func (x *expectedVersions) endList(version string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.reachedVersion = version
+	x.reached = version
 	x.versions = slices.DeleteFunc(x.versions, func(e expectedVersion) bool {
 		return e.listCount < x.listCount || ident.HasReached(version, e.version)
 	})
@@ -130,9 +130,9 @@ func (x *expectedVersions) forget() {
 	x.versions = nil
 }
 
-// version returns the version that the stream has reached.
-func (x *expectedVersions) version() string {
+// reachedVersion returns the version that the stream has reached.
+func (x *expectedVersions) reachedVersion() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.reachedVersion
+	return x.reached
 }

@@ -55,8 +55,9 @@ func (r *Recorder) CheckOverdue() error {
 	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s", e.version, e.key, maxDelay))
 }
 
-// RecordLoss records that a probe has found that the server has lost what the stream has shown. The stream lists by
-// itself.
+// RecordLoss records that a probe has found a loss: the server has lost what the stream has shown. That puts the store in
+// doubt, and asks the stream for a list, like any contradiction. The stream would list after the probe without that request
+// too.
 func (r *Recorder) RecordLoss() {
 	_ = r.detector.recordContradiction(errors.New("the server has lost what it has shown before")) // reported already
 }
@@ -89,7 +90,7 @@ func (r *Recorder) RecordList(version string) ListResult {
 	proof := error(nil)
 	if lost, ok := d.expected.lostBy(version); ok {
 		proof = lost.lossError()
-	} else if reached := d.expected.version(); r.isListed && ident.IsNewer(reached, version) {
+	} else if reached := d.expected.reachedVersion(); r.isListed && ident.IsNewer(reached, version) {
 		proof = fmt.Errorf("the server is at resource version %s, and has been at %s", version, reached)
 	}
 	if proof == nil {

@@ -79,7 +79,7 @@ func (s Random) image() string {
 		s.pick("api", "frontend", "worker", "gateway", "cron", "indexer"), s.IntN(4), s.IntN(30), s.IntN(9))
 }
 
-// WebApp returns a custom resource of about 1.4 KB.
+// WebApp returns a custom resource of about 1.7 KB.
 func (s Random) WebApp(i int) string {
 	name := fmt.Sprintf("%s-%s-%d", s.Team(), s.pick("shop", "blog", "docs", "admin", "status"), i)
 	created, updated, status := s.time(), s.time(), s.time()
@@ -100,7 +100,7 @@ func (s Random) WebApp(i int) string {
 		name, "team-"+s.Team(), 100000+i*7+s.IntN(5), s.UID(), s.pick("debug", "info", "warn"), env, name, s.image(), replicas, replicas, status, replicas, replicas, ready)
 }
 
-// Pod returns a running Pod of about 4.5 KB.
+// Pod returns a running Pod of about 5.1 KB.
 func (s Random) Pod(i int) string {
 	// Three Pods have one ReplicaSet.
 	owner := New(uint64(i / 3))

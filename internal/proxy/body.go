@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// parseChange returns the value of the body of a write. The value is nil if there is no body, or if the body is neither
+// parseBody returns the value of the body of a write. The value is nil if there is no body, or if the body is neither
 // JSON, nor YAML, nor protobuf.
-func parseChange(contentType string, body []byte) (value any) {
+func parseBody(contentType string, body []byte) (value any) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	convert := func(body []byte) ([]byte, error) { return body, nil }
 	switch {
