@@ -4,11 +4,11 @@ package queue
 // once and behind all other work (low), at a certain time (due), or several of these. None of the three replaces
 // another one, because a Low trigger must not delay a retry that is due soon.
 //
-// An example. The reconcile of a key has failed at 10:00:00, and its retry is due at 10:00:30:
+// An example. The reconcile of a key has ended at 10:00:00, and asks for another one after 30 seconds:
 //
 //	what comes                            schedule
-//	the retry                             due 10:00:30 (byRetry)
-//	a resync (Low)                        low, due 10:00:30 (byRetry)
+//	the requeue                           due 10:00:30 (byRequeue)
+//	a resync (Low)                        low, due 10:00:30 (byRequeue)
 //	a delayed trigger for 10:00:20        low, due 10:00:20 (byTrigger)
 //	a change (High)                       high, low, due 10:00:20 (byTrigger)
 //

@@ -133,7 +133,12 @@ func (c *checks) checkReferences(references []*runResult) (f finding.Finding) {
 		f.Tries++
 		if out.isViolated {
 			f.Seen++
-			f.Differences, f.Trace = out.differences, out.trace
+			f.Trace = out.trace
+			for _, d := range out.differences {
+				if !slices.ContainsFunc(f.Differences, d.IsSame) {
+					f.Differences = append(f.Differences, d)
+				}
+			}
 		}
 	}
 	c.mu.Lock()

@@ -69,6 +69,21 @@ func TestChecksThatFailInReferences(t *testing.T) {
 	}
 }
 
+// Checks that fail in different references are all reported once. Only those of the last reference were.
+func TestChecksThatFailInDifferentReferences(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	c := newChecks([]Check{{Name: "few", Moment: Always, Verify: fewPages}, {Name: "once", Moment: Always, Verify: func(history.State) error {
+		if calls++; calls == 1 { // in the first reference alone
+			return errors.New("once")
+		}
+		return nil
+	}}})
+	if f := c.checkReferences([]*runResult{twoPages(), twoPages()}); len(f.Differences) != 2 {
+		t.Errorf("the checks that have failed are %v", f.Differences)
+	}
+}
+
 func TestChecksAtRest(t *testing.T) {
 	t.Parallel()
 	state := twoPages().history.State()

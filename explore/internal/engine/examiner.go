@@ -169,7 +169,8 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 
 // minimize removes steps from the schedule of a finding, as long as the verdict stays the same. The
 // first step and the step after which the verdict was found stay. Runs with faults keep all steps. For example,
-// of the steps 1 to 9, minimize first leaves out 2 to 5, then 6 to 9, then two steps at a time, then one.
+// of the steps 1 to 9, minimize first leaves out 2 to 5. If the verdict changes, it leaves out 2 and 3, 4 and 5, 6 and 7, and then
+// single steps.
 func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) error {
 	if len(f.Schedule.Steps) < 3 || j.field == "" {
 		return nil

@@ -17,7 +17,9 @@ type job struct {
 	schedule finding.Schedule
 	// kind is what the run tries. Its faults have this kind, if there are any.
 	kind faults.Kind
-	// field is the field of a transition, or what else of the samples the user changes.
+	// field is what of the samples the user changes: the path of a field, or a text such as "the samples" for more. It is empty in
+	// runs whose states are compared with those of the references. If it is not empty, the state after each step is compared with
+	// that of a program that has seen only the objects of the step.
 	field string
 	// changed are the steps in which the run makes a transition.
 	changed []int

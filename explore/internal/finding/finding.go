@@ -86,7 +86,7 @@ type Finding struct {
 	Rule string `json:"rule,omitempty"`
 	// Summary is what is wrong if a rule is broken, in a sentence without its period.
 	Summary string `json:"summary,omitempty"`
-	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
+	// Schedule is the run. Without faults, it has as few steps as show the finding. A replay needs nothing else.
 	Schedule Schedule `json:"schedule"`
 	// Differences describe what is wrong.
 	Differences Differences `json:"differences,omitempty"`

@@ -10,8 +10,8 @@
 //
 // The rules share this ground:
 //
-//   - A rule judges a program by what the proxy has delivered or answered to the program, and never by what the server
-//     had.
+//   - Whether a program had a reason is judged by what the proxy has delivered or answered to the program, and never by what
+//     the server had. What the program did is judged by the versions that the server has stored.
 //   - A write counts if the server has stored a change. An apply that is answered with the same resource version is no
 //     write.
 //   - Only the fields of the program's own field managers count. Leases, Events and managedFields do not count.

@@ -16,7 +16,8 @@ import (
 // reconciles all of them.
 const (
 	// StrangerMetadata adds a label, an annotation and a finalizer of the stranger's domain. The stranger removes the
-	// finalizers again: at the end of the last step from the user's objects, and before that from all others.
+	// finalizers again: from the user's objects in the first step in which the user deletes something, or else in the last
+	// step, and before that from all other objects.
 	StrangerMetadata Kind = "stranger-metadata"
 	// StrangerItem adds an item to a list whose items have keys, such as a variable to the environment of a container.
 	StrangerItem Kind = "stranger-item"
@@ -134,7 +135,7 @@ func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
 }
 
 // makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the stranger
-// from the objects that the user has not made, and after the last step from all objects.
+// from the objects that the user has not made.
 func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 	if err := run.WaitForRest(ctx); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 //	D   not served        served, stored
 //	E                     served, stored
 //
-// An apply goes one row down, or one row up. From B to A, and from D to E, the objects must be ready. Then migrate is the
+// An apply goes one row down, or one row up. From B to A, from C to D, and from D to E, the objects must be ready. Then migrate is the
 // command that makes them ready. An example: an apply from A to C has the problem that objects would be stored in v2
 // before each program can read v2.
 func StepProblems(before, after Spec, storedVersions []string, migrate string) (problems []string) {

@@ -46,8 +46,12 @@ func (c *cluster) served(ctx context.Context, kinds []wire.Resource) (served []w
 			}
 		} else if c.discoveryErr != nil {
 			// The group of the kind may be one of those that have answered.
-			if _, err := wire.Discover(ctx, c.client, r.GroupVersion()); err != nil {
+			found, err := wire.Discover(ctx, c.client, r.GroupVersion())
+			if err != nil {
 				return nil, err
+			}
+			if i := indexOf(found, r); i >= 0 && indexOf(served, r) < 0 {
+				served = append(served, found[i]) // the group answers now
 			}
 		}
 	}

@@ -80,6 +80,20 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 	}
 }
 
+// A group that did not answer the discovery of all groups may answer when it is asked alone. Then its kinds are served. They were
+// left out, and with them the objects that wait for a finalizer.
+func TestKindOfAGroupThatAnswersLater(t *testing.T) {
+	t.Parallel()
+	_, robots := newRobots()
+	client := kube.NewClientFromHandler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+		return &wire.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[{"name":"robots","kind":"Robot","namespaced":true}]}`)}, nil
+	}))
+	c := &cluster{client: client, discoveryErr: errors.New("example.com did not answer")}
+	if got, err := c.served(t.Context(), []wire.Resource{robots, robots}); err != nil || len(got) != 1 || got[0] != robots {
+		t.Errorf("the server serves %v: %v", got, err)
+	}
+}
+
 // newRobots returns a server, and the resource of robots.
 func newRobots() (*fakeserver.Server, wire.Resource) {
 	return fakeserver.New(), wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}

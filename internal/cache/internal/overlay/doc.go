@@ -64,7 +64,8 @@
 // While an entry counts, a read finds
 //
 //	value        the content of the entry, if it has the representation that is asked for
-//	tombstone    no object, if the store shows none, or one that the tombstone is about
+//	tombstone    no object, if the store shows none, one that the tombstone is about, or another one that is older; and
+//	             another object that is newer
 //	otherwise    that the state is uncertain: the caller reads it live, once
 //
 // After [MaxAge], a value is uncertain. So is a tombstone while the store shows an object. A stream shows a write within

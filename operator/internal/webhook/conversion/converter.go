@@ -79,19 +79,19 @@ func (c *converter) restoreKeptValues(d directedStep, converted map[string]any) 
 	check := c.kind.checks[d.to]
 	r := c.restorer(d.to)
 	content := r.restore(kept, converted)
-	var leftovers []*entry
+	var section []*entry
 	switch {
 	case c.kind.isTowardsStored(d):
 		for _, e := range r.rejected {
-			leftovers = append(leftovers, e.withLeftover(true))
+			section = append(section, e.withLeftover(true))
 		}
-		slices.SortFunc(leftovers, (*entry).compare)
+		slices.SortFunc(section, (*entry).compare)
 	case !areSameEntries(kept, difference(check.root, content, converted)):
 		for _, e := range kept {
-			leftovers = append(leftovers, e.withLeftover(slices.Contains(r.rejected, e)))
+			section = append(section, e.withLeftover(slices.Contains(r.rejected, e)))
 		}
 	}
-	record.setSection(d.from, leftovers)
+	record.setSection(d.from, section)
 	record.writeAnnotations(d.to, c.object)
 	return content
 }
@@ -102,12 +102,12 @@ func (c *converter) keepDifference(d directedStep, original, returned map[string
 	record := c.object.record(d.from)
 	check := c.kind.checks[d.from]
 	kept := difference(check.root, original, returned)
-	if leftovers := record.sections[d.to]; len(leftovers) > 0 {
+	if section := record.sections[d.to]; len(section) > 0 {
 		r := c.restorer(d.from)
-		if areEqual(r.restore(leftovers, returned), original) {
-			kept = withoutLeftovers(leftovers) // it explains the object as it is
+		if areEqual(r.restore(section, returned), original) {
+			kept = markedRestored(section) // it explains the object as it is
 		} else {
-			kept = merged(kept, slices.DeleteFunc(slices.Clone(leftovers), func(e *entry) bool { return !e.isLeftover }))
+			kept = merged(kept, slices.DeleteFunc(slices.Clone(section), func(e *entry) bool { return !e.isLeftover }))
 		}
 	}
 	record.setSection(d.to, kept)

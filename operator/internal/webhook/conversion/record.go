@@ -84,8 +84,8 @@ func areSameEntries(a, b []*entry) bool {
 	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.withLeftover(false).compareAll(b.withLeftover(false)) == 0 })
 }
 
-// withoutLeftovers returns the entries, none of them as a leftover.
-func withoutLeftovers(entries []*entry) []*entry {
+// markedRestored returns the entries, none of them marked as a leftover.
+func markedRestored(entries []*entry) []*entry {
 	all := make([]*entry, len(entries))
 	for i, e := range entries {
 		all[i] = e.withLeftover(false)

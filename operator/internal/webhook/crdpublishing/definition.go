@@ -65,7 +65,7 @@ func (d *liveDefinition) needsConversion(live *object) bool {
 	if len(live.Spec.Versions) == 1 {
 		return !d.servesOne
 	}
-	return live.needsConversion()
+	return live.hasOldVersionInUse()
 }
 
 // apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the

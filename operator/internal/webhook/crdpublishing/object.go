@@ -114,11 +114,12 @@ func (c *conversion) clientConfig() *configuration.ClientConfig {
 	return c.Webhook.ClientConfig
 }
 
-// needsConversion reports whether objects may have to be converted for users. Once the old versions are neither served nor
+// hasOldVersionInUse reports whether a version is served or stored beside the storage version. Then objects may have to be converted
+// for users. Once the old versions are neither served nor
 // stored, only managedFields in an old version need a conversion, at each write of their objects. The command migrate moves
-// these entries, and then gives up the conversion. A CustomResourceDefinition with one version needs no conversion: see
-// [definition.needsConversion].
-func (o *object) needsConversion() bool {
+// these entries, and then gives up the conversion. See [liveDefinition.needsConversion] for a
+// CustomResourceDefinition with one version.
+func (o *object) hasOldVersionInUse() bool {
 	for _, v := range o.Spec.Versions {
 		if !v.Storage && (v.Served || slices.Contains(o.Status.StoredVersions, v.Name)) {
 			return true
