@@ -32,9 +32,9 @@ type deselectedObjects struct {
 }
 
 // read returns the object of key and deselected if the object has a finalizer of the controller and no longer
-// matches the selectors. Otherwise it returns no object. Then the selection is notShownYet if the object matches the selectors again, and else
-// noObject. If the object
-// has the finalizer and cannot be decoded, read returns no object, deselected and the error.
+// matches the selectors. If the object has the finalizer and matches the selectors again, read returns no object and
+// notShownYet. If the object has the finalizer and cannot be decoded, read returns no object, deselected and the error. In
+// all other cases read returns no object and noObject, also if the object exists.
 func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	if d.finalizers.isEmpty() {
 		return nil, noObject, nil

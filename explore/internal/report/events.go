@@ -10,12 +10,12 @@ import (
 const (
 	// maxStepEvents is how many events of a step the text shows.
 	maxStepEvents = 20
-	// maxLinesBeforeFault is how many lines the text has of a run without a fault, and of the steps before the fault.
-	maxLinesBeforeFault = 40
+	// maxLines is how many lines the text has. Only the steps from the first fault on may have more.
+	maxLines = 40
 )
 
 // eventLines returns a line for each event of a finding, in the order of time. All steps from the first fault on are shown. Earlier
-// steps are shown as long as the lines are fewer than maxLinesBeforeFault. The deliveries on watches are left out, and so is what the
+// steps are shown as long as the lines are fewer than maxLines. The deliveries on watches are left out, and so is what the
 // control plane makes in a new namespace. If a step has more than maxStepEvents other events, the middle events of the step are only
 // counted. Example of a line:
 //
@@ -37,7 +37,7 @@ func eventLines(f finding.Finding) (lines []string) {
 	}
 	for i := len(steps) - 1; i >= 0; i-- {
 		earlier := stepLines(steps[i])
-		if (firstWithFault < 0 || i < firstWithFault) && len(earlier)+len(lines) > maxLinesBeforeFault {
+		if (firstWithFault < 0 || i < firstWithFault) && len(earlier)+len(lines) > maxLines {
 			break
 		}
 		lines = append(earlier, lines...)
