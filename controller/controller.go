@@ -89,10 +89,10 @@ func (cfg *configuration) finishConfiguration(err error) {
 	cfg.reject(err)
 	cfg.kind = cfg.reconciled.kind
 	if cfg.reconciled.isAnyOwner {
-		cfg.reject(errNoOwners)
+		cfg.reject(errAnyOwnerWithoutOwns)
 	}
 	if cfg.reconciled.hasWriteVerbs {
-		cfg.reject(errNoChildren)
+		cfg.reject(errWriteVerbsWithoutChildren)
 	}
 	if cfg.manager == "" {
 		cfg.manager = defaultManager(cfg.name, cfg.kind.Resource)
@@ -202,12 +202,13 @@ func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	return c
 }
 
-// checkFinalizerNames returns which finalizers of earlier versions are not valid, or nil.
-func checkFinalizerNames(what string, names []string) error {
+// checkFinalizerNames returns which finalizers of earlier versions are not valid, or nil. The adjective in the error is
+// former or retired.
+func checkFinalizerNames(adjective string, names []string) error {
 	var errs []error
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
+			errs = append(errs, fmt.Errorf("the %s finalizer %q is not valid: %s", adjective, name, problems[0]))
 		}
 	}
 	return errors.Join(errs...)
@@ -318,22 +319,22 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	if cfg.kind.Definition != nil {
 		needs.Defines = []kube.Type{cfg.kind}
 	}
-	use := func(w *watchedKind, subresource string, verbs ...wire.Verb) {
+	addAccess := func(w *watchedKind, subresource string, verbs ...wire.Verb) {
 		needs.Access = append(needs.Access, w.access(subresource, verbs)...)
 	}
 	verbs := readVerbs()
 	if cfg.finalizer != "" || len(cfg.retired) > 0 || len(cfg.formerManagers) > 0 {
 		verbs = append(verbs, wire.VerbPatch)
 	}
-	use(&cfg.reconciled, "", verbs...)
+	addAccess(&cfg.reconciled, "", verbs...)
 	if cfg.kind.Definition != nil && !cfg.kind.Definition.Foreign && cfg.kind.HasStatus() {
-		use(&cfg.reconciled, "status", wire.VerbPatch)
+		addAccess(&cfg.reconciled, "status", wire.VerbPatch)
 	}
 	for _, w := range cfg.watched {
-		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
+		addAccess(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
 	if cfg.setsOwners() {
-		use(&cfg.reconciled, "finalizers", wire.VerbUpdate)
+		addAccess(&cfg.reconciled, "finalizers", wire.VerbUpdate)
 	}
 	for _, p := range cfg.permissions {
 		p.addTo(&needs)

@@ -61,7 +61,7 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	}
 	k := sub.keyOf(change.Record())
 	if sub.isOfReconciledKind {
-		d.recordOwnChange(k, change)
+		d.recordReconciledObject(k, change)
 	}
 	isAccepted := d.isAccepted(sub, change)
 	b := newBatch(sub.watched.kind.Resource.Kind, change)
@@ -73,8 +73,8 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	}
 }
 
-// recordOwnChange records a change of the object k of the reconciled kind.
-func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
+// recordReconciledObject records a change of the object k of the reconciled kind.
+func (d *dispatcher) recordReconciledObject(k kube.Key, change cache.Change) {
 	uid := change.Record().UID
 	switch change.Type {
 	case cache.Added:

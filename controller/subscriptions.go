@@ -104,9 +104,9 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	return true
 }
 
-// areDoubted reports whether a store is in doubt, after a restoration or a contradiction. Until the next list of the store
+// isAnyStoreDoubted reports whether a store is in doubt, after a restoration or a contradiction. Until the next list of the store
 // is complete, the store may show what a restoration has undone.
-func (s *subscriptions) areDoubted() bool {
+func (s *subscriptions) isAnyStoreDoubted() bool {
 	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.cacheSubscription().IsDoubted() })
 }
 
@@ -149,8 +149,8 @@ func (s *subscriptions) isBehindTerm(k kube.Key) bool {
 	})
 }
 
-// areBehindTerm reports whether a stream of a watched kind may lack writes of a former leader.
-func (s *subscriptions) areBehindTerm() bool {
+// isAnyStreamBehindTerm reports whether a stream of a watched kind may lack writes of a former leader.
+func (s *subscriptions) isAnyStreamBehindTerm() bool {
 	return slices.ContainsFunc(s.all, func(sub *subscription) bool {
 		opened := sub.cacheSubscription()
 		return opened != nil && opened.IsBehindTerm()
@@ -162,8 +162,8 @@ func (s *subscriptions) isSynced() bool {
 	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return !sub.isSynced() })
 }
 
-// showAll reports whether a stream shows all objects of the reconciled kind in a cluster.
-func (s *subscriptions) showAll(cluster string) bool {
+// isWholeKindShown reports whether a stream shows all objects of the reconciled kind in a cluster.
+func (s *subscriptions) isWholeKindShown(cluster string) bool {
 	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		stream := sub.stream
 		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == ""
