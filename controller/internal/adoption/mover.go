@@ -327,7 +327,7 @@ func (m *ownershipMove) send(ctx context.Context, next wire.Handler, r *wire.Req
 	return err
 }
 
-// recordLine records a line of the log about a kind and subresource, and reports whether the line is the first of its sort.
+// recordLine records a line of the log about a kind and subresource, and reports whether the line is new.
 func (m *Mover) recordLine(line string) (isFirst bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
