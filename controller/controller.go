@@ -22,8 +22,8 @@ import (
 // see package operator.
 type Controller[T any] struct {
 	configuration *configuration
-	// typed returns an object of the reconciled kind as its Go type.
-	typed func(kube.Object) *T
+	// asGoType returns an object of the reconciled kind as its Go type.
+	asGoType func(kube.Object) *T
 }
 
 // configuration is what the author of a controller has given to it. It has no type parameter, so that a
@@ -61,7 +61,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 	// The type is looked at once, and not in each reconcile.
 	cfg.finishConfiguration(cfg.reconciled.bind(P(new(T))))
 	cfg.access = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
-	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
+	return &Controller[T]{configuration: cfg, asGoType: func(obj kube.Object) *T { return obj.(P) }}
 }
 
 // newConfiguration returns a configuration with options.
@@ -155,7 +155,7 @@ func (cfg *configuration) addRelationIndexes() {
 func (c *Controller[T]) Finalizer(name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)) *Controller[T] {
 	c.configuration.setFinalizer(name, cleanup == nil)
 	c.configuration.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
-		return cleanup(ctx, c.typed(obj), client)
+		return cleanup(ctx, c.asGoType(obj), client)
 	}
 	return c
 }
@@ -225,7 +225,7 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
 		c.configuration.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
 	}
-	c.configuration.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
+	c.configuration.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.asGoType(obj)) }
 	return c
 }
 
@@ -239,7 +239,7 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 		c.configuration.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
 	}
 	c.configuration.functions.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
-		return policy(c.typed(obj), err, attempt)
+		return policy(c.asGoType(obj), err, attempt)
 	}
 	return c
 }

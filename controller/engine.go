@@ -32,6 +32,7 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 //	subscriptions   the streams of the watched kinds
 //	queue           which object is reconciled next
 //	echoes          which changes the reconciles have made
+//	mapQueue        changes that wait for the mapper
 //	unfinished      which objects have failed, or wait for finalizers of others
 //	cancels         the running reconciles that the deletion of their object ends
 //	enqueuer        triggers → queue
@@ -42,6 +43,9 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 //	longReconciles  logs reconciles that run for a long time
 //	repair          reconciles all objects after a store was in doubt
 //	deselected      objects that have a finalizer and no longer match the selectors
+//	objectReader    reads the object of a reconcile
+//	finalizerWaits  logs that a deletion waits for finalizers of others
+//	reporter        reports the result of a reconcile
 //	reconciler      read, call, report
 type engine struct {
 	configuration *configuration
@@ -91,10 +95,10 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 	}
 	e.dispatcher = &dispatcher{
 		log: e.log, shownObjects: subscriptions,
-		reconciledKind: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
+		reconciledKind: relation.ReconciledKind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:           uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
 		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, makeNextReadLive: rt.Cache.RecordPossiblyGone,
-		activity: activityObserverOf(rt.Observer),
+		details: detailObserverOf(rt.Observer),
 	}
 	return e, nil
 }
@@ -171,7 +175,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
 		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: reconciledKind,
 		streams: e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
-		activity: activityObserverOf(rt.Observer), controller: cfg.name,
+		details: detailObserverOf(rt.Observer), controller: cfg.name,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.ForgetVersions, p.adoption.Forget}
 	if cfg.newMover != nil {

@@ -162,7 +162,7 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 func newDispatcher(objects shownObjects, add func(queue.Trigger), makeNextReadLive func(wire.Ref)) *dispatcher {
 	return &dispatcher{
 		log: discard, shownObjects: objects, echoes: echo.NewTracker(), unfinished: newUnfinishedObjects(), cancels: newCancelRegistry(),
-		reconciledKind:     relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
+		reconciledKind:     relation.ReconciledKind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordDoubtSettled: newSignal().send,
 		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, makeNextReadLive: makeNextReadLive,
 		dropGone: func(kube.Key) bool { return true },
@@ -373,7 +373,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	}
 }
 
-func TestRestorationRepairTriggersAllObjects(t *testing.T) {
+func TestDoubtRepairTriggersAllObjects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var got triggers

@@ -35,14 +35,14 @@ type pipeline struct {
 	// subscriptions holds the subscriptions of all watched kinds.
 	subscriptions []*subscription
 	// reconciledKind is the reconciled kind, with the client of map functions.
-	reconciledKind relation.Kind
+	reconciledKind relation.ReconciledKind
 	// streams are the streams of all watched kinds.
 	streams echo.Streams
 	enqueue func(queue.Trigger)
 	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	makeNextReadLive func(wire.Ref)
-	// activity receives the requests of reconciles. It is nil unless somebody observes them.
-	activity activityObserver
+	// details receives the requests of reconciles. It is nil unless somebody observes them.
+	details detailObserver
 	// controller is the name of the controller.
 	controller string
 }
@@ -86,8 +86,8 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 		next = p.mover.Handler(next, object)
 	}
 	recorder.next = adoption.RefuseForbiddenOwners(next, object, Terminal)
-	if p.activity != nil {
-		recorder.next = &observedRequests{next: recorder.next, observer: p.activity, controller: p.controller, key: key, view: p.view}
+	if p.details != nil {
+		recorder.next = &observedRequests{next: recorder.next, observer: p.details, controller: p.controller, key: key, view: p.view}
 	}
 	return recorder
 }

@@ -192,14 +192,14 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	return ignoreCancelByDeletion(ctx, err)
 }
 
-// cancelOnDeletion returns a context that ends when the deletion of an object begins, until stop is called.
-func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid types.UID) (cancelable context.Context, stop func()) {
-	cancelable, stop = r.cancels.add(ctx, key, uid)
+// cancelOnDeletion returns a context that ends when the deletion of an object begins. stop must be called after the reconcile.
+func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid types.UID) (_ context.Context, stop func()) {
+	ctx, stop = r.cancels.add(ctx, key, uid)
 	// The deletion may have begun since the object was read.
 	if o, ok := r.shownObjects.stored(key); ok && o.UID == uid && o.Deleting {
 		r.cancels.cancel(key, uid)
 	}
-	return cancelable, stop
+	return ctx, stop
 }
 
 // cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the object. If

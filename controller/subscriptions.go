@@ -208,9 +208,9 @@ func (s *subscriptions) NewestShown(t echo.Target) (newest echo.Version) {
 	return newest
 }
 
-// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+// CollectionObjects returns the objects of a collection that the streams show. The value is true for an object that the
 // selector selects.
-func (s *subscriptions) ShownObjects(collection echo.Target, selector labels.Selector) map[types.UID]bool {
+func (s *subscriptions) CollectionObjects(collection echo.Target, selector labels.Selector) map[types.UID]bool {
 	shown := make(map[types.UID]bool)
 	for _, sub := range s.all {
 		if !collection.IsOf(sub.stream.Cluster, sub.stream.Resource) {
@@ -317,8 +317,8 @@ func (s *subscription) keyOf(r cache.Record) kube.Key {
 }
 
 // relatedKeys returns the objects that one state of an object of the stream concerns.
-func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), to relation.Kind) ([]relation.Key, error) {
-	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, to)
+func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), reconciled relation.ReconciledKind) ([]relation.Key, error) {
+	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, reconciled)
 }
 
 // logError logs an error of the search for the objects that r concerns. A fault of a function concerns

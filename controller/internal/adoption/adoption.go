@@ -310,8 +310,8 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 }
 
 // hasWritten reports whether the field manager of r has fields in the object, or a former one has applied the object.
-// Every program that controller-runtime's scaffold makes updates its objects as "manager", so an update under such a
-// name proves nothing.
+// A program of controller-runtime's scaffold updates its objects as "manager". So an update under such a name proves
+// nothing.
 func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return g.isWrite(r, e) })
 }
@@ -331,7 +331,7 @@ func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
 }
 
 // earlierOwnerConflict returns the refusal of an apply to a child of an earlier owner. An apply
-// by the same field manager would replace the owner, and the new one would inherit the child.
+// by the same field manager would replace the owner, and the new owner would inherit the child.
 func earlierOwnerConflict(r *wire.Request, owner wire.Ref) error {
 	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
 }

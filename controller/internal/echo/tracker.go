@@ -122,8 +122,8 @@ type Tracker struct {
 	uncertain map[queue.Key][]uncertainWrite
 }
 
-// origin is the key whose reconcile made a version. echo is how certain this is. replaced is the version that a write
-// of the own status replaced.
+// origin is the key whose reconcile made a version. echo is how certain it is that the reconcile made the version. replaced is
+// the version that a write of the own status replaced.
 type origin struct {
 	key      queue.Key
 	echo     queue.Echo
@@ -160,9 +160,9 @@ func NewTracker() *Tracker {
 type Streams interface {
 	// NewestShown returns the newest version of an object that the streams have shown.
 	NewestShown(Target) Version
-	// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+	// CollectionObjects returns the objects of a collection that the streams show. The value is true for an object that the
 	// selector selects, and false for any other object.
-	ShownObjects(collection Target, selector labels.Selector) map[types.UID]bool
+	CollectionObjects(collection Target, selector labels.Selector) map[types.UID]bool
 }
 
 // Handler returns a handler that records the writes of a reconcile of key. It belongs after
@@ -215,7 +215,7 @@ func (h *handler) possiblyDeleted(collection Target, r *wire.Request) uidSet {
 	if err != nil {
 		return nil // the server refuses it
 	}
-	shown := h.streams.ShownObjects(collection, selector)
+	shown := h.streams.CollectionObjects(collection, selector)
 	deleted := h.tracker.writtenBy(h.key)
 	for uid, isSelected := range shown {
 		if isSelected {

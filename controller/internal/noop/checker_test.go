@@ -36,12 +36,12 @@ type server struct {
 
 type watch struct {
 	*io.PipeWriter
-	form wire.Representation
+	representation wire.Representation
 }
 
 // send writes an event with the object in the representation of the watch.
 func (w watch) send(kind, object string) {
-	if w.form == wire.MetadataOnly {
+	if w.representation == wire.MetadataOnly {
 		var whole struct {
 			Metadata jsontext.Value `json:"metadata"`
 		}

@@ -136,6 +136,7 @@ func (o *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
 	return ownsExactly(owned, o.fieldSets(), wanted, o.fields)
 }
 
+// digestOf returns a digest of seed and of v as JSON.
 func digestOf(seed []byte, v any) (d digest, err error) {
 	data, err := kube.Marshal(v)
 	hash := sha256.New()
