@@ -23,19 +23,19 @@ type typedAccess[T any] struct {
 }
 
 func (o typedAccess[T]) get(ctx context.Context, c *kube.Client, key kube.Key) (kube.Object, error) {
-	return o.orError(o.api.For(c, key.Namespace).Get(ctx, key.Name))
+	return o.asObject(o.api.For(c, key.Namespace).Get(ctx, key.Name))
 }
 
 func (o typedAccess[T]) patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error) {
-	return o.orError(o.api.For(c, key.Namespace).Patch(ctx, key.Name, patch))
+	return o.asObject(o.api.For(c, key.Namespace).Patch(ctx, key.Name, patch))
 }
 
 func (o typedAccess[T]) decode(c *kube.Client, object []byte) (kube.Object, error) {
-	return o.orError(o.api.For(c, "").Decode(object))
+	return o.asObject(o.api.For(c, "").Decode(object))
 }
 
-// orError returns t as an object, or err.
-func (o typedAccess[T]) orError(t *T, err error) (kube.Object, error) {
+// asObject returns t as an object, or err.
+func (o typedAccess[T]) asObject(t *T, err error) (kube.Object, error) {
 	if err != nil {
 		return nil, err
 	}

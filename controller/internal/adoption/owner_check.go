@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -61,18 +59,4 @@ func checkOwnerReferences(r *wire.Request, owner wire.Ref) error {
 			r.Verb, ref, owner)
 	}
 	return nil
-}
-
-// hasOwnerLabel reports whether the object in body has the uid of owner in one of labels.
-func hasOwnerLabel(body []byte, owner types.UID, labels []string) bool {
-	if len(labels) == 0 || owner == "" || !bytes.Contains(body, []byte(owner)) {
-		return false
-	}
-	var object metav1.PartialObjectMetadata
-	return kube.Unmarshal(body, &object) == nil && namesOwner(object.Labels, owner, labels)
-}
-
-// namesOwner reports whether one of labels has the uid of owner as its value in values.
-func namesOwner(values map[string]string, owner types.UID, labels []string) bool {
-	return owner != "" && slices.ContainsFunc(labels, func(label string) bool { return values[label] == string(owner) })
 }

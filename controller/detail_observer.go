@@ -8,10 +8,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// activityObserver is an [Observer] that also receives the requests of reconciles, and the changes of the watched kinds.
+// detailObserver is an [Observer] that also receives the requests of reconciles, and the changes of the watched kinds.
 // The live page of package operator is one. Several goroutines call its methods, which must not block and must not keep
 // the bodies of requests and answers.
-type activityObserver interface {
+type detailObserver interface {
 	// ObserveRequest is called after each request of a reconcile of the object key. before is the object of a write as
 	// it was known before the write. before is not certain for a read.
 	ObserveRequest(controller string, key kube.Key, r *wire.Request, before cache.KnownState, response *wire.Response, err error)
@@ -20,16 +20,16 @@ type activityObserver interface {
 	ObserveChange(r wire.Resource, change cache.Change)
 }
 
-// activityObserverOf returns observer, or nil if observer does not receive requests and changes.
-func activityObserverOf(observer Observer) activityObserver {
-	activity, _ := observer.(activityObserver)
-	return activity
+// detailObserverOf returns observer, or nil if observer does not receive requests and changes.
+func detailObserverOf(observer Observer) detailObserver {
+	details, _ := observer.(detailObserver)
+	return details
 }
 
 // observedRequests passes the requests of one reconcile to an observer.
 type observedRequests struct {
 	next       wire.Handler
-	observer   activityObserver
+	observer   detailObserver
 	controller string
 	key        kube.Key
 	view       *cache.View

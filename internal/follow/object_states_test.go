@@ -11,7 +11,7 @@ import (
 )
 
 // The states of one object: with its content while it exists, and without it from its deletion on.
-func TestObject(t *testing.T) {
+func TestObjectStates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, answers: []answer{
@@ -22,7 +22,7 @@ func TestObject(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var got []string
-		for state, err := range follow.Object(ctx, s, things) {
+		for state, err := range follow.ObjectStates(ctx, s, things) {
 			switch {
 			case err != nil:
 				got = append(got, "error")

@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// ObjectState is a state of one object. See [Object].
+// ObjectState is a state of one object: see [ObjectStates].
 type ObjectState struct {
 	// Object is the object as the server sent it, in JSON, valid until the next ObjectState. It is nil if there is none.
 	Object []byte
@@ -15,9 +15,9 @@ type ObjectState struct {
 	ResourceVersion string
 }
 
-// Object returns the states of the object that s selects, which is one at most, as [Changes] returns the changes of
-// several. The first state follows the first complete list, also if there is no object. Errors are those of [Changes].
-func Object(ctx context.Context, h wire.Handler, s wire.Stream) iter.Seq2[ObjectState, error] {
+// ObjectStates follows s, which selects at most one object, and returns the states of the object. The first state comes after
+// the first complete list, also if there is no object. The errors are those of [Changes].
+func ObjectStates(ctx context.Context, h wire.Handler, s wire.Stream) iter.Seq2[ObjectState, error] {
 	return func(yield func(ObjectState, error) bool) {
 		exists := false
 		for change, err := range Changes(ctx, h, s) {
