@@ -47,7 +47,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 		return false, err
 	}
 	limits := e.limits
-	if j.schedule.Faults.InterruptServer() {
+	if j.schedule.Faults.HasServerInterruption() {
 		limits = limits.forConfirmation() // the controllers of the control plane back off after an outage
 	}
 	var out *runResult
@@ -70,7 +70,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.InterruptServer()) || out.verdict != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.HasServerInterruption()) || out.verdict != "" {
 			break
 		}
 	}
@@ -151,7 +151,7 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
 	isChanged := func(f faults.Fault) bool { return f.IsDenial() && f.At == nil } // the user changes the sample
-	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.OutlastStep(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
+	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.HasFaultBeyond(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
 		j.field = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)
@@ -258,11 +258,11 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 	if e.judgeTerms(planned, out) {
 		return
 	}
-	if planned.schedule.Faults.HaveKind(faults.Restored) { // objects come again with other uids, and versions go back
+	if planned.schedule.Faults.HasKind(faults.Restored) { // objects come again with other uids, and versions go back
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if planned.field == "" && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.InterruptServer()) { // other values may replace objects
+	if planned.field == "" && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.HasServerInterruption()) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {
@@ -287,7 +287,7 @@ func (e *examiner) judgeDestruction(planned job, out *runResult) {
 // reports whether there are any. In other runs the exploration itself releases leases.
 func (e *examiner) judgeTerms(planned job, out *runResult) bool {
 	election := e.references.election
-	if election == nil || !planned.schedule.Faults.NeedStandby() {
+	if election == nil || !planned.schedule.Faults.NeedsStandby() {
 		return false
 	}
 	late, step := election.lateWrites(out.requests)

@@ -60,7 +60,7 @@ func (j job) withoutRefused(err error) (job, bool) {
 // splitJobs returns the jobs that share the control plane, and the jobs with the control plane to themselves.
 func splitJobs(jobs []job) (shared, alone []job) {
 	for _, j := range jobs {
-		if j.schedule.Faults.NeedOwnControlPlane() {
+		if j.schedule.Faults.NeedsOwnControlPlane() {
 			alone = append(alone, j)
 		} else {
 			shared = append(shared, j)

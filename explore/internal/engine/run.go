@@ -79,7 +79,7 @@ func (r *run) begin(ctx context.Context) error {
 		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address, webhooks: r.runner.webhooks}, releaseLease)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
 	r.makeParts()
-	if err := r.replicas.start(ctx, r.schedule.Faults.NeedStandby()); err != nil || !r.runner.servesCalls {
+	if err := r.replicas.start(ctx, r.schedule.Faults.NeedsStandby()); err != nil || !r.runner.servesCalls {
 		return err
 	}
 	return r.waitForPublications(ctx)
@@ -95,7 +95,7 @@ func (r *run) makeParts() {
 		r.quiet.lastPart, isDisturbed, outsideParts = r.outside.LastPart, r.outside.IsDisturbing, r.outside.Parts
 	}
 	reader := &stateReader{
-		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.InterruptServer(),
+		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.HasServerInterruption(),
 		namespace: r.namespace, look: n.outside.Look,
 	}
 	r.rest = &restWaiter{
@@ -173,7 +173,7 @@ func (r *run) end() error {
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.result.verdict == "" && !r.schedule.Faults.InterruptServer() && r.runner.permissions.account == nil
+	return r.result.verdict == "" && !r.schedule.Faults.HasServerInterruption() && r.runner.permissions.account == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.

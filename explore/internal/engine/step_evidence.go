@@ -27,7 +27,7 @@ func abandonedWrite(all []faults.Fault, requests []proxy.RequestRecord, step int
 			}
 		}
 		isTriedAgain := slices.ContainsFunc(requests, func(request proxy.RequestRecord) bool {
-			return request.Fault == "" && f.IsSameWrite(request.Point) && request.Began.After(last)
+			return request.Fault == "" && f.MatchesWrite(request.Point) && request.Began.After(last)
 		})
 		if count > 0 && !isTriedAgain {
 			return finding.Difference{

@@ -40,7 +40,7 @@ func (changeAtRest) Violations(r *Run) []Violation {
 //
 // A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody sees.
 func changesWithoutCause(r *Run) (all []Violation) {
-	if r.Faults.HaveKind(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
+	if r.Faults.HasKind(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
 		return nil
 	}
 	changes := make(map[*proxy.RequestRecord]successor)

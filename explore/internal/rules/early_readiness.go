@@ -23,7 +23,7 @@ func (earlyReadiness) Describe() Description {
 }
 
 func (earlyReadiness) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || r.Faults.HaveKind(faults.Stale) || r.Faults.NeedStandby() {
+	if !r.isOrdinary() || r.Faults.HasKind(faults.Stale) || r.Faults.NeedsStandby() {
 		return nil
 	}
 	isTold := make(map[string]bool) // by uid, condition and generation

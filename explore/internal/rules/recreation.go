@@ -28,7 +28,7 @@ func (recreation) Describe() Description {
 func (recreation) Violations(r *Run) (all []Violation) {
 	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
 	// child that is deleted for another object is made again.
-	if !r.isOrdinary() || isBehind(r) || r.Faults.HaveKind(faults.Clones, faults.Pair) {
+	if !r.isOrdinary() || isBehind(r) || r.Faults.HasKind(faults.Clones, faults.Pair) {
 		return nil
 	}
 	for _, pair := range replacements(r) {
@@ -49,7 +49,7 @@ func (recreation) Violations(r *Run) (all []Violation) {
 // isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
 // change of the user in time.
 func isBehind(r *Run) bool {
-	if r.Faults.NeedStandby() || r.Faults.HaveKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+	if r.Faults.NeedsStandby() || r.Faults.HasKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
 		return true
 	}
 	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })

@@ -100,7 +100,7 @@ func appliedObjects(steps []Step) map[faults.Object]map[string]any {
 // isOrdinary reports whether the versions of the run are complete and in the order in which the server made them: no
 // fault has set the server back, or stopped a part of the control plane.
 func (r *Run) isOrdinary() bool {
-	return len(r.Gaps) == 0 && !r.Faults.InterruptServer() && !r.Faults.HaveKind(faults.Restored) && !r.Faults.HaveKind(faults.Unreadable)
+	return len(r.Gaps) == 0 && !r.Faults.HasServerInterruption() && !r.Faults.HasKind(faults.Restored) && !r.Faults.HasKind(faults.Unreadable)
 }
 
 // successor is a version with the version of the same object before.
