@@ -105,7 +105,7 @@ func (r *replicas) waitForRequests(ctx context.Context, rep *replica, holds func
 // startReplicaLocked starts a process of a replica.
 func (r *replicas) startReplicaLocked(rep *replica) error {
 	r.processCount++
-	session, err := r.proxy.Session(fmt.Sprint("process-", r.processCount))
+	session, err := r.proxy.NewSession(fmt.Sprint("process-", r.processCount))
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 	samples := sampleUIDs(r)
 	isUntouched := func(v history.Version) bool {
 		owner, isOfSample := samples[controllerOf(v)]
-		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && livesAt(r, controllerOf(v), v)
+		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && isUndeletedAt(r, controllerOf(v), v)
 	}
 	for _, v := range r.Versions {
 		if !v.IsDeleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
