@@ -96,7 +96,7 @@ func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record
 // newStoppedRecord returns the record of an exploration that could not begin.
 func newStoppedRecord(l Launcher, s Settings, err error) finding.Record {
 	r := newResults(l.String(), s)
-	r.stop(err)
+	r.recordStop(err)
 	return r.snapshot()
 }
 

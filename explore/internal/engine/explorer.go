@@ -79,7 +79,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside, webhooks: webhooks,
 	}}
-	e.rules = newRuleJudge(c, e.options, e.results, e.observe)
+	e.rules = newRuleJudge(c, e.options, e.results, e.runWithoutRules)
 	return e, nil
 }
 
@@ -118,9 +118,9 @@ func (e *explorer) explore(ctx context.Context, began time.Time) error {
 		err = nil
 	}
 	if err != nil {
-		e.results.stop(err)
+		e.results.recordStop(err)
 	}
-	e.results.complete()
+	e.results.addNeverHappened()
 	return errors.Join(err, e.completeCoverage(ctx, began))
 }
 
@@ -239,7 +239,7 @@ func (e *explorer) sampleReference() sampleReference {
 	}
 	return sampleReference{
 		oneValueState: oneValueState{state: first.states[0], masks: e.references.masks[0]}, text: text,
-		hasChildren: len(childrenOf(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, errorShapes: shapes,
+		hasMadeObjects: len(madeObjects(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, errorShapes: shapes,
 	}
 }
 

@@ -39,7 +39,7 @@ type run struct {
 	rest     *restWaiter
 	user     *userActor
 	judge    *stepJudge
-	faults   *runActions
+	actions  *runActions
 
 	result runResult
 }
@@ -110,7 +110,7 @@ func (r *run) makeParts() {
 		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, outsideParts: outsideParts,
 		replicas: r.replicas, quiet: r.quiet, rest: r.rest, output: r.output, activity: r.activity, result: &r.result,
 	}
-	r.faults = &runActions{
+	r.actions = &runActions{
 		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps, proxy: r.proxy,
 		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet, rest: r.rest, trace: r.trace,
 		result: &r.result,
@@ -178,7 +178,7 @@ func (r *run) isNamespaceReusable() bool {
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
 func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error) {
-	defer func() { err = errors.Join(err, r.faults.endStep()) }()
+	defer func() { err = errors.Join(err, r.actions.endStep()) }()
 	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
@@ -227,17 +227,17 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 
 // newFaultRun returns the run as the faults of a step see it. The channel over is closed when the step is over.
 func (r *run) newFaultRun(over <-chan struct{}) *faults.Run {
-	r.faults.beginStep(over)
+	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
 	return &faults.Run{
-		Cluster: r.runner.cluster, Actions: r.faults, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
+		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
 		Samples: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
-		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.faultedOutside(),
+		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.outsideOrNil(),
 	}
 }
 
-// faultedOutside returns the connections to the external system, or nil.
-func (r *run) faultedOutside() faults.Outside {
+// outsideOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if there are none.
+func (r *run) outsideOrNil() faults.Outside {
 	if r.outside == nil {
 		return nil
 	}
