@@ -43,7 +43,7 @@ func completeAcceptance(a *finding.Acceptance) error {
 	if _, exists := rules.DescriptionOf(a.Rule); a.Rule != "" && !exists {
 		return fmt.Errorf("there is no rule %q: use one of %s", a.Rule, strings.Join(rules.Names(), ", "))
 	}
-	if _, err := history.Accept(*a); err != nil {
+	if _, err := history.NewAccepted(*a); err != nil {
 		return err
 	}
 	var all []faults.Kind

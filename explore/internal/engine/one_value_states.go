@@ -86,7 +86,7 @@ func (o *oneValueStates) makeRuns(ctx context.Context, objects []json.RawMessage
 	if unusable == oneValueRuns {
 		return oneValueState{state: states[0], reason: "a program that starts with these objects reports an error, or makes no object"}, nil
 	}
-	masks, err := history.Mask(states, o.options)
+	masks, err := history.NewMasks(states, o.options)
 	if err != nil {
 		warning := "The states after some changes of the sample are not compared, because runs with these values alone differ: " + oneLine(err)
 		o.results.update(func(c *finding.Coverage) { c.Warnings = insert(c.Warnings, warning) })

@@ -261,11 +261,11 @@ func (p *planner) laterRestarts() ([]bool, error) {
 	for i := range len(later) - 1 {
 		later[i] = true
 		for _, o := range p.settings.Steps[i].Delete {
-			again, err := p.cluster.applies(p.settings.Steps[i+1], o)
+			isAppliedAgain, err := p.cluster.applies(p.settings.Steps[i+1], o)
 			if err != nil {
 				return nil, err
 			}
-			later[i] = later[i] && !again
+			later[i] = later[i] && !isAppliedAgain
 		}
 	}
 	return later, nil

@@ -187,12 +187,12 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	if r.outside != nil {
 		r.outside.BeginStep()
 	}
-	inject := newStepInjector(r.schedule.Faults, i, r.newFaultRun)
-	defer inject.end()
-	if err := inject.arm(ctx); err != nil {
+	injector := newStepInjector(r.schedule.Faults, i, r.newFaultRun)
+	defer injector.end()
+	if err := injector.arm(ctx); err != nil {
 		return err
 	}
-	if err := inject.beforeStep(ctx); err != nil {
+	if err := injector.beforeStep(ctx); err != nil {
 		return err
 	}
 	if err := r.user.takeStep(ctx, step); err != nil {
@@ -205,13 +205,13 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	if err := r.rest.waitForRest(ctx); err != nil {
 		return err
 	}
-	missed, err := inject.disarm()
+	missed, err := injector.disarm()
 	if err := r.recordHandOver(err); err != nil {
 		return err
 	}
 	r.result.missed = append(r.result.missed, missed...)
-	if inject.hasFaults() {
-		if err := inject.afterStep(ctx); err != nil {
+	if injector.hasFaults() {
+		if err := injector.afterStep(ctx); err != nil {
 			return err
 		}
 		r.quiet.recordAct()
