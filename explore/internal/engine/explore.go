@@ -162,7 +162,7 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 	}
 	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
 	if len(record.Findings) == 0 {
-		return again, fmt.Errorf("%s has no finding that can be replayed", path)
+		return replayed, fmt.Errorf("%s has no finding that can be replayed", path)
 	}
 	began, progress := time.Now(), s.Progress
 	for i, f := range record.Findings {
