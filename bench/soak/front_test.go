@@ -36,7 +36,7 @@ func newFront(t *testing.T, target *kube.Config) *front {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.proxy.Close)
-	if f.session, err = f.proxy.Session("operator"); err != nil {
+	if f.session, err = f.proxy.NewSession("operator"); err != nil {
 		t.Fatal(err)
 	}
 	return f

@@ -17,10 +17,10 @@ type Masks struct {
 	varying map[faults.Object]map[string]bool
 }
 
-// Mask returns the masks that follow from the states of reference runs: at least two runs of the same
+// NewMasks returns the masks that follow from the states of reference runs: at least two runs of the same
 // steps without faults. Each object and each field that only some of the references have is in the
 // error, because a comparison with them would be luck. Masks beside such an error can be used.
-func Mask(references []State, o Options) (*Masks, error) {
+func NewMasks(references []State, o Options) (*Masks, error) {
 	m := &Masks{options: o, varying: make(map[faults.Object]map[string]bool)}
 	if len(references) < 2 {
 		return nil, fmt.Errorf("there is %d reference run: what differs between runs shows only in two", len(references))

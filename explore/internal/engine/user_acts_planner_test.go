@@ -205,7 +205,7 @@ func TestChildrenOfClones(t *testing.T) {
 		applied[faults.Object{Resource: "sites.example.com", Name: name}] = true
 	}
 	c := &children{
-		each: map[string]int{"configmaps": 1}, shared: map[string]int{"configmaps": 0}, applied: []map[faults.Object]bool{applied}, sets: []int{2},
+		perClone: map[string]int{"configmaps": 1}, shared: map[string]int{"configmaps": 0}, applied: []map[faults.Object]bool{applied}, cloneCounts: []int{2},
 	}
 	compare := func(versions ...history.Version) (objects []string) {
 		h := history.History{Versions: append(versions, siteOf("web", nil), siteOf("shop", nil))}
@@ -263,7 +263,7 @@ func TestUnusableValues(t *testing.T) {
 	t.Parallel()
 	withChild := history.History{Versions: []history.Version{childOf("page")}}.State()
 	without := history.History{}.State()
-	f := &oneValueStates{cluster: newUserActs().cluster, reference: sampleReference{hasChildren: true}}
+	f := &oneValueStates{cluster: newUserActs().cluster, reference: sampleReference{hasMadeObjects: true}}
 	for name, test := range map[string]struct {
 		out  runResult
 		want bool

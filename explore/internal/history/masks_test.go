@@ -38,7 +38,7 @@ func TestMask(t *testing.T) {
 		for i, r := range runs {
 			states[i] = r.State()
 		}
-		return history.Mask(states, o)
+		return history.NewMasks(states, o)
 	}
 	a, b, c := exampleRun(t, "run-1", "cGFzc3dvcmQ="), exampleRun(t, "run-22", "b3RoZXI="), exampleRun(t, "run-333", "dGhpcmQ=")
 	m, err := masks(t, options, a, b, c)
@@ -82,7 +82,7 @@ func TestAccept(t *testing.T) {
 		"the accepted path secrets/web status has no reason": {Objects: "secrets/web", Path: "status", Reason: " "},
 		"an accepted path is empty":                          {Reason: "slow"},
 	} {
-		if _, err := history.Accept(a); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := history.NewAccepted(a); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
@@ -97,7 +97,7 @@ func TestUnusedAcceptances(t *testing.T) {
 		finding.Acceptance{Objects: "deployments.apps/web", Path: "spec.replicas"},
 		finding.Acceptance{Path: "spec.size", Faults: []faults.Kind{faults.Crash}},
 	)
-	m, err := history.Mask([]history.State{a.State(), b.State()}, history.Options{Users: []string{"user"}, Accepted: accepted})
+	m, err := history.NewMasks([]history.State{a.State(), b.State()}, history.Options{Users: []string{"user"}, Accepted: accepted})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestCompare(t *testing.T) {
 				options.Accepted = accept(t, finding.Acceptance{Objects: objects, Path: path})
 			}
 			want, got := base("run-1"), base("run-22")
-			m, err := history.Mask([]history.State{want.State(), base("run-333").State()}, options)
+			m, err := history.NewMasks([]history.State{want.State(), base("run-333").State()}, options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +227,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	for _, r := range []*run{a, b} {
 		r.write("secrets", "s", `{"data":{"url":"`+map[string]string{"run-1": "cGc6Ly9ydW4tMQ==", "run-22": "cGc6Ly9ydW4tMjI="}[r.Namespaces[0]]+`"}}`, "data.url") // pg://NAMESPACE
 	}
-	m, err := history.Mask([]history.State{a.State(), b.State()}, history.Options{})
+	m, err := history.NewMasks([]history.State{a.State(), b.State()}, history.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestCompressedSecretsAreCompared(t *testing.T) {
 	a, b := newRun(t, "run-1"), newRun(t, "run-22")
 	a.write("secrets", "s", compressed("namespace: run-1"), "data.config")
 	b.write("secrets", "s", compressed("namespace: run-22"), "data.config")
-	m, err := history.Mask([]history.State{a.State(), b.State()}, history.Options{})
+	m, err := history.NewMasks([]history.State{a.State(), b.State()}, history.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleRuns plans the runs that rules need besides the others: see [faults.Deletion],
+// ruleRunPlanner plans the runs that rules need besides the others: see [faults.Deletion],
 // [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting].
-type ruleRuns struct{ planner *planner }
+type ruleRunPlanner struct{ planner *planner }
 
 // plan returns the runs of these kinds.
-func (r *ruleRuns) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, err error) {
+func (r *ruleRunPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, err error) {
 	for _, each := range []struct {
 		kind  faults.Kind
 		steps func(context.Context) (steps []finding.Step, why string, err error)
@@ -54,7 +54,7 @@ func (r *ruleRuns) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, e
 
 // deletion returns the steps of the exploration, and after them the deletion of all objects. It returns why there is
 // nothing to do if the steps end so themselves.
-func (r *ruleRuns) deletion(context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruleRunPlanner) deletion(context.Context) (steps []finding.Step, why string, err error) {
 	steps = r.planner.settings.Steps
 	own, err := ruleSteps(r.planner.cluster, steps)
 	if err != nil {
@@ -62,16 +62,16 @@ func (r *ruleRuns) deletion(context.Context) (steps []finding.Step, why string, 
 	}
 	last := len(steps) - 1
 	if !rules.DeletesAll(own, last) {
-		return append(slices.Clone(steps), deleting(r.present(own))), "", nil
+		return append(slices.Clone(steps), newDeletion(r.remainingObjects(own))), "", nil
 	}
 	if sorted := rules.SortedForDeletion(own, steps[last].Delete); !slices.Equal(sorted, steps[last].Delete) {
-		return append(slices.Clone(steps[:last]), deleting(sorted)), "", nil
+		return append(slices.Clone(steps[:last]), newDeletion(sorted)), "", nil
 	}
 	return nil, "the steps of the user end with the deletion in all runs", nil
 }
 
-// present returns the objects that the user has applied and not deleted, in the order in which the user can delete them.
-func (r *ruleRuns) present(steps []rules.Step) (objects []faults.Object) {
+// remainingObjects returns the objects that the user has applied and not deleted, in the order in which the user can delete them.
+func (r *ruleRunPlanner) remainingObjects(steps []rules.Step) (objects []faults.Object) {
 	for _, step := range steps {
 		for _, sample := range step.Applied {
 			if !slices.Contains(objects, sample.Object) {
@@ -83,8 +83,8 @@ func (r *ruleRuns) present(steps []rules.Step) (objects []faults.Object) {
 	return rules.SortedForDeletion(steps, objects)
 }
 
-// deleting returns a step that deletes objects.
-func deleting(objects []faults.Object) finding.Step {
+// newDeletion returns a step that deletes objects.
+func newDeletion(objects []faults.Object) finding.Step {
 	return finding.Step{Name: "delete the samples", Delete: objects}
 }
 
@@ -94,7 +94,7 @@ const cloneSuffix = "-other"
 // clones returns three steps: the user applies the samples of custom kinds a second time under other names, deletes the
 // first ones, and deletes the rest. What the samples refer to is shared. A text that is the name of a sample becomes the
 // name of its clone.
-func (r *ruleRuns) clones(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruleRunPlanner) clones(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	first := finding.Step{Name: "apply the samples twice", Apply: slices.Clone(p.settings.Steps[0].Apply)}
 	var originals []faults.Object
@@ -143,14 +143,14 @@ func (r *ruleRuns) clones(ctx context.Context) (steps []finding.Step, why string
 	if err != nil {
 		return nil, "", err
 	}
-	rest := slices.DeleteFunc(r.present(own), func(o faults.Object) bool { return slices.Contains(originals, o) })
+	rest := slices.DeleteFunc(r.remainingObjects(own), func(o faults.Object) bool { return slices.Contains(originals, o) })
 	second := finding.Step{Name: "delete one of each", Delete: rules.SortedForDeletion(own, originals)}
-	return []finding.Step{first, second, deleting(rest)}, "", nil
+	return []finding.Step{first, second, newDeletion(rest)}, "", nil
 }
 
 // pair returns four steps: the user applies the samples, applies the second samples, deletes those of the first ones that
 // are of custom kinds and not among the second ones, and deletes the rest.
-func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruleRunPlanner) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	if len(p.settings.PairSamples) == 0 {
 		return nil, "there are no second samples: use --pairs, or explore.Settings.PairsFile", nil
@@ -161,7 +161,7 @@ func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, 
 		return nil, "", err
 	}
 	var first, rest []faults.Object
-	for _, o := range r.present(own) {
+	for _, o := range r.remainingObjects(own) {
 		isSame := func(s rules.Sample) bool { return s.Object == o }
 		i := slices.IndexFunc(own[0].Applied, isSame)
 		if i < 0 || slices.ContainsFunc(own[1].Applied, isSame) {
@@ -178,7 +178,7 @@ func (r *ruleRuns) pair(ctx context.Context) (steps []finding.Step, why string, 
 			rest = append(rest, o)
 		}
 	}
-	return append(steps, finding.Step{Name: "delete the first samples", Delete: first}, deleting(rest)), "", nil
+	return append(steps, finding.Step{Name: "delete the first samples", Delete: first}, newDeletion(rest)), "", nil
 }
 
 // withCloneNames returns a copy of a value in which each text that is one of the names has the suffix of clones.
@@ -205,7 +205,7 @@ func withCloneNames(value any, names map[string]bool) any {
 }
 
 // refusal returns why the server refuses to store an object, or an empty text.
-func (r *ruleRuns) refusal(ctx context.Context, object *unstructured.Unstructured) (string, error) {
+func (r *ruleRunPlanner) refusal(ctx context.Context, object *unstructured.Unstructured) (string, error) {
 	api, err := r.planner.cluster.APIOf(object.GroupVersionKind(), dryRunNamespace)
 	if err != nil {
 		return "", err
@@ -215,10 +215,10 @@ func (r *ruleRuns) refusal(ctx context.Context, object *unstructured.Unstructure
 
 // manyChanges returns four steps: the user applies the first step, changes the first sample of a custom kind there and back
 // in two steps, and deletes everything.
-func (r *ruleRuns) manyChanges(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruleRunPlanner) manyChanges(ctx context.Context) (steps []finding.Step, why string, err error) {
 	first := r.planner.settings.Steps[0]
-	there, back, err := r.change(ctx, first.Apply)
-	if err != nil || there == nil {
+	there, back, isFound, err := r.findChange(ctx, first.Apply)
+	if err != nil || !isFound {
 		return nil, "no sample is of a custom kind", err
 	}
 	steps = []finding.Step{first}
@@ -237,31 +237,31 @@ func (r *ruleRuns) manyChanges(ctx context.Context) (steps []finding.Step, why s
 	if err != nil {
 		return nil, "", err
 	}
-	return append(steps, deleting(r.present(own))), "", nil
+	return append(steps, newDeletion(r.remainingObjects(own))), "", nil
 }
 
-// change returns a sample of a custom kind with another value of a field, and with the value before. A sample whose fields
-// have no other values gets an annotation. It returns nil if there is no such sample.
-func (r *ruleRuns) change(ctx context.Context, samples []json.RawMessage) (there, back json.RawMessage, err error) {
+// findChange returns a sample of a custom kind with another value of a field, and with the value before. A sample whose fields
+// have no other values gets an annotation. It reports whether there is a sample of a custom kind.
+func (r *ruleRunPlanner) findChange(ctx context.Context, samples []json.RawMessage) (there, back json.RawMessage, isFound bool, err error) {
 	for _, raw := range samples {
 		sample, err := r.planner.cluster.decode(raw, "")
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		crd, isCustom, err := r.planner.definitionOf(ctx, sample)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		if !isCustom {
 			continue
 		}
 		definition, err := values.ParseDefinition(crd, sample.GroupVersionKind().Version)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		all, _, err := values.Transitions(definition, sample.Object, values.Options{Values: r.planner.settings.Values, Seed: r.planner.settings.Seed})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		for _, t := range all {
 			if t.IsRemoval() { // the server may accept an object without a field, and still refuse to remove the field
@@ -270,21 +270,21 @@ func (r *ruleRuns) change(ctx context.Context, samples []json.RawMessage) (there
 			changed := &unstructured.Unstructured{Object: t.Objects[0]}
 			if refused, err := r.refusal(ctx, changed); err != nil || refused != "" {
 				if err != nil {
-					return nil, nil, err
+					return nil, nil, false, err
 				}
 				continue
 			}
 			there, err = changed.MarshalJSON()
-			return there, raw, err
+			return there, raw, true, err
 		}
 		sample.SetAnnotations(map[string]string{faults.ChangedAnnotation: "true"})
 		there, err = sample.MarshalJSON()
-		return there, raw, err
+		return there, raw, true, err
 	}
-	return nil, nil, nil
+	return nil, nil, false, nil
 }
 
 // waiting returns the first step alone.
-func (r *ruleRuns) waiting(context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruleRunPlanner) waiting(context.Context) (steps []finding.Step, why string, err error) {
 	return r.planner.settings.Steps[:1:1], "", nil
 }

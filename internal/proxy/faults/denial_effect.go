@@ -13,15 +13,15 @@ import (
 // denialAnswer returns the answer to the n-th write, counted from 0.
 type denialAnswer func(p proxy.Point, n int) *http.Response
 
-// denyWith returns an answer with a status. format is the message, with verbs for the resource and the name of the object.
-func denyWith(code int, reason metav1.StatusReason, format string) denialAnswer {
+// newDenialAnswer returns an answer with a status. format is the message, with verbs for the resource and the name of the object.
+func newDenialAnswer(code int, reason metav1.StatusReason, format string) denialAnswer {
 	return func(p proxy.Point, _ int) *http.Response {
 		return proxy.Answer(proxy.NewStatus(code, reason, fmt.Sprintf(format, p.Resource, p.Name)))
 	}
 }
 
-// denying is the effect of a denial.
-type denying struct {
+// denialEffect is the effect of a denial.
+type denialEffect struct {
 	baseEffect
 	armed  *Armed
 	answer denialAnswer
@@ -29,28 +29,28 @@ type denying struct {
 	count atomic.Int64
 }
 
-// newDenying returns the effect of a denial whose writes get an answer. Error: the fault has neither a point nor an object.
-func newDenying(a *Armed, answer denialAnswer) (effect, error) {
+// newDenialEffect returns the effect of a denial. The denied writes get the answer. Error: the fault has neither a point nor an object.
+func newDenialEffect(a *Armed, answer denialAnswer) (effect, error) {
 	f := a.Fault()
 	if f.At == nil && f.Object == nil {
 		return nil, fmt.Errorf("the fault %s has neither a point nor an object", f.Kind)
 	}
-	return &denying{armed: a, answer: answer}, nil
+	return &denialEffect{armed: a, answer: answer}, nil
 }
 
 // RoundTrip denies the write of the point, and from then on all writes with its verb and object.
-func (d *denying) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	point, f := x.Recorded().Point, d.armed.Fault()
+func (e *denialEffect) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	point, f := x.Recorded().Point, e.armed.Fault()
 	switch {
-	case !x.IsAboutObjects() || !f.IsSameWrite(point):
+	case !x.IsAboutObjects() || !f.MatchesWrite(point):
 		return next(r)
-	case f.At == nil || d.armed.IsTriggered():
+	case f.At == nil || e.armed.IsTriggered():
 		x.Record(func(r *proxy.RequestRecord) { r.Fault = string(f.Kind) })
-	case !d.armed.takeExchange(x):
+	case !e.armed.takeExchange(x):
 		return next(r)
 	}
-	d.armed.recordTriggered()
-	return d.answer(point, int(d.count.Add(1)-1)), nil
+	e.armed.recordTriggered()
+	return e.answer(point, int(e.count.Add(1)-1)), nil
 }
 
 // isSameWrite reports whether two requests have the same verb and concern the same object.
