@@ -125,7 +125,7 @@ func TestRetry(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, err := retry{next: scripted(t, test.steps...), limit: time.Minute}.Do(t.Context(), test.r)
+				_, err := retry{next: scripted(t, test.steps...), timeout: time.Minute}.Do(t.Context(), test.r)
 				if (err == nil) != (test.want == isOK) {
 					t.Fatalf("the error is %v", err)
 				}
@@ -148,7 +148,7 @@ func TestNoRetryOfPermanentErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), requestFor(wire.VerbGet))
+			_, err := retry{next: scripted(t, refuse(0, "", "", change)), timeout: time.Minute}.Do(t.Context(), requestFor(wire.VerbGet))
 			if err == nil {
 				t.Error("there is no error")
 			}
@@ -161,7 +161,7 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waited time.Duration
 		start := time.Now()
-		h := retry{limit: time.Minute, next: scripted(t,
+		h := retry{timeout: time.Minute, next: scripted(t,
 			refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *wire.Error) { e.RetryAfter = 20 * time.Second }),
 			func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 				waited = time.Since(start)
@@ -201,7 +201,7 @@ func TestRetryAfterBeyondTheLimit(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
 				defer cancel()
 				start := time.Now()
-				_, err := retry{limit: test.limit, next: scripted(t,
+				_, err := retry{timeout: test.limit, next: scripted(t,
 					refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *wire.Error) { e.RetryAfter = 10 * time.Second }),
 				)}.Do(ctx, requestFor(wire.VerbGet))
 				if !IsTooManyRequests(err) {
@@ -231,7 +231,7 @@ func TestRetryLimitIsForAllAttempts(t *testing.T) {
 				return nil, e
 			}
 		}
-		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(wire.VerbGet))
+		_, err := retry{timeout: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(wire.VerbGet))
 		if !errors.Is(err, errNoAnswer) || !IsUnreachable(err) {
 			t.Errorf("the error is %v", err)
 		}
@@ -247,7 +247,7 @@ func TestRetryEndsWithTheCaller(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("shutting down")
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
-		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(wire.VerbGet))
+		_, err := retry{timeout: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(wire.VerbGet))
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("the error is %v", err)
 		}
@@ -266,7 +266,7 @@ func TestRetryBacksOff(t *testing.T) {
 			at = append(at, time.Now())
 			return internal(ctx, r)
 		}
-		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(wire.VerbGet))
+		_, err := retry{timeout: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(wire.VerbGet))
 		if e, ok := AsError(err); !ok || e.Code != http.StatusInternalServerError {
 			t.Fatalf("the error is %v", err)
 		}
