@@ -54,10 +54,10 @@ type portConn struct {
 
 	// rest is the unread part of the last message. hasDataPort and hasErrorPort are true once the number
 	// of the port has come on the channel of the data and of the error.
-	rest                []byte
+	rest                      []byte
 	hasDataPort, hasErrorPort bool
 
-	mu              sync.Mutex
+	mu                          sync.Mutex
 	readDeadline, writeDeadline time.Time
 }
 
