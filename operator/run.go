@@ -29,7 +29,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	env := environment{log: withoutLogHandler(log), unfencedClient: c}
 	var isTest bool
 	var test webhookTest
-	if env.namespace, isTest = access.FromContext(ctx); isTest {
+	if env.namespace, isTest = access.CheckedNamespace(ctx); isTest {
 		env.mode, test = testMode, &webhookProbe{}
 	}
 	var err error

@@ -174,19 +174,25 @@ func (v *Validator) SkipValue(depth int) bool {
 }
 
 const (
-	ones  = 0x0101010101010101
+	// ones has a 1 in each byte. A product with it has the same value in each byte.
+	ones = 0x0101010101010101
+	// highs has the highest bit of each byte.
 	highs = 0x8080808080808080
 )
 
-// SkipText steps over a string, at whose opening quote v is.
+// SkipText steps over a string, at whose opening quote v is. It looks at eight bytes at a time.
+//
+// For example, the bytes are web":123. The bytes of quote are their differences from a quote, so the byte at 3 is 0, and
+// the others are not. A 0 minus 1 is 0xff, whose highest bit is set. So the string ends at 3.
 func (v *Validator) SkipText() bool {
 	data, i := v.Data, v.At+1
 	for {
 		for i+8 <= len(data) {
 			word := binary.LittleEndian.Uint64(data[i:])
 			quote, escape := word^('"'*ones), word^('\\'*ones)
-			// The highest bit of a byte is set in found if it is a quote, a backslash or below a
-			// space. Bytes behind the first one that is found may have it for nothing.
+			// The highest bit of a byte of found is set if the byte of word is a quote, a backslash or less than a space.
+			// Only the first such byte counts: the bytes behind it may have the bit too, because the subtraction borrows
+			// from them.
 			found := (quote-ones)&^quote | (escape-ones)&^escape | (word-' '*ones)&^word
 			if found &= highs; found != 0 {
 				i += bits.TrailingZeros64(found) >> 3

@@ -9,19 +9,19 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// bench is a client over caches. Its watches show changes only when the test calls catchUp.
-type bench struct {
+// fixture is a client over a cache. Its watches show changes only when the test calls catchUp.
+type fixture struct {
 	*testing.T
 	server *recordingServer
 	caches *Cache
 	client wire.Handler
 }
 
-// onBench runs a test on a bench whose streams are synced.
-func onBench(t *testing.T, streams []wire.Stream, test func(*bench)) {
+// withFixture runs a test with a fixture whose streams are synced.
+func withFixture(t *testing.T, streams []wire.Stream, test func(*fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{T: t, server: newRecordingServer(nil)}
+		b := &fixture{T: t, server: newRecordingServer(nil)}
 		b.caches = New(b.server.streamHandler())
 		defer b.caches.Close()
 		b.client = b.caches.Handler(b.server)
@@ -48,7 +48,7 @@ func (c *Cache) overlayKeys() []overlay.Key {
 }
 
 // catchUp delivers all changes of the server to the streams, and waits until they are published.
-func (b *bench) catchUp() {
+func (b *fixture) catchUp() {
 	b.server.deliverAll()
 	synctest.Wait()
 }
@@ -59,8 +59,8 @@ func request(verb wire.Verb, name, body string) *wire.Request {
 	}
 }
 
-// others makes a change that does not go through the handler.
-func (b *bench) others(r *wire.Request) {
+// changeByOthers makes a change that does not go through the handler.
+func (b *fixture) changeByOthers(r *wire.Request) {
 	b.Helper()
 	if _, _, err := b.server.serve(r); err != nil {
 		b.Fatal(err)
@@ -68,13 +68,13 @@ func (b *bench) others(r *wire.Request) {
 }
 
 // do sends a request through the handler.
-func (b *bench) do(r *wire.Request) (*wire.Response, error) {
+func (b *fixture) do(r *wire.Request) (*wire.Response, error) {
 	b.Helper()
 	return b.client.Do(b.Context(), r)
 }
 
 // must sends a request that has to succeed.
-func (b *bench) must(r *wire.Request) *wire.Response {
+func (b *fixture) must(r *wire.Request) *wire.Response {
 	b.Helper()
 	response, err := b.do(r)
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *bench) must(r *wire.Request) *wire.Response {
 
 // checkReads compares what reads show, by name and in a list, in full and as metadata, with what
 // the server has. The reads may make at most so many requests.
-func (b *bench) checkReads(requests int) {
+func (b *fixture) checkReads(requests int) {
 	b.Helper()
 	b.server.mu.Lock()
 	before := b.server.requests
@@ -95,9 +95,9 @@ func (b *bench) checkReads(requests int) {
 	if now != nil {
 		want = string(now.Metadata.UID) + "@" + now.Metadata.Version
 	}
-	for _, form := range []wire.Representation{wire.Full, wire.MetadataOnly} {
+	for _, representation := range []wire.Representation{wire.Full, wire.MetadataOnly} {
 		one := request(wire.VerbGet, "a", "")
-		one.Representation = form
+		one.Representation = representation
 		response, err := b.do(one)
 		got := ""
 		if err == nil {
@@ -110,13 +110,13 @@ func (b *bench) checkReads(requests int) {
 			b.Fatal(err)
 		}
 		if got != want {
-			b.Errorf("get (%s) shows %q, the server has %q", form, got, want)
+			b.Errorf("get (%s) shows %q, the server has %q", representation, got, want)
 		}
 		all := request(wire.VerbList, "", "")
-		all.Representation = form
+		all.Representation = representation
 		run := &overlayRun{t: b.T}
 		if got := run.items(b.must(all))[kube.Key{Namespace: "ns", Name: "a"}]; got != want {
-			b.Errorf("a list (%s) shows %q, the server has %q", form, got, want)
+			b.Errorf("a list (%s) shows %q, the server has %q", representation, got, want)
 		}
 	}
 	if made := b.server.requests - before; made > requests {
