@@ -107,9 +107,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		_, secureErr := secureCodeIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flagValues: line.manifests, canBeSecure: secureErr == nil, parts: parts}
-		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, options: line.options, parts: parts, needs: needs}
+		return m.print(ctx, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
 		})
@@ -118,7 +117,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: hasWebhooks(parts)}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts}
 		return u.uninstall(ctx, line.options, needs)
 	case "migrate":
 		client, server, err := i.newAdminClient(line)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -97,10 +96,6 @@ func (f installFlags) names(program string) (name, namespace string, err error) 
 	return name, namespace, nil
 }
 
-// endMargin is how much longer a Pod has to end than its slowest part. After a controller come the last events
-// (4 s), the release of the lease (2 s) and the last requests (1 s).
-const endMargin = 12 * time.Second
-
 // manifestPrinter runs the command manifests.
 type manifestPrinter struct {
 	// program is the name of the program.
@@ -109,41 +104,41 @@ type manifestPrinter struct {
 	out, notes io.Writer
 	// edit is the field Manifests of [Program]. It may be nil.
 	edit func(*Manifests) error
-	// flagValues are the values of the flags of the command.
-	flagValues manifestFlags
-	// canBeSecure is true if the program has the part of [SecureListener].
-	canBeSecure bool
-	// parts are the parts of the program.
+	// options are those of the command line.
+	options options
+	// parts are the parts of the program, and needs are those of all parts together.
 	parts []Part
+	needs kube.Needs
 }
 
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
 // the cluster.
-func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
-	install, err := p.newInstallPlan(o, needs).options()
+func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Client, error)) error {
+	plan := installPlan{program: p.program, parts: p.parts, options: p.options, needs: p.needs, args: []string{"run"}}
+	install, err := plan.complete()
 	if err != nil {
 		return err
 	}
 	var client *kube.Client // nil without --check
-	if p.flagValues.check {
+	if p.options.manifests.check {
 		client, err = newClient()
 		if err == nil {
-			err = p.checkDefinitions(ctx, client, o, install)
+			err = p.checkDefinitions(ctx, client, install)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	p.noteRisks()
-	if p.flagValues.helm != "" { // the names and the namespace of a release are not known
-		return p.writeChart(client, needs, install)
+	p.printRisks()
+	if p.options.manifests.helm != "" { // the names and the namespace of a release are not known
+		return p.writeChart(client, install)
 	}
 	objects, err := p.objects(install)
 	if err != nil {
 		return err
 	}
 	if client != nil {
-		if err := p.checkObjects(ctx, client, o, needs, install, objects); err != nil {
+		if err := p.checkObjects(ctx, client, install, objects); err != nil {
 			return err
 		}
 	}
@@ -152,47 +147,47 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 
 // checkDefinitions returns an error if the server would refuse the definitions of the installation, or if an apply of the
 // definitions would do harm.
-func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
+func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
 	return errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
-		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, install))
+		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, install))
 }
 
-// noteRisks prints what may go wrong with the flags later.
-func (p manifestPrinter) noteRisks() {
-	flags := p.flagValues
+// printRisks prints what may go wrong later with an installation by these flags.
+func (p manifestPrinter) printRisks() {
+	flags := p.options.manifests
 	if flags.Image != "" && isMovingTag(flags.Image) {
-		p.note("the image " + flags.Image + " may be another one tomorrow: name a version, or best the digest")
+		p.printNote("the image " + flags.Image + " may be another one tomorrow: name a version, or best the digest")
 	}
 	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
-		p.note("nobody writes the CA of the Secret " + flags.webhookSecret + " into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry")
+		p.printNote("nobody writes the CA of the Secret " + flags.webhookSecret + " into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry")
 	}
 }
 
 // writeChart writes a chart for Helm. client is nil without --check.
-func (p manifestPrinter) writeChart(client *kube.Client, needs kube.Needs, install *manifests.Options) error {
+func (p manifestPrinter) writeChart(client *kube.Client, install *manifests.Options) error {
 	objects, err := p.objects(manifests.ForHelm(install))
 	if err != nil {
 		return err
 	}
 	if client != nil {
-		manifests.NoteGrants(objects, ownGroups(needs), p.note)
+		manifests.NoteGrants(objects, ownGroups(p.needs), p.printNote)
 	}
-	return manifests.WriteChart(p.flagValues.helm, install, objects)
+	return manifests.WriteChart(p.options.manifests.helm, install, objects)
 }
 
 // checkObjects returns an error if objects of the installation conflict with objects of the cluster. It prints what the user
 // should know besides.
-func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, o options, needs kube.Needs, install *manifests.Options, objects []map[string]any) error {
+func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, install *manifests.Options, objects []map[string]any) error {
 	c := manifests.Conflicts{
-		Installation: install.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
+		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, Note: p.printNote,
 	}
-	manifests.NoteGrants(objects, c.Groups, p.note)
+	manifests.NoteGrants(objects, c.Groups, p.printNote)
 	if err := c.Check(ctx, objects); err != nil {
 		return err
 	}
-	if code, err := webhookCodeIn(p.parts); err == nil && !o.webhooks.isOff() {
+	if code, err := webhookCodeIn(p.parts); err == nil && !p.options.webhooks.isOff() {
 		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
+			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces, Note: c.Note,
 		}, webhooksOf(p.parts))
 	}
 	return nil
@@ -201,8 +196,8 @@ func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, 
 // writeObjects prints the objects, or writes them into a base for Kustomize.
 func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[string]any) error {
 	pruneCommand := install.AddObjectHashes(objects)
-	if p.flagValues.kustomize != "" {
-		return manifests.WriteBase(p.flagValues.kustomize, p.program, objects)
+	if p.options.manifests.kustomize != "" {
+		return manifests.WriteBase(p.options.manifests.kustomize, p.program, objects)
 	}
 	text, err := manifests.Stream(objects)
 	if err != nil {
@@ -214,42 +209,37 @@ func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[
 	return err
 }
 
-// newInstallPlan returns the plan of an installation of the program with the options o.
-func (p manifestPrinter) newInstallPlan(o options, needs kube.Needs) *installPlan {
-	return &installPlan{program: p.program, parts: p.parts, canBeSecure: p.canBeSecure, flags: p.flagValues, given: o, needs: needs, args: []string{"run"}}
-}
-
 // checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
 // make objects incomplete.
-func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
+func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
 	c, err := conversionsOf(p.parts)
 	if err != nil || c == nil {
 		return err
 	}
 	err = c.checkIncomplete(ctx, client, install.Definitions)
-	if o.webhooks.isOff() {
+	if p.options.webhooks.isOff() {
 		return err
 	}
 	return errors.Join(err, c.check(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
 }
 
-// note prints a line for the user.
-func (p manifestPrinter) note(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) }
+// printNote prints a line for the user.
+func (p manifestPrinter) printNote(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) }
 
 // objects returns the objects of an installation as the author has changed them, with labels.
-func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, error) {
-	objects, err := manifests.Objects(options)
+func (p manifestPrinter) objects(install *manifests.Options) ([]map[string]any, error) {
+	objects, err := manifests.Objects(install)
 	if err != nil {
 		return nil, err
 	}
 	if p.edit != nil {
-		m := &Manifests{Objects: objects, Namespace: options.Namespace}
+		m := &Manifests{Objects: objects, Namespace: install.Namespace}
 		if err := p.edit(m); err != nil {
 			return nil, err
 		}
 		objects = m.Objects
 	}
-	options.Label(objects)
+	install.Label(objects)
 	return objects, nil
 }
 

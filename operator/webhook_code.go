@@ -22,7 +22,7 @@ type webhookCode interface {
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
 	checkDoubles(webhooks []*admission.Webhook) error
 	planWebhooks(p webhookPlanner) (webhookPlan, error)
-	webhookPermissions(name, namespace string, parts []Part) []kube.Access
+	webhookAccess(name, namespace string, parts []Part) []kube.Access
 	searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error
 	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
 }
@@ -58,8 +58,8 @@ func (*programWebhookCode) checkDoubles(webhooks []*admission.Webhook) error {
 // planWebhooks returns what an installation has for its webhooks.
 func (*programWebhookCode) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
-// webhookPermissions returns what [webhookAccess] returns.
-func (*programWebhookCode) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
+// webhookAccess returns what the function [webhookAccess] returns.
+func (*programWebhookCode) webhookAccess(name, namespace string, parts []Part) []kube.Access {
 	return webhookAccess(name, namespace, parts)
 }
 

@@ -90,7 +90,7 @@ func (e *storeEndpoint) start(rt webhookRuntime) (err error) {
 		Names: certificates.ServiceNames(service, e.settings.namespace), Log: e.settings.log,
 	})
 	if err == nil {
-		registerCertificateMetrics(rt.registry, e.store.Status)
+		registerWebhookCertificates(rt.registry, e.store.Status)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (e *filesEndpoint) open(ctx context.Context) (webhookAddress, error) {
 }
 
 func (e *filesEndpoint) start(rt webhookRuntime) error {
-	registerCertificateMetrics(rt.registry, e.files.Status)
+	registerWebhookCertificates(rt.registry, e.files.Status)
 	return nil
 }
 

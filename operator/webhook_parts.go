@@ -33,8 +33,8 @@ func webhooksOf(parts []Part) (all []*admission.Webhook) {
 	return all
 }
 
-// hasWebhooks reports whether at least one of parts has a webhook or a converter.
-func hasWebhooks(parts []Part) bool {
+// hasWebhooksOrConverters reports whether API servers call the program for at least one of parts.
+func hasWebhooksOrConverters(parts []Part) bool {
 	_, err := webhookCodeIn(parts)
 	return err == nil
 }

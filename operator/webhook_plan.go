@@ -17,7 +17,7 @@ import (
 type webhookPlan struct {
 	// addTo adds the webhooks to the objects of the installation. It is nil without webhooks.
 	addTo func(objects []manifests.Object) ([]manifests.Object, error)
-	// args are the arguments of the Deployment that are not given.
+	// args are the arguments of the Deployment that are not webhooks.
 	args []string
 	// access are the permissions that the program needs for its webhooks.
 	access []kube.Access
@@ -100,14 +100,14 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 
 // check returns an error if the flags do not fit.
 func (p webhookPlanner) check() error {
-	given, flags := p.options.webhooks, p.options.manifests
+	webhooks, flags := p.options.webhooks, p.options.manifests
 	switch {
-	case given.isOff() && flags.isAboutWebhooks():
+	case webhooks.isOff() && flags.isAboutWebhooks():
 		return errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
-	case flags.webhookSecret != "" && given.cert != "":
+	case flags.webhookSecret != "" && webhooks.cert != "":
 		return errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
-	case given.service != "" && given.service != p.name:
-		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", given.service)
+	case webhooks.service != "" && webhooks.service != p.name:
+		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", webhooks.service)
 	case p.port == manifests.WebhookPort:
 		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give --listen, or --listen-secure, another port", p.port)
 	}
@@ -135,7 +135,7 @@ func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, 
 			entries[1] = append(entries[1], e)
 		}
 	}
-	hasValidators, hasDefaulters := webhookRoles(webhooksOf(p.parts))
+	hasValidators, hasDefaulters := webhookTypes(webhooksOf(p.parts))
 	resources := manifests.WebhookConfigurations()
 	for i, exists := range []bool{hasValidators, hasDefaulters} {
 		if exists {

@@ -77,7 +77,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 		if w.publisher, err = w.newPublisher(rt, w.reachable(running)); err != nil {
 			return err
 		}
-		registerConfigurationMetrics(rt.registry, w.publisher.Status)
+		registerWebhookConfigurations(rt.registry, w.publisher.Status)
 	}
 	if w.endpoint.isRemovedAtEnd() && w.mode != testMode && rt.isLeading() {
 		if err := w.checkOtherProcess(ctx); err != nil {

@@ -71,7 +71,7 @@ func (r *programRun) makePages() (err error) {
 func (r *programRun) registerMetrics() {
 	r.runtime.Observer = r.metrics.reconciles
 	registerStreamMetrics(r.metrics.registry, r.cache.Stats, r.group.tracker.States)
-	registerCertificateMetric(r.metrics.registry, r.env.listeners.certificateEnd)
+	registerPagesCertificate(r.metrics.registry, r.env.listeners.certificateEnd)
 	r.pages.builtInMetrics = r.metrics.registry
 }
 
@@ -121,7 +121,7 @@ func (r *programRun) servePages() (closeServers func()) {
 
 // startWebhooks begins to serve the webhooks, if the program has some.
 func (r *programRun) startWebhooks(ctx context.Context) error {
-	if !hasWebhooks(r.parts) {
+	if !hasWebhooksOrConverters(r.parts) {
 		return nil
 	}
 	w := webhookRuntime{

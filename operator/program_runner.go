@@ -58,7 +58,7 @@ func (p *programStart) connect() (err error) {
 		return err
 	}
 	p.client = p.line.addScope(client.WithFieldManager(p.Name))
-	if hasWebhooks(p.parts) {
+	if hasWebhooksOrConverters(p.parts) {
 		if client, err = kube.NewClient(unfenced); err != nil {
 			return err
 		}
