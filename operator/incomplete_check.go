@@ -24,7 +24,7 @@ const maxNamedIncomplete = 20
 func checkIncomplete(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, definitions []*crd.CustomResourceDefinition) error {
 	var errs []error
 	for _, k := range kinds {
-		name := k.Versions()[0].Resource.String()
+		name := definitionName(k)
 		i := slices.IndexFunc(definitions, func(d *crd.CustomResourceDefinition) bool { return d.Metadata.Name == name })
 		if i < 0 {
 			continue

@@ -212,15 +212,15 @@ func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[
 // checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
 // make objects incomplete.
 func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
-	c, err := conversionsOf(p.parts)
-	if err != nil || c == nil {
+	c, isFound, err := conversionsOf(p.parts)
+	if err != nil || !isFound {
 		return err
 	}
 	err = c.checkIncomplete(ctx, client, install.Definitions)
 	if p.options.webhooks.isOff() {
 		return err
 	}
-	return errors.Join(err, c.check(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
+	return errors.Join(err, c.checkApply(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
 }
 
 // printNote prints a line for the user.

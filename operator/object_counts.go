@@ -73,7 +73,7 @@ func (s objectCountSettings) countObjects(ctx context.Context, converted []*conv
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, k := range converted {
-		count := &kindCount{definition: k.Versions()[0].Resource.String()}
+		count := &kindCount{definition: definitionName(k)}
 		kinds = append(kinds, count)
 		for _, v := range k.Versions() {
 			if !v.Served {

@@ -15,7 +15,7 @@ func webhookAccess(name, namespace string, parts []Part) []kube.Access {
 	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
 		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
 	})
-	if conversions, err := conversionsOf(parts); err == nil && conversions != nil {
+	if conversions, isFound, err := conversionsOf(parts); err == nil && isFound {
 		all = append(all, conversions.access()...)
 	}
 	return all

@@ -85,12 +85,12 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 		Name: p.name, Namespace: p.namespace, Port: port, Secret: p.options.manifests.webhookSecret, IsIssuing: p.isIssuing(),
 		Configurations: all, Annotations: p.options.manifests.webhookAnnotations,
 	}
-	conversions, err := conversionsOf(p.parts)
+	conversions, hasConversions, err := conversionsOf(p.parts)
 	if err != nil {
 		return plan, err
 	}
 	plan.addTo = func(objects []manifests.Object) ([]manifests.Object, error) {
-		if conversions != nil {
+		if hasConversions {
 			objects = conversions.addTo(objects, p.name, p.namespace)
 		}
 		return w.AddTo(objects)

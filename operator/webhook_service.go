@@ -105,7 +105,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 	if w.conversions == nil {
 		return next, nil
 	}
-	handler, err := w.conversions.startHandler(next, w.log, rt.registry)
+	handler, err := w.conversions.makeHandler(next, w.log, rt.registry)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 		w.conversions.warnOfVersions(rt.reconciled, w.log)
 	}
 	if w.endpoint.isPublishedByProgram() && w.mode != testMode {
-		w.conversionPublisher, err = w.conversions.newPublisher(conversionSettings{
+		w.conversionPublisher, err = w.conversions.makePublisher(conversionSettings{
 			target: w.address.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
 			bundleFor: w.endpoint.bundleFor, changed: w.endpoint.changed,
 		})
@@ -144,7 +144,7 @@ func (w *servedWebhooks) startConversions(ctx, running context.Context, rt webho
 	if w.conversionPublisher != nil {
 		w.running.Go(func() { w.run(running, w.conversionPublisher.Run, rt.fail) })
 		if w.mode.isStrict() { // objects must not be read before API servers convert them
-			if err := waitForConversions(ctx, w.conversionPublisher); err != nil {
+			if err := waitForPublication(ctx, w.conversionPublisher); err != nil {
 				return err
 			}
 		}
@@ -280,7 +280,7 @@ func (w *servedWebhooks) end() {
 		w.log.Warn("functions of webhooks go on at the end of the program", "error", err)
 	}
 	if w.conversions != nil {
-		if err := w.conversions.wait(ctx); err != nil {
+		if err := w.conversions.finishCalls(ctx); err != nil {
 			w.log.Warn("conversions go on at the end of the program", "error", err)
 		}
 	}

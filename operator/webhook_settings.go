@@ -49,7 +49,7 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 		return unservedWebhooks{}, nil
 	}
 	s.webhooks = webhooksOf(parts)
-	if s.conversions, err = conversionsOf(parts); err != nil {
+	if s.conversions, _, err = conversionsOf(parts); err != nil {
 		return nil, err
 	}
 	switch {
