@@ -46,7 +46,7 @@ type conversionService interface {
 	// when API servers convert by them.
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
 	// countObjects counts the objects for the metrics, until ctx ends.
-	countObjects(ctx context.Context, s objectCountSettings)
+	countObjects(ctx context.Context, counter objectCounter)
 	// warnOfVersions logs a warning for each controller that does not use the stored version of its kind.
 	warnOfVersions(reconciled []wire.Resource, log *slog.Logger)
 	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
@@ -207,8 +207,8 @@ func (c *programConversions) useSchemasAfter(delay time.Duration) func(definitio
 }
 
 // countObjects counts the objects of all kinds until ctx ends.
-func (c *programConversions) countObjects(ctx context.Context, s objectCountSettings) {
-	s.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
+func (c *programConversions) countObjects(ctx context.Context, counter objectCounter) {
+	counter.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
 		if c.publisher == nil {
 			return nil
 		}

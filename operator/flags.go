@@ -27,7 +27,8 @@ type options struct {
 	election   electionFlags
 	webhooks   webhookFlags
 	verbose    bool
-	isVersion  bool // --version
+	// isVersion is true if the user asks for the version by --version.
+	isVersion bool
 	// isConfirmed and isDryRun are for the commands that change a cluster.
 	isConfirmed, isDryRun bool
 
@@ -67,7 +68,8 @@ const (
 	namespaceCommands = "permissions manifests uninstall " + revokeCommand
 	installCommands   = "manifests uninstall " + revokeCommand
 	changeCommands    = "uninstall migrate"
-	// ownFlagCommands have flags that the program can have too. They take those of the program after --.
+	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
+	// stands after --.
 	ownFlagCommands = "manifests uninstall migrate"
 	// revokeCommand is the command of programs with webhooks alone. It is the last one of each text. The help leaves it out
 	// there.
@@ -145,8 +147,8 @@ func (o *options) flags(program string) []flagSpec {
 	}
 }
 
-// addScope returns a client for the namespaces that the program watches.
-func (o *options) addScope(c *kube.Client) *kube.Client {
+// inWatchedNamespaces returns c for the namespaces that the program watches.
+func (o *options) inWatchedNamespaces(c *kube.Client) *kube.Client {
 	if len(o.namespaces) == 0 {
 		return c
 	}
@@ -268,7 +270,7 @@ func addNamespace(list *[]string) func(string) error {
 	}
 }
 
-// setLabel returns a function that sets value to a name that is a label of DNS. Its error calls the name what.
+// setLabel returns a function that sets value to a name that is a label of DNS. what stands for the name in its error.
 func setLabel(value *string, what string) func(string) error {
 	return func(name string) error { *value = name; return checkLabel(what, name) }
 }
@@ -284,7 +286,7 @@ func setSubdomain(value *string) func(string) error {
 	}
 }
 
-// checkLabel returns an error unless name is a label of DNS. The error calls it what.
+// checkLabel returns an error unless name is a label of DNS. what stands for the name in the error.
 func checkLabel(what, name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("%s is not valid: %s", what, problems[0])

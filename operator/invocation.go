@@ -41,11 +41,11 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 	if i.Name == "" {
 		i.Name = i.file
 	} else if problems := validation.IsDNS1035Label(i.Name); len(problems) > 0 {
-		return i.fail(fmt.Errorf("the field Name of operator.Program is %q: %s", i.Name, problems[0]))
+		return i.printError(fmt.Errorf("the field Name of operator.Program is %q: %s", i.Name, problems[0]))
 	}
 	line, err := newCommandLine(i.Name, i.Flags)
 	if err != nil {
-		return i.fail(err)
+		return i.printError(err)
 	}
 	if err := line.parse(args); err != nil {
 		fmt.Fprintf(i.stderr, "%s: %v\nsee %s --help\n", i.file, err, i.file)
@@ -65,13 +65,13 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		err = i.runCommand(ctx, line)
 	}
 	if err != nil {
-		return i.fail(err)
+		return i.printError(err)
 	}
 	return statusOK
 }
 
-// fail prints err, and returns the exit status.
-func (i invocation) fail(err error) int {
+// printError prints err, and returns the exit status.
+func (i invocation) printError(err error) int {
 	fmt.Fprintf(i.stderr, "%s: %v\n", i.file, err)
 	return statusFailed
 }
@@ -174,7 +174,7 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 	return client, server, err
 }
 
-// runProgram runs the parts by the options of the command line.
+// runProgram runs the command run: it sets what belongs to the process, such as the log, and then runs the parts.
 func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
 	handler := i.Log
 	if handler == nil {
@@ -196,8 +196,8 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
-	p := &programStart{invocation: i, line: line, parts: parts, needs: needs, log: log, config: config}
-	return p.run(ctx, namespace)
+	r := &programRunner{invocation: i, line: line, parts: parts, needs: needs, log: log, config: config}
+	return r.run(ctx, namespace)
 }
 
 // printDefinitions prints the CustomResourceDefinitions of a program.
