@@ -122,25 +122,26 @@ func (p webhookPlanner) isIssuing() bool {
 // configurations returns the webhook configurations. They have entries if the program does not publish its webhooks, or
 // if the user wants that.
 func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, err error) {
-	var entries [2][]any
+	var validatingEntries, mutatingEntries []any
 	if p.options.manifests.webhookEntries || !p.isIssuing() {
 		validating, mutating, err := configuration.Entries(webhooksOf(p.parts), configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.options.namespaces})
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range validating {
-			entries[0] = append(entries[0], e)
+			validatingEntries = append(validatingEntries, e)
 		}
 		for _, e := range mutating {
-			entries[1] = append(entries[1], e)
+			mutatingEntries = append(mutatingEntries, e)
 		}
 	}
 	hasValidators, hasDefaulters := webhookTypes(webhooksOf(p.parts))
-	resources := manifests.WebhookConfigurations()
-	for i, exists := range []bool{hasValidators, hasDefaulters} {
-		if exists {
-			all = append(all, manifests.WebhookConfiguration{Resource: resources[i], Entries: entries[i]})
-		}
+	resources := manifests.WebhookConfigurations() // of validators, and then of defaulters
+	if hasValidators {
+		all = append(all, manifests.WebhookConfiguration{Resource: resources[0], Entries: validatingEntries})
+	}
+	if hasDefaulters {
+		all = append(all, manifests.WebhookConfiguration{Resource: resources[1], Entries: mutatingEntries})
 	}
 	return all, nil
 }
