@@ -47,6 +47,29 @@ type electionFlags struct {
 	name, namespace string
 }
 
+// installFlags name an installation, for the commands permissions, manifests and uninstall.
+type installFlags struct {
+	// namespace and prefix are empty for the defaults, which follow from the name of the program.
+	namespace, prefix string
+}
+
+// names returns the name of the objects and the namespace of an installation of the program.
+func (f installFlags) names(program string) (name, namespace string, err error) {
+	name = cmp.Or(f.prefix, program)
+	namespace = cmp.Or(f.namespace, installNamespaceOf(name))
+	// The Service has the name too.
+	if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
+		return "", "", fmt.Errorf("%q is no name for all objects, so give another one with --name-prefix: %s", name, problems[0])
+	}
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		return "", "", fmt.Errorf("%q is no name of a namespace, so give another one with --namespace: %s", namespace, problems[0])
+	}
+	if problems := validation.IsValidLabelValue(program); len(problems) > 0 {
+		return "", "", fmt.Errorf("the name of the program, %q, is no value of a label, so rename its file: %s", program, problems[0])
+	}
+	return name, namespace, nil
+}
+
 // flagSpec describes a built-in flag.
 type flagSpec struct {
 	name string
@@ -76,9 +99,9 @@ const (
 	revokeCommand = "revoke-webhook-authority"
 )
 
-// flags returns all built-in flags of a program of that name. The command line, the help and the check of the
+// builtInFlags returns all built-in flags of a program of that name. The command line, the help and the check of the
 // program's own flags use this table.
-func (o *options) flags(program string) []flagSpec {
+func (o *options) builtInFlags(program string) []flagSpec {
 	m, u, g := &o.manifests, &o.uninstall, &o.migrate
 	return []flagSpec{
 		{"kubeconfig", "FILE", &o.config.Kubeconfig, clusterCommands,

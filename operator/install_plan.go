@@ -44,7 +44,7 @@ type installPlan struct {
 // everything that is wrong with the flags. It is called once.
 func (p *installPlan) complete() (*manifests.Options, error) {
 	p.setNames()
-	definitions := p.definitions()
+	definitions := p.makeDefinitions()
 	p.checkPod()
 	if len(p.options.manifests.Architectures) == 0 {
 		p.options.manifests.Architectures = []string{"amd64", "arm64"}
@@ -84,8 +84,8 @@ func (p *installPlan) setNames() {
 	}
 }
 
-// definitions returns the CustomResourceDefinitions of the installation.
-func (p *installPlan) definitions() []*crd.CustomResourceDefinition {
+// makeDefinitions makes the CustomResourceDefinitions of the installation.
+func (p *installPlan) makeDefinitions() []*crd.CustomResourceDefinition {
 	own := ownDefinitions(p.needs)
 	if p.options.manifests.withoutDefinitions {
 		own = nil

@@ -57,7 +57,7 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		if err != nil {
 			needs.Defines = nil // the help does without the kinds
 		}
-		writeHelp(i.stdout, i.file, line.flags(i.Name), line.ownFlags, parts, needs.Defines)
+		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), line.ownFlags, parts, needs.Defines)
 		return statusOK
 	case "version":
 		_, err = fmt.Fprintln(i.stdout, i.Name, versions())
