@@ -94,8 +94,8 @@ const (
 	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
 	// stands after --.
 	ownFlagCommands = "manifests uninstall migrate"
-	// revokeCommand is the command of programs with webhooks alone. It is the last one of each text. The help leaves it out
-	// there.
+	// revokeCommand is a command that only programs with webhooks or converters have. It stands at the end of each text above, where
+	// the help cuts it off.
 	revokeCommand = "revoke-webhook-authority"
 )
 
