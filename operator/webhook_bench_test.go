@@ -72,7 +72,7 @@ func (benchmarkSpec2) Definition() kube.Definition {
 // BenchmarkConversionCall is one call that converts an object of 2 KB, one value of which an annotation keeps, over TLS on a
 // connection that is kept, as API servers do. cpu-ns/op is the processor time of the program without that of the caller.
 func BenchmarkConversionCall(b *testing.B) {
-	conversions, err := conversionsOf([]Part{Convert(func(a *benchmark1, b *benchmark2) {
+	conversions, _, err := conversionsOf([]Part{Convert(func(a *benchmark1, b *benchmark2) {
 		b.Spec.Template = a.Spec.Template
 		if a.Spec.Schedule != "@hourly" {
 			b.Spec.Minute = a.Spec.Schedule
@@ -81,7 +81,7 @@ func BenchmarkConversionCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	handler, err := conversions.startHandler(http.NotFoundHandler(), slog.New(slog.DiscardHandler), new(metrics.Registry))
+	handler, err := conversions.makeHandler(http.NotFoundHandler(), slog.New(slog.DiscardHandler), new(metrics.Registry))
 	if err != nil {
 		b.Fatal(err)
 	}

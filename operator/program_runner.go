@@ -11,9 +11,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// programStart is a program between its command line and its run. It opens what the program serves, and makes the environment of
-// [runParts].
-type programStart struct {
+// programRunner runs the command run. It opens what the program serves, makes the environment of [runParts], and ends everything
+// after the parts.
+type programRunner struct {
 	invocation
 	line   *commandLine
 	parts  []Part
@@ -27,9 +27,9 @@ type programStart struct {
 	env    environment
 }
 
-// run opens what the program serves, takes part in the election of the leader, runs the parts, and ends everything that it has
+// run opens what the program serves, becomes a candidate for the Lease, runs the parts, and ends everything that it has
 // opened. namespace is that of the configuration.
-func (p *programStart) run(ctx context.Context, namespace string) error {
+func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.connect(); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (p *programStart) run(ctx context.Context, namespace string) error {
 }
 
 // connect makes the clients of the program.
-func (p *programStart) connect() (err error) {
+func (p *programRunner) connect() (err error) {
 	unfenced := p.config.Clone()
 	if p.line.election.isOn {
 		p.fence = newFence(p.line.election.timing, p.config)
@@ -57,31 +57,31 @@ func (p *programStart) connect() (err error) {
 	if err != nil {
 		return err
 	}
-	p.client = p.line.addScope(client.WithFieldManager(p.Name))
-	if hasWebhooks(p.parts) {
+	p.client = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
+	if hasWebhooksOrConverters(p.parts) {
 		if client, err = kube.NewClient(unfenced); err != nil {
 			return err
 		}
-		p.env.unfencedClient = p.line.addScope(client.WithFieldManager(p.Name))
+		p.env.unfencedClient = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
 	}
 	return nil
 }
 
 // makeEnvironment sets the fields of the environment for which nothing is opened.
-func (p *programStart) makeEnvironment(namespace string) {
+func (p *programRunner) makeEnvironment(namespace string) {
 	namespace, pod := ownPod(namespace)
 	checker := access.NewChecker(p.needs, p.line.namespaces, namespace)
 	p.env.namespace, p.env.pod = namespace, pod
 	p.env.log, p.env.tracer = p.log, p.Tracer
 	p.env.problems = newProblemReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
-	p.env.handlers, p.env.metrics = p.Handlers, p.Metrics
+	p.env.ownHandlers, p.env.ownMetrics = p.Handlers, p.Metrics
 	if os.Getenv(access.CheckVariable) != "" {
 		p.env.mode = developmentMode
 	}
 }
 
 // openPages opens the addresses of the pages, and the live page.
-func (p *programStart) openPages(ctx context.Context) (err error) {
+func (p *programRunner) openPages(ctx context.Context) (err error) {
 	listen := p.line.listen
 	if p.env.listeners, err = listen.open(ctx, p.parts, p.config, p.env.problems, p.log); err != nil {
 		return err
@@ -90,20 +90,20 @@ func (p *programStart) openPages(ctx context.Context) (err error) {
 	if p.env.mode == developmentMode {
 		page.socket = os.Getenv(livePageSocketVariable)
 	}
-	p.env.livePage, err = openLivePageOf(ctx, p.parts, page)
+	p.env.livePage, _, err = openLivePageService(ctx, p.parts, page)
 	return err
 }
 
 // openWebhooks opens the address of the webhooks.
-func (p *programStart) openWebhooks(ctx context.Context) (err error) {
-	p.env.webhooks, err = openWebhooksOf(ctx, p.parts, webhookSettings{
+func (p *programRunner) openWebhooks(ctx context.Context) (err error) {
+	p.env.webhooks, err = openWebhookService(ctx, p.parts, webhookSettings{
 		flags: p.line.webhooks, program: p.Name, namespace: p.env.namespace, pod: p.env.pod, watched: p.client.Namespaces(), mode: p.env.mode, log: p.log,
 	})
 	return err
 }
 
 // startElection makes the program a candidate for its Lease, if the program has leader election.
-func (p *programStart) startElection(ctx context.Context) (err error) {
+func (p *programRunner) startElection(ctx context.Context) (err error) {
 	if p.fence == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (p *programStart) startElection(ctx context.Context) (err error) {
 }
 
 // end ends what the program has opened. The parts have ended.
-func (p *programStart) end() {
+func (p *programRunner) end() {
 	// The lease is released after everything else, when nothing is left that could write.
 	if p.env.election != nil {
 		p.env.election.end()

@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// programRun is one run of the parts of a program: see [runParts].
-type programRun struct {
+// partsRun is one run of the parts of a program: see [runParts].
+type partsRun struct {
 	env   environment
 	parts []Part
 	// needs are those of all parts together.
@@ -29,13 +29,13 @@ type programRun struct {
 	pages *pages
 }
 
-// newProgramRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
-func newProgramRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *programRun {
-	r := &programRun{env: env, parts: parts, needs: needs, fencedClient: c}
+// newPartsRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
+func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *partsRun {
+	r := &partsRun{env: env, parts: parts, needs: needs, fencedClient: c}
 	if !env.listeners.isEmpty() || env.livePage != nil {
 		r.metrics = newProgramMetrics(env.election)
 	}
-	c = r.addHandlers(c)
+	c = r.withHandlers(c)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
 	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
 	r.runtime = &controller.Runtime{
@@ -45,8 +45,8 @@ func newProgramRun(c *kube.Client, env environment, parts []Part, needs kube.Nee
 	return r
 }
 
-// addHandlers returns c with the handlers of [addHandlers].
-func (r *programRun) addHandlers(c *kube.Client) *kube.Client {
+// withHandlers returns c with the handlers that [addHandlers] adds for this run.
+func (r *partsRun) withHandlers(c *kube.Client) *kube.Client {
 	var requests *requestMetrics
 	if r.metrics != nil {
 		requests = r.metrics.requests
@@ -55,12 +55,12 @@ func (r *programRun) addHandlers(c *kube.Client) *kube.Client {
 }
 
 // makePages makes the pages, with the handlers of the author.
-func (r *programRun) makePages() (err error) {
+func (r *partsRun) makePages() (err error) {
 	var handlers map[string]http.Handler
-	if r.env.handlers != nil {
-		handlers = r.env.handlers(r.runtime)
+	if r.env.ownHandlers != nil {
+		handlers = r.env.ownHandlers(r.runtime)
 	}
-	r.pages, err = newPages(handlers, r.env.metrics, r.env.election.isLost, r.env.log)
+	r.pages, err = newPages(handlers, r.env.ownMetrics, r.env.election.isLost, r.env.log)
 	if err == nil && r.env.listeners.pages == nil && len(handlers) > 0 {
 		r.env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
@@ -68,16 +68,16 @@ func (r *programRun) makePages() (err error) {
 }
 
 // registerMetrics counts what the parts do, and puts the metrics on the pages.
-func (r *programRun) registerMetrics() {
+func (r *partsRun) registerMetrics() {
 	r.runtime.Observer = r.metrics.reconciles
 	registerStreamMetrics(r.metrics.registry, r.cache.Stats, r.group.tracker.States)
-	registerCertificateMetric(r.metrics.registry, r.env.listeners.certificateEnd)
+	registerPagesCertificate(r.metrics.registry, r.env.listeners.certificateEnd)
 	r.pages.builtInMetrics = r.metrics.registry
 }
 
 // makeReadiness makes the readiness of the pages. The program is not ready once ctx has ended.
-func (r *programRun) makeReadiness(ctx context.Context) {
-	r.pages.ready = &readiness{
+func (r *partsRun) makeReadiness(ctx context.Context) {
+	r.pages.readiness = &readiness{
 		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
 		cached: r.cache.Stats, unsynced: r.group.tracker.Unsynced,
 		isEnding: func() bool { return ctx.Err() != nil },
@@ -86,21 +86,21 @@ func (r *programRun) makeReadiness(ctx context.Context) {
 }
 
 // startLivePage starts the live page, if the program has one. It is called after registerMetrics and makeReadiness.
-func (r *programRun) startLivePage() error {
+func (r *partsRun) startLivePage() error {
 	page := r.env.livePage
 	if page == nil {
 		return nil
 	}
-	r.runtime.Observer = page.observer(r.runtime.Observer)
+	r.runtime.Observer = page.wrapObserver(r.runtime.Observer)
 	return page.start(livePageRuntime{
-		cache: r.cache, uncached: r.group.tracker.States, reconciled: r.needs.Reconciles, leadership: r.env.election.leadership,
-		unreadyReasons: r.pages.ready.unreadyReasons, pagesEnd: r.env.listeners.certificateEnd, webhooks: r.env.webhooks, fail: r.group.fail,
+		cache: r.cache, uncached: r.group.tracker.States, reconciled: r.needs.Reconciles, leadership: r.env.election.leadershipText,
+		unreadyReasons: r.pages.readiness.unreadyReasons, pagesCertificateEnd: r.env.listeners.certificateEnd, webhooks: r.env.webhooks, fail: r.group.fail,
 	}, r.pages)
 }
 
 // servePages serves the pages at the listeners of the program. It returns a function that ends the servers. It is
 // called after registerMetrics and makeReadiness.
-func (r *programRun) servePages() (closeServers func()) {
+func (r *partsRun) servePages() (closeServers func()) {
 	var servers []*server
 	if listener := r.env.listeners.probes; listener != nil {
 		servers = append(servers, serve(listener, r.pages.probes, r.env.log, r.group.fail))
@@ -120,12 +120,12 @@ func (r *programRun) servePages() (closeServers func()) {
 }
 
 // startWebhooks begins to serve the webhooks, if the program has some.
-func (r *programRun) startWebhooks(ctx context.Context) error {
-	if !hasWebhooks(r.parts) {
+func (r *partsRun) startWebhooks(ctx context.Context) error {
+	if !hasWebhooksOrConverters(r.parts) {
 		return nil
 	}
 	w := webhookRuntime{
-		handlerClient: r.addHandlers(r.env.unfencedClient), cache: r.cache,
+		handlerClient: r.withHandlers(r.env.unfencedClient), cache: r.cache,
 		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading, elected: r.env.elected(),
 		fail: r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
 	}
@@ -136,6 +136,6 @@ func (r *programRun) startWebhooks(ctx context.Context) error {
 }
 
 // areSubscribed reports whether all controllers have subscribed to their streams. It is called only with metrics.
-func (r *programRun) areSubscribed() bool {
+func (r *partsRun) areSubscribed() bool {
 	return !slices.ContainsFunc(r.needs.Controllers, func(name string) bool { return !r.metrics.reconciles.isSubscribed(name) })
 }

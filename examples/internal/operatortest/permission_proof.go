@@ -14,9 +14,9 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// OnRequest skips t unless the environment variable YARE_ALL_PERMISSIONS is set. The proof of the
+// SkipUnlessAllPermissions skips t unless the environment variable YARE_ALL_PERMISSIONS is set. The proof of the
 // permissions takes a minute, and one example is enough for each change of yare.
-func OnRequest(t *testing.T) {
+func SkipUnlessAllPermissions(t *testing.T) {
 	t.Helper()
 	if os.Getenv("YARE_ALL_PERMISSIONS") == "" {
 		t.Skip("set YARE_ALL_PERMISSIONS to prove the permissions of this example too")
@@ -33,55 +33,57 @@ func ProvePermissions(t *testing.T, use, begin func(*testing.T, *yaretest.Permis
 // usePermissions lets objects be created, changed, healed and deleted, while the operator is restarted and its
 // connection breaks.
 func usePermissions(t *testing.T, o Operator, run *yaretest.PermissionRun) {
-	w := newWorld(t, o, run.Cluster, run.Program, run.Namespace, run.Proxy)
-	w.requireNoRefusal(t)
-	w.apply(t, "app", first)
-	w.start(t)
-	w.waitUntilReady(t, "app", first)
-	kindsOfWrites := kindsOf(w.proxy.Writes())
-	w.apply(t, "app", second)
-	w.waitUntilReady(t, "app", second)
-	for _, child := range parse(t, o.Children("app", second)) {
-		if err := w.apiOf(t, child).Delete(t.Context(), child.GetName()); err != nil {
+	r := newOperatorRun(t, o, run.Cluster, run.Program, run.Namespace, run.Proxy)
+	r.requireNoRefusal(t)
+	r.apply(t, "app", firstState)
+	r.start(t)
+	r.waitUntilReady(t, "app", firstState)
+	writeKinds := writeKindCount(r.proxy.Writes())
+	r.apply(t, "app", secondState)
+	r.waitUntilReady(t, "app", secondState)
+	for _, child := range parse(t, o.Children("app", secondState)) {
+		if err := r.apiOf(t, child).Delete(t.Context(), child.GetName()); err != nil {
 			t.Fatal(err)
 		}
-		w.waitUntilReady(t, "app", second)
+		r.waitUntilReady(t, "app", secondState)
 	}
-	// The fate of each of the first writes for an object stays unknown, until requests are no longer
-	// repeated. Therefore the operator gets the objects that it wrote. A write for another object may come between.
-	for n := 0; n < kindsOfWrites || n < 5*kindsOfWrites && !hasGot(run.Granted, w.proxy.Requests()); n++ {
+	// In each round the connection breaks after a write, and the operator does not know whether the server has carried the write
+	// out. Therefore the operator gets the object that it wrote. A write for another object may come between, so there can be
+	// more rounds than kinds of writes.
+	for n := 0; n < writeKinds || n < 5*writeKinds && !hasGot(run.Granted, r.proxy.Requests()); n++ {
 		name := fmt.Sprintf("fault-%d", n)
-		before, _ := w.failures(t)
-		w.proxy.CutAfterWrite(n%kindsOfWrites + 1)
-		w.apply(t, name, first)
-		w.proxy.WaitForCut(t)
+		before, _ := r.failures(t)
+		r.proxy.CutAfterWrite(n%writeKinds + 1)
+		r.apply(t, name, firstState)
+		r.proxy.WaitForCut(t)
 		yaretest.Eventually(t, func() error {
-			if now, _ := w.failures(t); now == before {
+			if now, _ := r.failures(t); now == before {
 				return errors.New("no reconcile has failed")
 			}
 			return nil
 		})
-		w.proxy.Mend()
-		w.waitUntilReady(t, name, first)
+		r.proxy.Mend()
+		r.waitUntilReady(t, name, firstState)
 		yaretest.Eventually(t, func() error {
-			if _, failing := w.failures(t); len(failing) > 0 {
+			if _, failing := r.failures(t); len(failing) > 0 {
 				return fmt.Errorf("the last reconciles of %q have failed", failing)
 			}
 			return nil
 		})
 	}
-	w.running.Kill()
-	w.delete(t, "fault-0")
-	w.start(t)
-	w.waitUntilGone(t, "fault-0")
-	w.waitUntilReady(t, "fault-1", first)
-	w.delete(t, "app")
-	w.waitUntilGone(t, "app")
-	w.stop(t)
+	r.process.Kill()
+	r.delete(t, "fault-0")
+	r.start(t)
+	r.waitUntilGone(t, "fault-0")
+	r.waitUntilReady(t, "fault-1", firstState)
+	r.delete(t, "app")
+	r.waitUntilGone(t, "app")
+	r.stop(t)
 }
 
-// kindsOf returns the number of writes that differ in more than their outcome.
-func kindsOf(writes []yaretest.Request) int {
+// writeKindCount returns the number of kinds of writes. Two writes are of one kind if they have the same verb, resource and
+// subresource.
+func writeKindCount(writes []yaretest.Request) int {
 	kinds := make(map[string]bool)
 	for _, w := range writes {
 		kinds[fmt.Sprint(w.Verb, w.Resource, w.Subresource)] = true
@@ -109,12 +111,12 @@ func hasGot(granted []rbacv1.PolicyRule, requests []yaretest.Request) bool {
 
 // beginPermissions creates an object, and fails t unless the operator reports a refusal and a child is missing.
 func beginPermissions(t *testing.T, o Operator, run *yaretest.PermissionRun) {
-	w := newWorld(t, o, run.Cluster, run.Program, run.Namespace, run.Proxy)
-	w.apply(t, "app", first)
-	w.start(t)
-	w.running.WaitForLog(t, "forbidden")
-	for _, child := range parse(t, w.Children("app", first)) {
-		if missing(t.Context(), w.apiOf(t, child), child.GetName()) == nil {
+	r := newOperatorRun(t, o, run.Cluster, run.Program, run.Namespace, run.Proxy)
+	r.apply(t, "app", firstState)
+	r.start(t)
+	r.process.WaitForLog(t, "forbidden")
+	for _, child := range parse(t, r.Children("app", firstState)) {
+		if checkMissing(t.Context(), r.apiOf(t, child), child.GetName()) == nil {
 			return
 		}
 	}

@@ -2,44 +2,17 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
-	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/secure"
 )
-
-// SecureListener returns a part that adds the flag --listen-secure. With this flag, the program serves its
-// pages over TLS, and asks the cluster who may read the pages. Without the flag the part does nothing.
-//
-//	operator.Main(controller.New(reconcile), operator.SecureListener())
-//
-// The part adds 0.3 MB to a program, most of which is TLS for servers.
-func SecureListener() Part { return secureListener{} }
-
-// secureListener is the part of [SecureListener].
-type secureListener struct{ linkedSecureCode }
-
-// Needs returns the needs of a service, which does not keep a program running. The needs of the flag are
-// [secureMetricsAccess].
-func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil }
-
-// Start does nothing: the program opens the listener before it starts its parts.
-func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
-
-// secureMetricsAccess returns the permissions that --listen-secure needs: to ask the cluster for the user of a
-// request, and for the permissions of the user.
-func secureMetricsAccess() []kube.Access {
-	return []kube.Access{
-		{Resource: secure.TokenReviews(), Verbs: []wire.Verb{wire.VerbCreate}},
-		{Resource: secure.SubjectAccessReviews(), Verbs: []wire.Verb{wire.VerbCreate}},
-	}
-}
 
 // listenFlags are the flags about the pages that the program serves.
 type listenFlags struct {
@@ -63,19 +36,19 @@ type listeners struct {
 	certificateEnd func() (time.Time, error)
 }
 
-// isEmpty reports whether nothing is open.
+// isEmpty reports whether no address is open.
 func (l listeners) isEmpty() bool { return l.pages == nil && l.probes == nil }
 
 // close closes the listeners. A listener that its server has closed already stays closed.
 func (l listeners) close() {
-	for _, each := range []net.Listener{l.pages, l.probes} {
-		if each != nil {
-			_ = each.Close()
+	for _, listener := range []net.Listener{l.pages, l.probes} {
+		if listener != nil {
+			_ = listener.Close()
 		}
 	}
 }
 
-// open opens the addresses of --listen or --listen-secure, and of --listen-probes.
+// open opens the addresses of --listen or --listen-secure, and of --listen-probes. With an error, none is open.
 func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config, problems *problemReporter, log *slog.Logger) (l listeners, err error) {
 	defer func() {
 		if err != nil {
@@ -125,4 +98,22 @@ func (f listenFlags) certificates(log *slog.Logger) (secure.Certificates, error)
 		names = append(names, host)
 	}
 	return secure.SelfSigned(names...), nil
+}
+
+// listen opens an address, such as :8080. Requests may arrive from then on. They are answered
+// after [serve].
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, listenError("--listen, --listen-secure or --listen-probes", err)
+	}
+	return listener, nil
+}
+
+// listenError returns the error of an address that flags give. It explains a taken port, which users meet most.
+func listenError(flags string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen on the address that %s gives: another program has the port: end that program, or give another port: %w", flags, err)
+	}
+	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
 }

@@ -23,26 +23,81 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
-// conversions are the conversions of a program.
-type conversions struct {
-	kinds   []*conversion.Kind
-	served  *conversion.Handler // nil before startHandler
-	metrics *conversionMetrics
-	// publishedDefinitions is nil before newPublisher.
-	publishedDefinitions *crdpublishing.Publisher
+// conversionService converts the objects of all kinds of a program that have converters.
+type conversionService interface {
+	// access returns the permissions that the program needs to publish its conversions.
+	access() []kube.Access
+	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policies of
+	// incomplete objects. The last object is the Deployment.
+	addTo(objects []manifests.Object, service, namespace string) []manifests.Object
+	// checkApply returns an error if the apply of the definitions would make calls fail. firstStep is the command that installs
+	// the program without definitions.
+	checkApply(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error
+	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin to
+	// serve or to store.
+	checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error
+	// makeHandler makes a handler of the conversions, which passes all other calls on to next. It registers the metrics of the
+	// conversions. It is called once.
+	makeHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
+	// makePublisher makes what publishes the conversions, and registers the metrics of the publication. It is called once, after
+	// makeHandler.
+	makePublisher(s conversionSettings) (conversionPublisher, error)
+	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
+	// when API servers convert by them.
+	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
+	// countObjects counts the objects for the metrics, until ctx ends.
+	countObjects(ctx context.Context, counter objectCounter)
+	// warnOfVersions logs a warning for each controller that does not use the stored version of its kind.
+	warnOfVersions(reconciled []wire.Resource, log *slog.Logger)
+	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
+	// converter.
+	fieldConverter(kind schema.GroupKind) migration.FieldConverter
+	// giveUp removes what the program owns of spec.conversion of a CustomResourceDefinition that it converts objects of,
+	// unless objects may have to be converted for users. It reports whether there was something to remove.
+	giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error)
+	// finishCalls returns when the calls in flight have ended, or ctx has.
+	finishCalls(ctx context.Context) error
+}
+
+// conversionSettings are what the publisher of conversions needs: where they are served, and the client.
+type conversionSettings struct {
+	target    configuration.Target
+	bundleFor func(published []byte) []byte
+	changed   func() <-chan struct{}
+	// client does not pass the fence of the leader election, because each replica publishes.
+	client   *kube.Client
+	log      *slog.Logger
+	registry *metrics.Registry
+}
+
+// conversionPublisher publishes the conversions of a program.
+type conversionPublisher interface {
+	// Run publishes until ctx ends.
+	Run(ctx context.Context) error
+	// Ready returns nil, or why the replica is not ready.
+	Ready() error
+}
+
+// programConversions implements [conversionService].
+type programConversions struct {
+	kinds []*conversion.Kind
+	// handler is nil before makeHandler.
+	handler *conversion.Handler
+	// publisher is nil before makePublisher.
+	publisher *crdpublishing.Publisher
 }
 
 // paths returns the paths of the conversions, by the names of the CustomResourceDefinitions.
-func (c *conversions) paths() map[string]string {
+func (c *programConversions) paths() map[string]string {
 	paths := make(map[string]string)
 	for _, k := range c.kinds {
-		paths[k.Versions()[0].Resource.String()] = k.Path()
+		paths[definitionName(k)] = k.Path()
 	}
 	return paths
 }
 
 // singleVersionDefinitions returns the names of the CustomResourceDefinitions of which the program serves one version alone.
-func (c *conversions) singleVersionDefinitions() map[string]bool {
+func (c *programConversions) singleVersionDefinitions() map[string]bool {
 	names := make(map[string]bool)
 	for _, k := range c.kinds {
 		served := 0
@@ -52,14 +107,14 @@ func (c *conversions) singleVersionDefinitions() map[string]bool {
 			}
 		}
 		if served == 1 {
-			names[k.Versions()[0].Resource.String()] = true
+			names[definitionName(k)] = true
 		}
 	}
 	return names
 }
 
 // access returns the permissions to publish the conversions, and to follow the objects for the metrics.
-func (c *conversions) access() []kube.Access {
+func (c *programConversions) access() []kube.Access {
 	all := crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
 	for _, k := range c.kinds { // countObjects follows the objects. RBAC knows no versions
 		all = append(all, kube.Access{Resource: storedVersion(k).Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}})
@@ -68,7 +123,7 @@ func (c *conversions) access() []kube.Access {
 }
 
 // addTo adds spec.conversion without a bundle: the program adds the bundle, and no later apply of the objects removes it.
-func (c *conversions) addTo(objects []manifests.Object, service, namespace string) []manifests.Object {
+func (c *programConversions) addTo(objects []manifests.Object, service, namespace string) []manifests.Object {
 	paths := c.paths()
 	for _, o := range objects {
 		metadata, _ := o["metadata"].(manifests.Object)
@@ -101,8 +156,8 @@ func (c *conversions) addTo(objects []manifests.Object, service, namespace strin
 	return slices.Insert(objects, last, policies...)
 }
 
-// check returns an error if the apply of definitions would make calls fail that need a conversion.
-func (c *conversions) check(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {
+// checkApply returns an error if the apply of definitions would make calls fail that need a conversion.
+func (c *programConversions) checkApply(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {
 	target := configuration.Target{ServiceName: service, ServiceNamespace: namespace}
 	paths := c.paths()
 	var errs []error
@@ -114,28 +169,27 @@ func (c *conversions) check(ctx context.Context, client *kube.Client, definition
 	return errors.Join(errs...)
 }
 
-// startHandler makes the handler of the conversions with its metrics. It is called once.
-func (c *conversions) startHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
-	c.metrics = newConversionMetrics(registry)
+// makeHandler makes the handler of the conversions with its metrics. It is called once.
+func (c *programConversions) makeHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
 	var err error
-	c.served, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: c.metrics})
+	c.handler, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: newConversionMetrics(registry)})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c.served.HasPath(r.URL.Path) {
-			c.served.ServeHTTP(w, r)
+		if c.handler.HasPath(r.URL.Path) {
+			c.handler.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
 	}), err
 }
 
-// newPublisher makes the publisher of the conversions with its metrics. It is called once.
-func (c *conversions) newPublisher(s conversionSettings) (conversionPublisher, error) {
+// makePublisher makes the publisher of the conversions with its metrics. It is called once.
+func (c *programConversions) makePublisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: c.paths(), ServesOne: c.singleVersionDefinitions(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
 		Client: s.client.WithFieldManager(conversionManager(s.client)), UseSchemas: c.useSchemasAfter(schemaDelay),
 	})
 	if err == nil {
-		c.publishedDefinitions = p
+		c.publisher = p
 		registerPublishedConversions(s.registry, p.Status)
 	}
 	return p, err
@@ -145,25 +199,25 @@ func (c *conversions) newPublisher(s conversionSettings) (conversionPublisher, e
 const schemaDelay = 10 * time.Second
 
 // useSchemasAfter returns a function that makes the conversions of a kind use the schemas of the cluster after a delay.
-func (c *conversions) useSchemasAfter(delay time.Duration) func(definition string, schemas map[string]*crd.Schema) {
+func (c *programConversions) useSchemasAfter(delay time.Duration) func(definition string, schemas map[string]*crd.Schema) {
 	paths := c.paths()
 	return func(definition string, schemas map[string]*crd.Schema) {
-		c.served.UseSchemas(paths[definition], schemas, delay)
+		c.handler.UseSchemas(paths[definition], schemas, delay)
 	}
 }
 
 // countObjects counts the objects of all kinds until ctx ends.
-func (c *conversions) countObjects(ctx context.Context, s objectCountSettings) {
-	s.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
-		if c.publishedDefinitions == nil {
+func (c *programConversions) countObjects(ctx context.Context, counter objectCounter) {
+	counter.countObjects(ctx, c.kinds, func() []crdpublishing.Status {
+		if c.publisher == nil {
 			return nil
 		}
-		return c.publishedDefinitions.Status()
+		return c.publisher.Status()
 	})
 }
 
 // warnOfVersions logs a warning for each kind of reconciled that has another stored version.
-func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
+func (c *programConversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
 	for _, r := range reconciled {
 		for _, k := range c.kinds {
 			if stored := storedVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != stored.Version {
@@ -174,13 +228,13 @@ func (c *conversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logge
 	}
 }
 
-// checkIncomplete returns what [checkIncomplete] returns for all kinds.
-func (c *conversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+// checkIncomplete returns what the function [checkIncomplete] returns for all kinds.
+func (c *programConversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
 	return checkIncomplete(ctx, client, c.kinds, definitions)
 }
 
 // fieldConverter returns the converter of managedFields for a kind, or nil for a kind without conversions.
-func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
+func (c *programConversions) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
 	for _, k := range c.kinds {
 		if k.GroupKind() == kind {
 			return migration.NewFieldConverter(plainConverter{k})
@@ -190,11 +244,24 @@ func (c *conversions) fieldConverter(kind schema.GroupKind) migration.FieldConve
 }
 
 // giveUp removes what the program owns of spec.conversion of a CustomResourceDefinition. See [crdpublishing.GiveUp].
-func (c *conversions) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
+func (c *programConversions) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
 	if c.paths()[definition] == "" {
 		return false, nil
 	}
 	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition)
+}
+
+// definitionName returns the name of the CustomResourceDefinition of k.
+func definitionName(k *conversion.Kind) string { return k.Versions()[0].Resource.String() }
+
+// storedVersion returns the version in which the objects of k are stored.
+func storedVersion(k *conversion.Kind) conversion.Version {
+	for _, v := range k.Versions() {
+		if v.Stored {
+			return v
+		}
+	}
+	return k.Versions()[0]
 }
 
 // plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.
@@ -224,17 +291,17 @@ func (c plainConverter) Convert(object []byte, version string) ([]byte, error) {
 // conversionManager returns the field manager of spec.conversion in a program with a client.
 func conversionManager(c *kube.Client) string { return c.FieldManager() + "-conversion" }
 
-// wait waits for the calls in flight, or until ctx ends.
-func (c *conversions) wait(ctx context.Context) error {
-	if c.served == nil {
+// finishCalls returns when the calls in flight have ended, or ctx has.
+func (c *programConversions) finishCalls(ctx context.Context) error {
+	if c.handler == nil {
 		return nil
 	}
-	return c.served.Wait(ctx)
+	return c.handler.Wait(ctx)
 }
 
-// publishInTest publishes the conversions for the cluster of a test. See [sharedProcessConversions].
-func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
-	s, err := sharedProcessConversions(ctx)
+// publishInTest publishes the conversions for the cluster of a test. See [sharedTestConversionServer].
+func (c *programConversions) publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error {
+	s, err := sharedTestConversionServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -244,8 +311,8 @@ func (c *conversions) publishInTest(ctx context.Context, client *kube.Client, lo
 // publishTime is how long the publication of conversions may take at most in a test and in yare dev.
 const publishTime = 30 * time.Second
 
-// waitForConversions waits until the conversions are published. API servers convert by them a moment later.
-func waitForConversions(ctx context.Context, p conversionPublisher) error {
+// waitForPublication waits until the conversions are published. API servers convert by them a moment later.
+func waitForPublication(ctx context.Context, p conversionPublisher) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
 	for {

@@ -16,14 +16,13 @@ const (
 	quietFailures = 2
 	// maxErrorTexts bounds how many different errors of one stream are counted separately.
 	maxErrorTexts = 16
-	// objectErrorsExpire is how long after the last object that could not be processed the
-	// next one counts as the first.
+	// objectErrorsExpire is how long the objects of a stream that cannot be processed are counted after the last of them. Then
+	// the count begins anew.
 	objectErrorsExpire = 10 * time.Minute
 )
 
-// streamReporter logs the errors of streams: each when it is new, and then at its second,
-// fourth, eighth and so on occurrence; and once when the stream works again. Every other
-// occurrence is logged with -v only.
+// streamReporter logs the errors of streams. It logs an error when the error is new, and then at its second, fourth, eighth and
+// so on occurrence. It logs once that the stream works again. It logs every other occurrence with -v only.
 type streamReporter struct {
 	log *slog.Logger
 	// isReported reports whether the log has the reason of an error already.
@@ -105,12 +104,12 @@ func (f *streamFailure) add(err error) (ordinal int) {
 	}
 	text := strings.Map(func(c rune) rune {
 		if '0' <= c && c <= '9' {
-			return -1 // ports, times, counts
+			return -1 // removes ports, times and counts
 		}
 		return c
 	}, err.Error())
 	if f.timesOf[text] == 0 && len(f.timesOf) >= maxErrorTexts {
-		text = "" // any other
+		text = "" // stands for all further errors
 	}
 	f.timesOf[text]++
 	return f.timesOf[text]

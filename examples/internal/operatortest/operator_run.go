@@ -19,99 +19,99 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// world is a namespace with an operator of its own, which reaches the server through a proxy.
-type world struct {
+// operatorRun is an operator that works in one namespace, and reaches the server through a proxy.
+type operatorRun struct {
 	Operator
 	cluster   *yaretest.Cluster
 	program   string
 	namespace string
 	client    *kube.Client
 	proxy     *yaretest.Proxy
-	running   *yaretest.Process
+	process   *yaretest.Process // nil before start
 }
 
-// newWorld returns a world whose operator does not run yet.
-func newWorld(t *testing.T, o Operator, cluster *yaretest.Cluster, program, namespace string, proxy *yaretest.Proxy) *world {
+// newOperatorRun returns an operatorRun whose process has not started.
+func newOperatorRun(t *testing.T, o Operator, cluster *yaretest.Cluster, program, namespace string, proxy *yaretest.Proxy) *operatorRun {
 	t.Helper()
-	return &world{Operator: o, cluster: cluster, program: program, namespace: namespace, proxy: proxy, client: cluster.Client(t).WithFieldManager("user")}
+	return &operatorRun{Operator: o, cluster: cluster, program: program, namespace: namespace, proxy: proxy, client: cluster.Client(t).WithFieldManager("user")}
 }
 
 // requireNoRefusal fails t at its end if the operator sent a request that it had no right to.
-func (w *world) requireNoRefusal(t *testing.T) {
+func (r *operatorRun) requireNoRefusal(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		for _, r := range w.proxy.Requests() {
-			if r.Code == http.StatusForbidden {
-				t.Errorf("it tried what it has no right to: %s", r)
+		for _, request := range r.proxy.Requests() {
+			if request.Code == http.StatusForbidden {
+				t.Errorf("it tried what it has no right to: %s", request)
 				break
 			}
 		}
 	})
 }
 
-func (w *world) start(t *testing.T) {
+func (r *operatorRun) start(t *testing.T) {
 	t.Helper()
-	w.running = yaretest.Run(t, w.proxy.Kubeconfig(), w.program, "-v", "--watch-namespace", w.namespace)
+	r.process = yaretest.Run(t, r.proxy.Kubeconfig(), r.program, "-v", "--watch-namespace", r.namespace)
 }
 
 // stop ends the operator as users do.
-func (w *world) stop(t *testing.T) {
+func (r *operatorRun) stop(t *testing.T) {
 	t.Helper()
-	if status := w.running.Interrupt(t); status != 0 {
+	if status := r.process.Interrupt(t); status != 0 {
 		t.Errorf("after SIGINT the status is %d", status)
 	}
 }
 
-func (w *world) api() kube.API[unstructured.Unstructured] {
-	return kube.Dynamic(w.client, w.Resource, w.namespace)
+func (r *operatorRun) api() kube.API[unstructured.Unstructured] {
+	return kube.Dynamic(r.client, r.Resource, r.namespace)
 }
 
 // apply creates or changes an object.
-func (w *world) apply(t *testing.T, name string, s State) {
+func (r *operatorRun) apply(t *testing.T, name string, s State) {
 	t.Helper()
-	w.applyText(t, w.Object(name, s))
+	r.applyText(t, r.Object(name, s))
 }
 
-// applyText creates or changes an object that is written as YAML, in the namespace of the world.
-func (w *world) applyText(t *testing.T, text string) {
+// applyText creates or changes an object that is written as YAML, in the namespace of the run.
+func (r *operatorRun) applyText(t *testing.T, text string) {
 	t.Helper()
 	object := parse(t, text)[0]
-	object.SetNamespace(w.namespace)
-	if _, err := w.api().Apply(t.Context(), object); err != nil {
+	object.SetNamespace(r.namespace)
+	if _, err := r.api().Apply(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) delete(t *testing.T, name string) {
+func (r *operatorRun) delete(t *testing.T, name string) {
 	t.Helper()
-	if err := w.api().Delete(t.Context(), name); err != nil {
+	if err := r.api().Delete(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // waitUntilReady waits until an object and its children are as they must be.
-func (w *world) waitUntilReady(t *testing.T, name string, s State) {
+func (r *operatorRun) waitUntilReady(t *testing.T, name string, s State) {
 	t.Helper()
-	yaretest.Eventually(t, func() error { return w.check(t, name, s) })
+	yaretest.Eventually(t, func() error { return r.check(t, name, s) })
 }
 
 // check returns an error if an object or its children differ from the state that they must have.
-func (w *world) check(t *testing.T, name string, s State) error {
+func (r *operatorRun) check(t *testing.T, name string, s State) error {
 	t.Helper()
-	object, err := w.api().Get(t.Context(), name)
+	object, err := r.api().Get(t.Context(), name)
 	if err != nil {
 		return err
 	}
 	if object.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("%s is being deleted", name)
 	}
-	if w.Ready != nil {
-		if err := w.Ready(object, s); err != nil {
+	if r.Ready != nil {
+		if err := r.Ready(object, s); err != nil {
 			return err
 		}
 	}
-	for _, want := range parse(t, w.Children(name, s)) {
-		child, err := w.apiOf(t, want).Get(t.Context(), want.GetName())
+	for _, want := range parse(t, r.Children(name, s)) {
+		child, err := r.apiOf(t, want).Get(t.Context(), want.GetName())
 		if err != nil {
 			return err
 		}
@@ -123,14 +123,14 @@ func (w *world) check(t *testing.T, name string, s State) error {
 }
 
 // waitUntilGone waits until an object and its children do not exist.
-func (w *world) waitUntilGone(t *testing.T, name string) {
+func (r *operatorRun) waitUntilGone(t *testing.T, name string) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {
-		if err := missing(t.Context(), w.api(), name); err != nil {
+		if err := checkMissing(t.Context(), r.api(), name); err != nil {
 			return err
 		}
-		for _, child := range parse(t, w.Children(name, first)) {
-			if err := missing(t.Context(), w.apiOf(t, child), child.GetName()); err != nil {
+		for _, child := range parse(t, r.Children(name, firstState)) {
+			if err := checkMissing(t.Context(), r.apiOf(t, child), child.GetName()); err != nil {
 				return err
 			}
 		}
@@ -138,7 +138,8 @@ func (w *world) waitUntilGone(t *testing.T, name string) {
 	})
 }
 
-func missing(ctx context.Context, api kube.API[unstructured.Unstructured], name string) error {
+// checkMissing returns an error if an object exists.
+func checkMissing(ctx context.Context, api kube.API[unstructured.Unstructured], name string) error {
 	switch object, err := api.Get(ctx, name); {
 	case kube.IsNotFound(err):
 		return nil
@@ -150,16 +151,16 @@ func missing(ctx context.Context, api kube.API[unstructured.Unstructured], name 
 }
 
 // requireNoErrors fails t if the operator logged an error or a warning.
-func (w *world) requireNoErrors(t *testing.T) {
+func (r *operatorRun) requireNoErrors(t *testing.T) {
 	t.Helper()
-	for _, line := range w.errorLines() {
+	for _, line := range r.errorLines() {
 		t.Errorf("nothing failed, but it logged: %s", line)
 	}
 }
 
 // errorLines returns the errors and warnings that the operator logged.
-func (w *world) errorLines() (lines []string) {
-	for _, line := range w.running.Log() {
+func (r *operatorRun) errorLines() (lines []string) {
+	for _, line := range r.process.Log() {
 		if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"level":"WARN"`) {
 			lines = append(lines, line)
 		}
@@ -167,12 +168,12 @@ func (w *world) errorLines() (lines []string) {
 	return lines
 }
 
-// failures returns how many reconciles have failed, and the names of the objects whose last reconcile
+// failures returns the number of reconciles that have failed, and the names of the objects whose last reconcile
 // has failed.
-func (w *world) failures(t *testing.T) (count int, failing []string) {
+func (r *operatorRun) failures(t *testing.T) (count int, failing []string) {
 	t.Helper()
 	last := make(map[string]bool)
-	for _, text := range w.running.Log() {
+	for _, text := range r.process.Log() {
 		var line struct{ Msg, Name string }
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("%v in %s", err, text)
@@ -188,9 +189,9 @@ func (w *world) failures(t *testing.T) (count int, failing []string) {
 	return count, slices.Sorted(maps.Keys(last))
 }
 
-// reportCount returns how often an error of an object was logged.
-func (w *world) reportCount(name string) (n int) {
-	for _, line := range w.errorLines() {
+// reportCount returns how often an error or a warning about an object was logged.
+func (r *operatorRun) reportCount(name string) (n int) {
+	for _, line := range r.errorLines() {
 		if strings.Contains(line, fmt.Sprintf("%q:%q", "name", name)) {
 			n++
 		}
@@ -198,12 +199,12 @@ func (w *world) reportCount(name string) (n int) {
 	return n
 }
 
-// waitForReports waits until the error of each bad object was logged.
-func (w *world) waitForReports(t *testing.T, times int) {
+// waitForReports waits until an error of each bad object was logged that often.
+func (r *operatorRun) waitForReports(t *testing.T, times int) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {
-		for _, bad := range w.Bad {
-			if n := w.reportCount(bad.Name); bad.Reported == OncePerChange && n < times {
+		for _, bad := range r.Bad {
+			if n := r.reportCount(bad.Name); bad.Reported == OncePerChange && n < times {
 				return fmt.Errorf("%s was reported %d times", bad.Name, n)
 			}
 		}
@@ -211,19 +212,19 @@ func (w *world) waitForReports(t *testing.T, times int) {
 	})
 }
 
-// kinds holds the resources of children, by kind.
-var kinds = map[string]wire.Resource{
+// childResources holds the resources of children, by kind.
+var childResources = map[string]wire.Resource{
 	"Deployment": {GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"},
 	"Service":    {GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Plural: "services"},
 }
 
-func (w *world) apiOf(t *testing.T, child *unstructured.Unstructured) kube.API[unstructured.Unstructured] {
+func (r *operatorRun) apiOf(t *testing.T, child *unstructured.Unstructured) kube.API[unstructured.Unstructured] {
 	t.Helper()
-	r, ok := kinds[child.GetKind()]
+	resource, ok := childResources[child.GetKind()]
 	if !ok {
 		t.Fatalf("no resource of the kind %s is known", child.GetKind())
 	}
-	return kube.Dynamic(w.client, r, w.namespace)
+	return kube.Dynamic(r.client, resource, r.namespace)
 }
 
 // parse reads YAML documents.

@@ -23,7 +23,7 @@ type badObjects struct {
 func newBadObjects(t *testing.T, o Operator, cluster *yaretest.Cluster, program string) *badObjects {
 	t.Helper()
 	s := &badObjects{o, cluster, program, cluster.Namespace(t)}
-	strict := crd(t, s.program)
+	strict := printedDefinition(t, s.program)
 	definition := parse(t, strings.TrimPrefix(strict, "---\n"))[0]
 	versions := definition.Object["spec"].(map[string]any)["versions"].([]any)
 	versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
@@ -55,7 +55,7 @@ func newBadObjects(t *testing.T, o Operator, cluster *yaretest.Cluster, program 
 }
 
 // checkRefused returns nil if the schema refuses a bad object and names the field.
-func (s *badObjects) checkRefused(t *testing.T, bad Bad) error {
+func (s *badObjects) checkRefused(t *testing.T, bad BadObject) error {
 	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec), "create", "--validate=false", "--dry-run=server", "--namespace", s.namespace, "-f", "-")
 	switch {
 	case err == nil:
@@ -66,6 +66,7 @@ func (s *badObjects) checkRefused(t *testing.T, bad Bad) error {
 	return nil
 }
 
+// withSpec returns an object with a spec, as YAML.
 func (s *badObjects) withSpec(name, spec string) string {
 	return fmt.Sprintf("apiVersion: %s/%s\nkind: %s\nmetadata: {name: %s}\nspec: %s\n",
 		s.Resource.Group, s.Resource.Version, s.Resource.Kind, name, spec)
@@ -74,22 +75,22 @@ func (s *badObjects) withSpec(name, spec string) string {
 // test checks that objects which were stored before the schema refused them are reported, once per change, while the other
 // objects are reconciled. The objects become ready when they are repaired.
 func (s *badObjects) test(t *testing.T) {
-	w := newWorld(t, s.Operator, s.cluster, s.program, s.namespace, s.cluster.Proxy(t))
-	w.start(t)
-	w.apply(t, "good", first)
-	w.waitUntilReady(t, "good", first)
-	w.waitForReports(t, 1)
+	r := newOperatorRun(t, s.Operator, s.cluster, s.program, s.namespace, s.cluster.Proxy(t))
+	r.start(t)
+	r.apply(t, "good", firstState)
+	r.waitUntilReady(t, "good", firstState)
+	r.waitForReports(t, 1)
 	for _, bad := range s.Bad {
 		patch := kube.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "change"}}})
-		if _, err := w.api().Patch(t.Context(), bad.Name, patch); err != nil {
+		if _, err := r.api().Patch(t.Context(), bad.Name, patch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.waitForReports(t, 2)
-	w.apply(t, "good", second)
-	w.waitUntilReady(t, "good", second)
+	r.waitForReports(t, 2)
+	r.apply(t, "good", secondState)
+	r.waitUntilReady(t, "good", secondState)
 	for _, bad := range s.Bad {
-		n := w.reportCount(bad.Name)
+		n := r.reportCount(bad.Name)
 		if bad.Reported == OncePerChange && n != 2 {
 			t.Errorf("%s was there and then changed once, and was reported %d times", bad.Name, n)
 		}
@@ -101,9 +102,9 @@ func (s *badObjects) test(t *testing.T) {
 		s.cluster.Kubectl(t, s.withSpec(bad.Name, bad.Good), "replace", "--namespace", s.namespace, "-f", "-")
 	}
 	for _, bad := range s.Bad {
-		w.waitUntilReady(t, bad.Name, second)
-		w.delete(t, bad.Name)
-		w.waitUntilGone(t, bad.Name)
+		r.waitUntilReady(t, bad.Name, secondState)
+		r.delete(t, bad.Name)
+		r.waitUntilGone(t, bad.Name)
 	}
-	w.stop(t)
+	r.stop(t)
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// site is an installation of the program with pumps.
-type site[G interface{ Group() string }] struct {
+// pumpSite is an installation of the program with pumps.
+type pumpSite[G interface{ Group() string }] struct {
 	*processSite
 	pumps kube.API[operator.Pump[G]]
 }
 
-func newSite[G interface{ Group() string }](t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork, namespace string) *site[G] {
+func newPumpSite[G interface{ Group() string }](t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork, namespace string) *pumpSite[G] {
 	t.Helper()
 	var g G
-	s := &site[G]{processSite: newProcessSite(t, cluster, network, "pumps", g.Group(), namespace)}
+	s := &pumpSite[G]{processSite: newProcessSite(t, cluster, network, "pumps", g.Group(), namespace)}
 	s.pumps = kube.Namespaced[operator.Pump[G]](s.userClient, s.users[0])
 	pumps := s.pumps.For(s.client, s.users[0])
 	s.isServed = func() error { _, err := pumps.List(t.Context()); return err }
@@ -31,14 +31,14 @@ func newSite[G interface{ Group() string }](t *testing.T, cluster *yaretest.Clus
 }
 
 // newPump returns a pump in the first namespace of users.
-func (s *site[G]) newPump(name string, size int) *operator.Pump[G] {
+func (s *pumpSite[G]) newPump(name string, size int) *operator.Pump[G] {
 	p := &operator.Pump[G]{ObjectMeta: metav1.ObjectMeta{Namespace: s.users[0], Name: name}}
 	p.Spec.Size = size
 	return p
 }
 
-// isRefused returns an error unless the validator refuses a pump of a size.
-func (s *site[G]) isRefused(size int) error {
+// checkRefused returns an error unless the validator refuses a pump of a size.
+func (s *pumpSite[G]) checkRefused(size int) error {
 	_, err := s.pumps.Create(s.t.Context(), s.newPump("refused", size), kube.DryRun())
 	if !kube.IsInvalid(err) || !strings.Contains(err.Error(), "spec.size") {
 		return fmt.Errorf("a pump of the size %d: %w", size, cmp.Or(err, errors.New("it was accepted")))

@@ -22,22 +22,22 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
-// processConversions serves the conversions of all programs in the process of a test, until their cluster ends. A kind has one
+// testConversionServer serves the conversions of all programs in the process of a test, until their cluster ends. A kind has one
 // conversion in a cluster, and a test goes on after its program, so no program can serve the conversions.
-type processConversions struct {
+type testConversionServer struct {
 	url    string
 	bundle []byte
 	server *serving.Server
 
 	mu sync.Mutex
-	// handlers holds the handler of the program that was started last, by the paths of its kinds.
+	// handlers holds, by the path of each kind, the handler of the program that was started last.
 	handlers map[string]http.Handler
 }
 
-type processConversionsKey struct{}
+type testConversionServerKey struct{}
 
-// newProcessConversions opens an address of this machine, for an API server on the same machine.
-func newProcessConversions(ctx context.Context, log *slog.Logger) (*processConversions, error) {
+// newTestConversionServer opens an address of this machine, for an API server on the same machine.
+func newTestConversionServer(ctx context.Context, log *slog.Logger) (*testConversionServer, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for calls that convert objects: %w", err)
@@ -47,7 +47,7 @@ func newProcessConversions(ctx context.Context, log *slog.Logger) (*processConve
 		_ = listener.Close() // it has no calls yet
 		return nil, err
 	}
-	s := &processConversions{url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler)}
+	s := &testConversionServer{url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler)}
 	s.server = serving.Serve(listener, s, serving.Options{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
 		Log:            log, Fail: func(err error) { log.Error("the conversions of this test are not served any more", "error", err) },
@@ -56,7 +56,7 @@ func newProcessConversions(ctx context.Context, log *slog.Logger) (*processConve
 }
 
 // ServeHTTP answers a call.
-func (s *processConversions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *testConversionServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	handler := s.handlers[r.URL.Path]
 	s.mu.Unlock()
@@ -68,36 +68,36 @@ func (s *processConversions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Close ends the server.
-func (s *processConversions) Close() error {
+func (s *testConversionServer) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callsEndTime)
 	defer cancel()
 	s.server.Close(ctx)
 	return nil
 }
 
-// sharedProcessConversions returns the processConversions of the cluster of a program.
-func sharedProcessConversions(ctx context.Context) (*processConversions, error) {
+// sharedTestConversionServer returns the server of the cluster of a program.
+func sharedTestConversionServer(ctx context.Context) (*testConversionServer, error) {
 	shared := programctx.SharedFrom(ctx)
 	if shared == nil {
 		shared = new(programctx.Shared)
 		context.AfterFunc(ctx, func() { _ = shared.Close() }) // it has no error
 	}
-	v, err := shared.LoadOrMake(processConversionsKey{}, func() (io.Closer, error) {
+	v, err := shared.LoadOrMake(testConversionServerKey{}, func() (io.Closer, error) {
 		// The server lives longer than the program and its test.
-		return newProcessConversions(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
+		return newTestConversionServer(context.WithoutCancel(ctx), slog.New(slog.DiscardHandler))
 	})
 	if err != nil {
 		return nil, err
 	}
-	s, ok := v.(*processConversions)
+	s, ok := v.(*testConversionServer)
 	if !ok {
 		return nil, fmt.Errorf("the conversions of this test are a %T", v)
 	}
 	return s, nil
 }
 
-// serve makes a handler answer the calls to paths.
-func (s *processConversions) serve(handler http.Handler, paths map[string]string) {
+// addHandler makes handler answer the calls to paths.
+func (s *testConversionServer) addHandler(handler http.Handler, paths map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, path := range paths {
@@ -107,14 +107,14 @@ func (s *processConversions) serve(handler http.Handler, paths map[string]string
 
 // publish publishes the conversions of a program, and serves them. A kind is served once the schemas of the cluster are known:
 // the API server may keep what it has converted before that, and answer with it until the object changes.
-func (s *processConversions) publish(ctx context.Context, client *kube.Client, all *conversions, log *slog.Logger) error {
+func (s *testConversionServer) publish(ctx context.Context, client *kube.Client, all *programConversions, log *slog.Logger) error {
 	use, paths := all.useSchemasAfter(0), all.paths()
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: all.paths(), Target: configuration.Target{URL: s.url}, Log: log,
 		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
 		Client: client.WithFieldManager(conversionManager(client)), UseSchemas: func(definition string, schemas map[string]*crd.Schema) {
 			use(definition, schemas)
-			s.serve(all.served, map[string]string{definition: paths[definition]})
+			s.addHandler(all.handler, map[string]string{definition: paths[definition]})
 		},
 	})
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *processConversions) publish(ctx context.Context, client *kube.Client, a
 			return err
 		}
 	}
-	s.serve(all.served, paths) // also the kinds that the test has not defined yet
+	s.addHandler(all.handler, paths) // also the kinds that the test has not defined yet
 	return nil
 }
 
@@ -185,13 +185,3 @@ func publishUnwatchable(ctx context.Context, p *crdpublishing.Publisher, client 
 // watchEndTime is how long an API server takes at most to end the watches of a kind whose conversion has changed. Later it
 // uses the conversion, too.
 const watchEndTime = 5 * time.Second
-
-// storedVersion returns the version in which the objects of k are stored.
-func storedVersion(k *conversion.Kind) conversion.Version {
-	for _, v := range k.Versions() {
-		if v.Stored {
-			return v
-		}
-	}
-	return k.Versions()[0]
-}
