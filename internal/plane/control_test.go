@@ -26,7 +26,7 @@ func (a *answering) Write(line []byte) (int, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return 0, err
 	}
-	a.plane.control.answered(message{ID: c.ID, OK: true})
+	a.plane.control.deliverAnswer(message{ID: c.ID, OK: true})
 	return len(line), nil
 }
 
@@ -87,14 +87,14 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 				t.Errorf("this end does not read the field %q of %s", key, line)
 			}
 		}
-		p.handleLine(p.child, []byte(line))
+		p.receiveLine(p.child, []byte(line))
 	}
 	for _, key := range known {
 		if !seen[key] {
 			t.Errorf("this end reads the field %q, which no message of the golden file has", key)
 		}
 	}
-	ready, failed := <-p.started, <-p.started
+	ready, failed := <-p.startResult, <-p.startResult
 	if ready.Event != "ready" || ready.Kubeconfig == "" || ready.Server == "" || ready.Dir == "" || ready.Seconds != 2.9 || ready.Pids["etcd"] != 123 {
 		t.Errorf("ready is %+v", ready)
 	}
