@@ -51,7 +51,7 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 	}
 
 	var output safeBuffer
-	p := &Plane{control: newControl(), console: console.New(&output, "yare"), started: make(chan message, 2)}
+	p := &Plane{control: newControl(), console: console.New(&output, "yare"), startResult: make(chan message, 2)}
 	in := &answering{plane: p}
 	p.child = &child{process: &process.Process{}, in: in, stderr: &process.Tail{}, startTask: p.console.Task()}
 	ctx := t.Context()
