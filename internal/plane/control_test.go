@@ -138,7 +138,7 @@ type answeringWith struct {
 }
 
 func (a *answeringWith) Write(data []byte) (int, error) {
-	a.plane.handleLine(a.plane.child, []byte(a.line))
+	a.plane.receiveLine(a.plane.child, []byte(a.line))
 	return len(data), nil
 }
 
