@@ -37,7 +37,7 @@ func main() {
 
 // run returns the exit status.
 func run() int {
-	if filepath.Base(os.Args[0]) != "kubectl" { // kubectl is also called by a link of its own name
+	if filepath.Base(os.Args[0]) != "kubectl" { // a link with the name kubectl acts as kubectl
 		if len(os.Args) < 2 {
 			fmt.Fprint(os.Stderr, usage)
 			return 2

@@ -26,7 +26,7 @@ import (
 
 // results counts the calls. Its methods may be called concurrently.
 type results struct {
-	mu                     sync.Mutex
+	mu sync.Mutex
 	// valid and invalid count the calls that ended as they must. failed counts those with another answer.
 	valid, invalid, failed int
 	// unanswered counts the calls that had no answer of the API server.

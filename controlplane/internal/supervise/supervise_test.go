@@ -236,7 +236,7 @@ func TestComponentThatWasReadyInBetweenIsNotGivenUp(t *testing.T) {
 	pid := do(t, m, Start)
 	const kills = giveUpAfter + 2
 	for range kills {
-		time.Sleep(settled) // what is tested is the passing of this time
+		time.Sleep(minReadyTime) // what is tested is the passing of this time
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
