@@ -168,4 +168,3 @@ func (c crds) names() []string {
 	}
 	return names
 }
-
