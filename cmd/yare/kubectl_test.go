@@ -121,7 +121,7 @@ func TestKubectlStaysInTheProject(t *testing.T) {
 	}
 }
 
-func TestWithoutOurs(t *testing.T) {
+func TestWithoutOwnArgs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ parent, ours, want string }{
 		{"/usr/local/go/bin/go run ./cmd/yare dev .", "dev .", "go run ./cmd/yare"},

@@ -31,8 +31,8 @@ func shownCommand() string {
 }
 
 // withoutOwnArgs returns the command line of a go command without the arguments of this program, or
-// "" if the command line does not end with these arguments. For example, it returns "go run ./cmd/yare" for
-// go run ./cmd/yare dev . and the arguments dev and "."
+// "" if the command line does not end with these arguments. For example, for
+// "go run ./cmd/yare dev ." and the own arguments "dev" and "." it returns "go run ./cmd/yare".
 func withoutOwnArgs(parent, own []string) string {
 	n := len(parent) - len(own)
 	if n < 2 {

@@ -141,7 +141,7 @@ func (l logLine) isStart() bool {
 
 // reconcileText returns the content of a line about a reconcile without an error: the beginning of a text, with the object
 // and the cause, and the writes without the skipped writes. It reports whether the line is about such a reconcile. Example:
-// "greeter reconciled default/hello (created): " and [`create configmaps "default/hello"`].
+// "greeter reconciled default/hello (requeue): " and [`patch configmaps "default/hello"`].
 func (l logLine) reconcileText() (beginning string, changes []string, ok bool) {
 	var namespace, name, controller, cause string
 	var writes []any
