@@ -23,17 +23,19 @@ type buildProgress struct {
 	end     sync.Once
 	ticking sync.WaitGroup
 
-	mu         sync.Mutex
-	partial    []byte
-	downloaded int
-	compiled   int
-	packages   int
-	now        string
-	problems   []string
+	mu sync.Mutex
+	// partial is the beginning of a line whose end has not come.
+	partial []byte
+	// downloadCount, compiledCount and packageCount are numbers of modules, of packages so far, and of all packages.
+	downloadCount, compiledCount, packageCount int
+	// activity is what the go command does at present.
+	activity string
+	// problems holds the lines that report what went wrong.
+	problems []string
 }
 
 func newBuildProgress(module Module, task *console.Task, started time.Time, last time.Duration) *buildProgress {
-	p := &buildProgress{module: module, task: task, started: started, last: last, ended: make(chan struct{}), now: "looking at its packages"}
+	p := &buildProgress{module: module, task: task, started: started, last: last, ended: make(chan struct{}), activity: "looking at its packages"}
 	p.ticking.Go(p.tick)
 	return p
 }
@@ -52,25 +54,28 @@ func (p *buildProgress) tick() {
 	}
 }
 
+// stop ends the display. It may be called more than once.
 func (p *buildProgress) stop() {
 	p.end.Do(func() { close(p.ended) })
 	p.ticking.Wait()
 }
 
-func (p *buildProgress) total(packages int) {
+// setPackageCount records the number of packages of the build, which is 0 before.
+func (p *buildProgress) setPackageCount(count int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.packages = packages
+	p.packageCount = count
 }
 
+// show shows the progress so far.
 func (p *buildProgress) show() {
 	p.mu.Lock()
-	text := p.now
+	text := p.activity
 	switch {
-	case p.compiled > 0 && p.packages > 0:
-		text = fmt.Sprintf("package %d of at most %d: %s", p.compiled, p.packages, p.now)
-	case p.compiled > 0:
-		text = fmt.Sprintf("package %d: %s", p.compiled, p.now)
+	case p.compiledCount > 0 && p.packageCount > 0:
+		text = fmt.Sprintf("package %d of at most %d: %s", p.compiledCount, p.packageCount, p.activity)
+	case p.compiledCount > 0:
+		text = fmt.Sprintf("package %d: %s", p.compiledCount, p.activity)
 	}
 	p.mu.Unlock()
 	p.task.Set("compiling %s, once: %s, %s", p.module.Title, durations.Progress(time.Since(p.started), p.last), text)
@@ -86,22 +91,23 @@ func (p *buildProgress) Write(data []byte) (int, error) {
 		if !ok {
 			return len(data), nil
 		}
-		p.line(string(line))
+		p.readLineLocked(string(line))
 		p.partial = rest
 	}
 }
 
-func (p *buildProgress) line(line string) {
-	what, isDownload := strings.CutPrefix(line, "go: downloading ")
+// readLineLocked counts a download or a package, or keeps a problem.
+func (p *buildProgress) readLineLocked(line string) {
+	module, isDownload := strings.CutPrefix(line, "go: downloading ")
 	switch {
 	case isDownload:
-		p.downloaded++
-		p.now = fmt.Sprintf("downloading module %d: %s", p.downloaded, what)
+		p.downloadCount++
+		p.activity = fmt.Sprintf("downloading module %d: %s", p.downloadCount, module)
 	case line != "" && !strings.ContainsAny(line, " \t:#"):
-		p.compiled++
-		p.now = line
+		p.compiledCount++
+		p.activity = line
 		if line == p.module.modulePath() {
-			p.now = "linking it"
+			p.activity = "linking it"
 		}
 	case strings.TrimSpace(line) != "":
 		p.problems = append(p.problems, line)

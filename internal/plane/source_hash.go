@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// errNoSource means that the source vanished while it was read.
+// errNoSource is the error for a folder without a file of source, for example because the folder was emptied meanwhile.
 var errNoSource = errors.New("the folder holds no source")
 
-// hashSource writes names and contents of everything that may go into a build of the
-// module in dir: all but tests, hidden files (an editor's, for one) and what the go
-// command itself ignores.
+// hashSource calls write with the name and the hash of each file that may be compiled into the program of the module in
+// dir. It leaves out tests, hidden files such as those of editors, and what the go command itself ignores.
 func hashSource(dir string, write func(...string)) error {
 	found := false
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

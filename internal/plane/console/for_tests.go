@@ -8,19 +8,20 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// ForTests returns a console that reaches the person behind `go test`. The go command hides the output of a
-// passing test. It writes to the terminal, or else to the standard error of the go command, or else to the
-// standard error of this process. Several test processes write there at once, so it writes whole lines only.
+// ForTests returns a console that reaches the person behind `go test`, although the go command hides the output of a
+// passing test. The console writes to the terminal, or else to the standard error of the go command, or else to the
+// standard error of this process. Several test processes write there at once, so the console writes whole lines only.
 //
-// The file it may have opened stays open as long as the process.
+// The file that the console writes to stays open until the process ends.
 func ForTests(name string) *Console {
 	c := New(testOutput(), name)
-	c.isLive = false
-	c.patience = quiet // otherwise each test that starts a control plane would write a line
+	c.rewritesLine = false
+	c.minTaskTime = repeatPeriod // otherwise each test that starts a control plane would write a line
 	c.prefix = name + ": "
 	return c
 }
 
+// testOutput returns the file that the console of tests writes to.
 func testOutput() *os.File {
 	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
 		return tty
@@ -28,8 +29,7 @@ func testOutput() *os.File {
 	if runtime.GOOS != "linux" || !process.ParentIsGo() {
 		return os.Stderr
 	}
-	// Opening the link opens the file itself anew: appending is what keeps a redirection
-	// to a file from being overwritten.
+	// The link opens the file itself anew. Without O_APPEND, a file to which the output is redirected would be overwritten.
 	name := fmt.Sprintf("/proc/%d/fd/2", os.Getppid())
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// checkRealNode returns an error if a real node is requested that cannot run. The program of the node
-// checks all that it needs of the machine, but compiling the programs takes minutes, so the most
-// likely causes are checked before.
+// checkRealNode returns an error if a real node is requested and cannot run. The program of the node checks everything that
+// it needs of the machine. But its compilation takes minutes, so checkRealNode checks the most likely causes before.
 func (o Options) checkRealNode() error {
 	const advice = "or leave --real-node out for simulated nodes"
 	switch {
@@ -54,7 +53,7 @@ type nodeEvent struct {
 type realNode struct {
 	child   *child
 	console *console.Console
-	// events receives the events that prepare and join wait for.
+	// events receives the events prepared, ready and failed, for which startRealNode and join wait.
 	events chan nodeEvent
 	socket string
 	// isReady is true after join. The end of a node that is not ready is an error of Start.
@@ -82,7 +81,7 @@ func startRealNode(ctx context.Context, o *Options) (*realNode, error) {
 		args = append(args, "--load", path)
 	}
 	n := &realNode{console: o.Console, events: make(chan nodeEvent, 8)}
-	c, err := startChild("the real node", "", o.NodeBinary, args, o.Log, o.Console, n.handleLine)
+	c, err := startChild("the real node", "", o.NodeBinary, args, o.Log, o.Console, n.receiveLine)
 	if err != nil {
 		return nil, fmt.Errorf("start the real node %s: %w", o.NodeBinary, err)
 	}
@@ -97,8 +96,8 @@ func startRealNode(ctx context.Context, o *Options) (*realNode, error) {
 	return n, nil
 }
 
-// handleLine handles a line that the node wrote.
-func (n *realNode) handleLine(c *child, line []byte) {
+// receiveLine shows an event of the node, or passes it on to wait.
+func (n *realNode) receiveLine(c *child, line []byte) {
 	var e nodeEvent
 	if !c.decode(line, &e) {
 		return

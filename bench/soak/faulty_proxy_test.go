@@ -14,9 +14,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// front is a proxy that the operator uses as its API server. It injects faults into requests at random, and faults of
+// faultyProxy is a proxy that the operator uses as its API server. It injects faults into requests at random, and faults of
 // watches in turn.
-type front struct {
+type faultyProxy struct {
 	proxy   *faults.InjectingProxy
 	session *proxy.Session
 	counts  counts
@@ -27,10 +27,10 @@ type front struct {
 	isFaulty bool
 }
 
-// newFront returns a front of the API server of a configuration.
-func newFront(t *testing.T, target *kube.Config) *front {
+// newFaultyProxy returns a proxy in front of the API server of a configuration.
+func newFaultyProxy(t *testing.T, target *kube.Config) *faultyProxy {
 	t.Helper()
-	f := &front{random: rand.New(rand.NewPCG(*seed, 1<<32))}
+	f := &faultyProxy{random: rand.New(rand.NewPCG(*seed, 1<<32))}
 	var err error
 	if f.proxy, err = faults.New(faults.Options{Target: target, Hooks: []proxy.Hook{f}}); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func requestFaults() []requestFault {
 }
 
 // RoundTrip implements [proxy.Hook].
-func (f *front) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+func (f *faultyProxy) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 	fault, delay := f.nextFault()
 	switch {
 	case fault.isReset:
@@ -91,7 +91,7 @@ func (f *front) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (
 }
 
 // nextFault returns the fault of the next request, and how long the request waits if the fault is slow.
-func (f *front) nextFault() (requestFault, time.Duration) {
+func (f *faultyProxy) nextFault() (requestFault, time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.isFaulty {
@@ -112,7 +112,7 @@ const step = 10 * time.Second
 
 // injectFaults lets faults happen until ctx ends. Every ten seconds another fault of a watch begins,
 // and every two minutes all requests in flight are cut.
-func (f *front) injectFaults(ctx context.Context) {
+func (f *faultyProxy) injectFaults(ctx context.Context) {
 	f.setFaulty(true)
 	defer f.setFaulty(false)
 	kinds := []faults.Kind{faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed}
@@ -146,13 +146,13 @@ func (f *front) injectFaults(ctx context.Context) {
 	}
 }
 
-func (f *front) setFaulty(isFaulty bool) {
+func (f *faultyProxy) setFaulty(isFaulty bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.isFaulty = isFaulty
 }
 
-func (f *front) intN(n int) int {
+func (f *faultyProxy) intN(n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.random.IntN(n)
