@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -37,8 +38,17 @@ type loadFailure struct {
 	hasAnswer bool
 }
 
+// callPause returns how long a caller pauses after a call. The small forms of schedules call less often: what they check
+// needs calls all the time, and not many of them.
+func callPause() time.Duration {
+	if os.Getenv("YARE_WEBHOOK_FULL") != "" || os.Getenv("YARE_VERSIONS_FULL") != "" {
+		return 20 * time.Millisecond
+	}
+	return 100 * time.Millisecond
+}
+
 // startLoad starts callers, each of which makes calls until [load.end]. Each second one pauses for a second after a call,
-// and the others for 20 milliseconds.
+// and the others for [callPause].
 func startLoad(t *testing.T, callers int, call func(ctx context.Context, caller, n int) error) *load {
 	t.Helper()
 	l := &load{t: t, callers: callers, call: call}
@@ -52,7 +62,7 @@ func (l *load) start() {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	l.cancel = cancel
 	for caller := range l.callers {
-		pause := 20 * time.Millisecond
+		pause := callPause()
 		if caller%2 == 1 {
 			pause = time.Second
 		}
