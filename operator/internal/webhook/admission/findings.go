@@ -81,8 +81,8 @@ func (f findings) split(old findings) (added, same []*field.Error) {
 	return added, same
 }
 
-// invalid returns the answer with the Status that an API server has for these field errors of an object.
-func invalid(r wire.Resource, name string, all []*field.Error) *answer {
+// invalidAnswer returns the answer with the Status that an API server has for these field errors of an object.
+func invalidAnswer(r wire.Resource, name string, all []*field.Error) *answer {
 	details := &metav1.StatusDetails{Name: name, Group: r.Group, Kind: r.Kind}
 	message := ""
 	for _, each := range all {
@@ -97,7 +97,7 @@ func invalid(r wire.Resource, name string, all []*field.Error) *answer {
 	if len(all) > 1 {
 		message = "[" + message + "]"
 	}
-	a := refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
+	a := refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
 	a.status.Details = details
 	return a
 }
