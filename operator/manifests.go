@@ -204,7 +204,7 @@ func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[
 	if p.flagValues.kustomize != "" {
 		return manifests.WriteBase(p.flagValues.kustomize, p.program, objects)
 	}
-	text, err := manifests.Stream(objects)
+	text, err := manifests.Documents(objects)
 	if err != nil {
 		return err
 	}

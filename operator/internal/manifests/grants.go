@@ -13,7 +13,7 @@ func NoteGrants(objects []Object, groups []string, note func(string)) {
 	g := grants{groups: groups, wildcards: make(map[string]bool), secrets: make(map[string]bool), everywhere: make(map[string]bool)}
 	for _, object := range objects {
 		kind := Kind(object)
-		if _, isInstalled := at(object, "metadata", "labels")[LabelNamespace]; !isInstalled || kind != "Role" && kind != "ClusterRole" {
+		if _, isInstalled := objectAt(object, "metadata", "labels")[LabelNamespace]; !isInstalled || kind != "Role" && kind != "ClusterRole" {
 			continue
 		}
 		rules, _ := object["rules"].([]any)
