@@ -3,16 +3,17 @@ package conversion
 import (
 	"strings"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
 const (
 	// Prefix is the beginning of the keys of the annotations of conversions. The name of a version and a hash follow, such
 	// as in versions.yare.dev/v1.0123456789abcdef. The annotation keeps one value of the object in that version.
-	Prefix = "versions.yare.dev/"
+	Prefix = ident.ConversionPrefix
 	// Incomplete is the key of the annotation of an object from which something was left out. The value is JSON: see
 	// [Mark].
-	Incomplete = Prefix + "incomplete"
+	Incomplete = ident.IncompleteAnnotation
 )
 
 // IsOwnAnnotation reports whether the key of an annotation belongs to conversions.
