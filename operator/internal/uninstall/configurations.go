@@ -34,10 +34,10 @@ func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	return c.removeAll(ctx, all)
 }
 
-// retireConfigurations removes the webhook configurations for good, before the Pods end: after its last Pod, a
-// configuration would make the API server refuse all writes of its objects. While the program runs, its leader makes a
-// configuration again that is missing. So the program loses its permissions outside of its namespace before.
-func retireConfigurations(ctx context.Context, c *cluster, f *findings) error {
+// removeConfigurationsForGood removes the webhook configurations before the Pods end: after the last Pod, a configuration would
+// make the API server refuse all writes of its objects. While the program runs, its leader makes a missing configuration again.
+// So the program first loses its permissions outside of its namespace.
+func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) error {
 	if f.deployment.Metadata.UID == "" || !f.HasWebhooks || c.isDryRun {
 		return nil // in a dry run, other steps name these objects
 	}

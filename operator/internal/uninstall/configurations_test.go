@@ -50,7 +50,7 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		if made.Load() != 1 || server.Object(configurations[0].Plural, "", "robots.ns") == nil {
 			t.Fatalf("the leader has made the configuration %d times", made.Load())
 		}
-		if err := retireConfigurations(t.Context(), c, f); err != nil {
+		if err := removeConfigurationsForGood(t.Context(), c, f); err != nil {
 			t.Fatal(err)
 		}
 		if server.Object(configurations[0].Plural, "", "robots.ns") != nil || server.Object("clusterrolebindings", "", "robots.ns") != nil {
