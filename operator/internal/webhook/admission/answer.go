@@ -4,8 +4,10 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // answer is the answer to a call: an AdmissionReview, or an HTTP error.
@@ -50,6 +52,27 @@ func errorAnswer(code int, result Result, err error) *answer {
 // unavailableAnswer returns the answer that makes the API server call again.
 func unavailableAnswer(err error) *answer {
 	return errorAnswer(http.StatusServiceUnavailable, ResultUnavailable, err)
+}
+
+// invalidAnswer returns the answer with the Status that an API server has for these field errors of an object.
+func invalidAnswer(r wire.Resource, name string, all []*field.Error) *answer {
+	details := &metav1.StatusDetails{Name: name, Group: r.Group, Kind: r.Kind}
+	message := ""
+	for _, each := range all {
+		if message != "" {
+			message += ", "
+		}
+		message += each.Error()
+		details.Causes = append(details.Causes, metav1.StatusCause{
+			Type: metav1.CauseType(each.Type), Message: each.ErrorBody(), Field: each.Field,
+		})
+	}
+	if len(all) > 1 {
+		message = "[" + message + "]"
+	}
+	a := refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
+	a.status.Details = details
+	return a
 }
 
 // text returns the reason of an answer that does not allow the request.

@@ -19,7 +19,7 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 	if err == nil {
 		return allowedAnswer()
 	}
-	f := findingsOf(err)
+	f := checkErrorsOf(err)
 	switch {
 	case f.isTransient:
 		return unavailableAnswer(err)
@@ -37,11 +37,11 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 		// Warnings about the old object are of no interest.
 		muted := context.WithValue(ctx, callKey{}, &callState{Call: r.Call})
 		err := check(muted, before, before, e.client)
-		old := findingsOf(err)
+		old := checkErrorsOf(err)
 		if old.isTransient {
 			return unavailableAnswer(err)
 		}
-		added, same := f.split(old)
+		added, same := f.splitFields(old)
 		for _, each := range same {
 			Warn(ctx, each.Error())
 		}

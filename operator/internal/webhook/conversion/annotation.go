@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube"
 )
 
 const (
@@ -38,15 +37,4 @@ type Mark struct {
 // encode returns the JSON of m.
 func (m Mark) encode() string {
 	return string(appendValue(nil, map[string]any{"home": m.OriginalVersion, "reason": m.Reason}))
-}
-
-// IncompleteMark returns the mark of an object with these annotations. It reports whether the object has one. A mark
-// that is no JSON of a Mark has no original version.
-func IncompleteMark(annotations map[string]string) (Mark, bool) {
-	text, isMarked := annotations[Incomplete]
-	var m Mark
-	if !isMarked || kube.Unmarshal([]byte(text), &m) != nil {
-		m = Mark{}
-	}
-	return m, isMarked
 }

@@ -333,7 +333,7 @@ func TestIncompleteObjects(t *testing.T) {
 			t.Parallel()
 			target := map[string]string{"v1": "v2", "v2": "v1"}[c.version]
 			there := convertText(t, k, cronObject(c.version, c.spec), target)
-			mark, isMarked := IncompleteMark(there.Metadata.Annotations)
+			mark, isMarked := incompleteMark(there.Metadata.Annotations)
 			if want := (Mark{OriginalVersion: c.version, Reason: c.reason}); isMarked != (c.reason != "") || isMarked && mark != want || there.IsIncomplete != isMarked {
 				t.Fatalf("the mark is %+v: %+v", mark, there.Failures)
 			}
@@ -580,4 +580,15 @@ func TestExampleOfTheDocumentation(t *testing.T) {
 	if want := canonical(t, strings.Replace(h, "@hourly", "7 * * * *", 1)); kept != 2 || string(home.Object) != want {
 		t.Errorf("home %s\nwant %s", home.Object, want)
 	}
+}
+
+// incompleteMark returns the mark of an object with these annotations. It reports whether the object has one. A mark
+// that is no JSON of a Mark has no original version.
+func incompleteMark(annotations map[string]string) (Mark, bool) {
+	text, isMarked := annotations[Incomplete]
+	var m Mark
+	if !isMarked || kube.Unmarshal([]byte(text), &m) != nil {
+		m = Mark{}
+	}
+	return m, isMarked
 }

@@ -118,9 +118,6 @@ func (c *schemaCheck) fitsObject(s *crd.Schema, object map[string]any, isPart bo
 // hasMembers reports whether an object has the members that s requires, and no more members than s allows. It does not look
 // at the values of the members.
 func (c *schemaCheck) hasMembers(s *crd.Schema, object map[string]any, isPart bool) bool {
-	if s == nil {
-		return true
-	}
 	if !isPart {
 		for _, name := range s.Required {
 			if _, isThere := object[name]; !isThere {
