@@ -45,6 +45,7 @@ func startCluster(ctx context.Context, nodes int) (*cluster, error) {
 	return c, nil
 }
 
+// setUp makes the client, the kinds and the namespaces.
 func (c *cluster) setUp(ctx context.Context) error {
 	config, err := loadConfig(c.plane.Kubeconfig())
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *cluster) fillPods(ctx context.Context, n int) error {
 // waitForAll waits until there are n objects that are all ready.
 func waitForAll[T any](ctx context.Context, api kube.API[T], n int, ready func(*T) bool) error {
 	readyNames := map[string]bool{}
-	put := func(t *T) {
+	update := func(t *T) {
 		name := api.Object(t).GetName()
 		if delete(readyNames, name); ready(t) {
 			readyNames[name] = true
@@ -158,9 +159,9 @@ func waitForAll[T any](ctx context.Context, api kube.API[T], n int, ready func(*
 		}
 		switch event := event.(type) {
 		case watch.Added[T]:
-			put(event.Object)
+			update(event.Object)
 		case watch.Modified[T]:
-			put(event.Object)
+			update(event.Object)
 		}
 		if len(readyNames) == n {
 			return nil

@@ -119,11 +119,11 @@ func (p *program) build(ctx context.Context, source, dir string) error {
 			return err
 		}
 	}
-	return p.weigh()
+	return p.measureSizes()
 }
 
-// weigh sets the sizes of p.
-func (p *program) weigh() error {
+// measureSizes sets the sizes of p.
+func (p *program) measureSizes() error {
 	data, err := os.ReadFile(p.path)
 	if err != nil {
 		return err

@@ -78,8 +78,8 @@ func sections() []section {
 			{"writes", "writes among them", "", 1},
 			resident, anonymous,
 		}},
-		{rowWebhook, "One call of a webhook, in %s calls, by yare alone", []figureName{{"call", "CPU of both ends, with TLS", "ms", millisecond}}},
-		{rowConversion, "One conversion of an object, in %s calls, by yare alone", []figureName{{"call", "CPU of both ends, with TLS", "ms", millisecond}}},
+		{rowWebhook, "One call of a webhook, in %s calls, by yare alone", []figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}}},
+		{rowConversion, "One conversion of an object, in %s calls, by yare alone", []figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}}},
 		{rowCurve, "%s custom resources from the replay server", syncing},
 	}
 }

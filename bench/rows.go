@@ -74,9 +74,9 @@ type bench struct {
 	results  *results
 	commit   string
 
-	// cluster is the running control plane, or nil. kind is the kind of rows that it is for.
-	cluster *cluster
-	kind    string
+	// cluster is the running control plane, or nil. clusterUse names the rows that it is for: shops, pods or webapps.
+	cluster    *cluster
+	clusterUse string
 	// store holds the objects of the replay server.
 	store *replay.Store
 }
@@ -113,14 +113,14 @@ func (b *bench) measureRow(ctx context.Context, r row) error {
 	return nil
 }
 
-// useCluster makes b.cluster a control plane for one kind of rows. Rows of one kind share it.
-func (b *bench) useCluster(ctx context.Context, kind string, nodes int) error {
-	if b.kind == kind && b.cluster != nil {
+// useCluster makes b.cluster a control plane for one use. Rows with the same use share the control plane.
+func (b *bench) useCluster(ctx context.Context, use string, nodes int) error {
+	if b.clusterUse == use && b.cluster != nil {
 		return b.cluster.plane.Err()
 	}
 	b.close()
 	c, err := startCluster(ctx, nodes)
-	b.cluster, b.kind = c, kind
+	b.cluster, b.clusterUse = c, use
 	return err
 }
 
@@ -168,12 +168,12 @@ func syncShops(ctx context.Context, b *bench, r row, programs []*program, round 
 }
 
 func syncPods(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
-	fresh := b.kind != "pods"
+	isNew := b.clusterUse != "pods"
 	// A simulated node takes 110 Pods.
 	if err := b.useCluster(ctx, "pods", r.objects/80+1); err != nil {
 		return nil, err
 	}
-	if fresh {
+	if isNew {
 		if err := b.cluster.fillPods(ctx, r.objects); err != nil {
 			return nil, err
 		}
@@ -203,10 +203,10 @@ type syncing struct {
 }
 
 const (
-	// soon is when memory is measured, after the last reconcile.
-	soon = 10 * time.Second
-	// patience is how long a program may take for anything.
-	patience = 5 * time.Minute
+	// memoryDelay is the time from the last reconcile until memory is measured.
+	memoryDelay = 10 * time.Second
+	// maxStepTime is how long a program may take for anything.
+	maxStepTime = 5 * time.Minute
 )
 
 // round lets each program do the work. A program that has ended its sync stays, idle, until its
@@ -231,7 +231,7 @@ func (s syncing) round(ctx context.Context, programs []*program) (map[string]fig
 		all[p.name] = f
 		waiting.Go(func() {
 			defer running.kill()
-			errs[i] = s.rest(ctx, running, f, end)
+			errs[i] = s.measureAfterSync(ctx, running, f, end)
 		})
 		if err := running.settle(ctx); err != nil {
 			return nil, err
@@ -243,11 +243,11 @@ func (s syncing) round(ctx context.Context, programs []*program) (map[string]fig
 
 // sync waits for the end of the sync and returns its figures.
 func (s syncing) sync(ctx context.Context, running *runningProgram) (figures, time.Time, error) {
-	first, err := running.wait(ctx, "reconciled", running.first, patience)
+	first, err := running.wait(ctx, "reconciled", running.first, maxStepTime)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	all, err := running.wait(ctx, "reconciled everything", running.all, patience)
+	all, err := running.wait(ctx, "reconciled everything", running.all, maxStepTime)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -258,9 +258,9 @@ func (s syncing) sync(ctx context.Context, running *runningProgram) (figures, ti
 	}, all.time, nil
 }
 
-// rest adds to f the figures that are measured after the sync. The sync ended at end.
-func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, end time.Time) error {
-	if err := clock.SleepReal(ctx, time.Until(end.Add(soon))); err != nil {
+// measureAfterSync adds to f the figures that are measured after the sync. The sync ended at end.
+func (s syncing) measureAfterSync(ctx context.Context, running *runningProgram, f figures, end time.Time) error {
+	if err := clock.SleepReal(ctx, time.Until(end.Add(memoryDelay))); err != nil {
 		return err
 	}
 	cpu, err := running.measureMemory(f, "")
@@ -278,7 +278,7 @@ func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, e
 	if err != nil {
 		return err
 	}
-	f["idle"] = (late - cpu).Seconds() / (s.late - soon).Minutes()
+	f["idle"] = (late - cpu).Seconds() / (s.late - memoryDelay).Minutes()
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// updating is the work of a program that follows one update of each object, made at a fixed rate. The programs
+// updating is the work of a program that reconciles one update of each object. The updates come at a fixed rate. The programs
 // run one after the other, because each watch costs the server time.
 type updating struct {
 	// group is how many updates are made at once. Groups of 50 at a rate of 500 a second come each 100 ms.
@@ -29,7 +29,7 @@ type updating struct {
 // groupSize is the size of a group of updates.
 const groupSize = 50
 
-// round lets each program follow the updates.
+// round lets each program reconcile the updates.
 func (u updating) round(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
 	if u.isReplayed {
 		b.useStore(r.objects)
@@ -38,7 +38,7 @@ func (u updating) round(ctx context.Context, b *bench, r row, programs []*progra
 	}
 	all := make(map[string]figures)
 	for i, p := range programs {
-		f, err := u.follow(ctx, b, p, r.objects, round*len(b.programs)+i)
+		f, err := u.measureProgram(ctx, b, p, r.objects, round*len(b.programs)+i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -50,8 +50,8 @@ func (u updating) round(ctx context.Context, b *bench, r row, programs []*progra
 // updateWriter makes the update of the i-th Shop. The number and the order are those of [replay.Store.UpdateEvent].
 type updateWriter func(ctx context.Context, i, number, order int) (write, error)
 
-// follow lets one program follow the updates of a number.
-func (u updating) follow(ctx context.Context, b *bench, p *program, objects, number int) (figures, error) {
+// measureProgram lets one program reconcile the updates of a number, and returns the figures.
+func (u updating) measureProgram(ctx context.Context, b *bench, p *program, objects, number int) (figures, error) {
 	var kubeconfig string
 	var writer updateWriter
 	if u.isReplayed {
@@ -73,7 +73,7 @@ func (u updating) follow(ctx context.Context, b *bench, p *program, objects, num
 		return nil, err
 	}
 	defer running.kill()
-	if _, err := running.wait(ctx, "reconciled everything", running.all, patience); err != nil {
+	if _, err := running.wait(ctx, "reconciled everything", running.all, maxStepTime); err != nil {
 		return nil, err
 	}
 	if err := running.settle(ctx); err != nil {
@@ -122,13 +122,13 @@ func replayUpdate(store *replay.Store, server *replay.Server) updateWriter {
 	}
 }
 
-// writeUpdates updates each Shop once, in an order of the number's own, in groups at a fixed rate. A slow
+// writeUpdates updates each Shop once, in groups at a fixed rate. Each number has an order of the Shops of its own. A slow
 // server makes the rate lower, because no more than 64 updates are under way.
 func writeUpdates(ctx context.Context, update updateWriter, objects, rate, group, number int) ([]write, error) {
 	writes := make([]write, objects)
 	errs := make([]error, objects)
 	order := rand.New(rand.NewPCG(uint64(number), 3)).Perm(objects)
-	places := make(chan struct{}, 64)
+	inFlight := make(chan struct{}, 64) // one value for each update under way
 	var working sync.WaitGroup
 	defer working.Wait()
 	gap := time.Duration(group) * time.Second / time.Duration(rate)
@@ -141,9 +141,9 @@ func writeUpdates(ctx context.Context, update updateWriter, objects, rate, group
 			// A late update is not followed by a burst, which would cost less than updates that come evenly.
 			due = latest(due, time.Now().Add(-gap/4)).Add(gap)
 		}
-		places <- struct{}{}
+		inFlight <- struct{}{}
 		working.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-inFlight }()
 			writes[i], errs[i] = update(ctx, i, number, k)
 		})
 	}

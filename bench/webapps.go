@@ -68,7 +68,7 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 		return nil, err
 	}
 	defer running.kill()
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, maxStepTime)
 	defer cancel()
 	err = waitForAll(limit, apps, n, func(app *workload.WebApp) bool { return app.Status.Ready })
 	if err != nil {
@@ -81,7 +81,7 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 	}
 	f := figures{"ready": ready.Sub(running.started).Seconds(), "cpu": cpu.Seconds()}
 	// Activity that comes to rest within ten seconds belongs to the work.
-	if err := clock.SleepReal(ctx, soon); err != nil {
+	if err := clock.SleepReal(ctx, memoryDelay); err != nil {
 		return nil, err
 	}
 	cpu10, err := running.measureMemory(f, "")

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	firstRetry   = 500 * time.Millisecond
-	longestRetry = 5 * time.Minute
+	firstRetryDelay   = 500 * time.Millisecond
+	longestRetryDelay = 5 * time.Minute
 	// A conflict is over as soon as the newer version is known.
-	firstConflict   = 20 * time.Millisecond
-	longestConflict = 5 * time.Second
+	firstConflictDelay   = 20 * time.Millisecond
+	longestConflictDelay = 5 * time.Second
 )
 
-// exponential returns the wait after the attempt-th failure in a row. It doubles from first to
+// exponentialDelay returns the wait after the attempt-th failure in a row. It doubles from first to
 // longest, and half of it is random.
-func exponential(first, longest time.Duration, attempt int) time.Duration {
+func exponentialDelay(first, longest time.Duration, attempt int) time.Duration {
 	d := longest
 	if shift := attempt - 1; shift < 20 {
 		d = min(first<<max(shift, 0), longest)
@@ -30,5 +30,5 @@ func withJitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }
 // a second at first, twice as long after each failure, and five minutes in the end. Half of each
 // wait is random.
 func DefaultBackoff(attempt int) time.Duration {
-	return exponential(firstRetry, longestRetry, attempt)
+	return exponentialDelay(firstRetryDelay, longestRetryDelay, attempt)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// errDeleted is the cause of a context that the deletion of the object has ended.
-var errDeleted = errors.New("the object is being deleted")
+// errDeletionBegun is the cause of the end of a reconcile's context: see [CancelDeleted].
+var errDeletionBegun = errors.New("the object is being deleted")
 
 // cancelRegistry holds the running reconciles that the deletion of their object ends: see [CancelDeleted].
 type cancelRegistry struct {
@@ -44,12 +44,12 @@ func (c *cancelRegistry) add(ctx context.Context, k kube.Key, uid types.UID) (_ 
 	}
 }
 
-// cancel ends the context of the reconcile of the object k, if one is running. The deletion of the
+// cancel ends the context of the reconcile of the object k, if one is running. It is called when the deletion of the
 // object has begun.
 func (c *cancelRegistry) cancel(k kube.Key, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if running, ok := c.byKey[k]; ok && running.uid == uid {
-		running.cancel(errDeleted)
+		running.cancel(errDeletionBegun)
 	}
 }

@@ -23,8 +23,8 @@ type Change struct {
 	// has read or written one of them. What differs between Before and After is then not all that matters.
 	Missed bool
 
-	// stored is the change as the cache published it. It is nil in a Change that a test makes.
-	stored *cache.Change
+	// published is the change as the cache published it. It is nil in a Change that a test makes.
+	published *cache.Change
 }
 
 // ChangeType is the type of a [Change].
@@ -89,11 +89,11 @@ type Record struct {
 // Key returns the key of the object.
 func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
-// newChange returns the Change of a change in the cache, for predicates.
-func newChange(stored *cache.Change) Change {
+// newChange returns a change of the cache as predicates receive it.
+func newChange(published *cache.Change) Change {
 	return Change{
-		Type: ChangeType(stored.Type), Before: newRecord(&stored.Before), After: newRecord(&stored.After),
-		Initial: stored.Initial, Missed: stored.Missed, stored: stored,
+		Type: ChangeType(published.Type), Before: newRecord(&published.Before), After: newRecord(&published.After),
+		Initial: published.Initial, Missed: published.Missed, published: published,
 	}
 }
 

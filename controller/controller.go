@@ -22,8 +22,8 @@ import (
 // see package operator.
 type Controller[T any] struct {
 	configuration *configuration
-	// typed returns an object of the reconciled kind as its Go type.
-	typed func(kube.Object) *T
+	// asGoType returns an object of the reconciled kind as its Go type.
+	asGoType func(kube.Object) *T
 }
 
 // configuration is what the author of a controller has given to it. It has no type parameter, so that a
@@ -61,7 +61,7 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 	// The type is looked at once, and not in each reconcile.
 	cfg.finishConfiguration(cfg.reconciled.bind(P(new(T))))
 	cfg.access = typedAccess[T]{kube.APIOf[T, P](nil, cfg.kind, "")}
-	return &Controller[T]{configuration: cfg, typed: func(obj kube.Object) *T { return obj.(P) }}
+	return &Controller[T]{configuration: cfg, asGoType: func(obj kube.Object) *T { return obj.(P) }}
 }
 
 // newConfiguration returns a configuration with options.
@@ -89,10 +89,10 @@ func (cfg *configuration) finishConfiguration(err error) {
 	cfg.reject(err)
 	cfg.kind = cfg.reconciled.kind
 	if cfg.reconciled.isAnyOwner {
-		cfg.reject(errNoOwners)
+		cfg.reject(errAnyOwnerWithoutOwns)
 	}
 	if cfg.reconciled.hasWriteVerbs {
-		cfg.reject(errNoChildren)
+		cfg.reject(errWriteVerbsWithoutChildren)
 	}
 	if cfg.manager == "" {
 		cfg.manager = defaultManager(cfg.name, cfg.kind.Resource)
@@ -155,7 +155,7 @@ func (cfg *configuration) addRelationIndexes() {
 func (c *Controller[T]) Finalizer(name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)) *Controller[T] {
 	c.configuration.setFinalizer(name, cleanup == nil)
 	c.configuration.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
-		return cleanup(ctx, c.typed(obj), client)
+		return cleanup(ctx, c.asGoType(obj), client)
 	}
 	return c
 }
@@ -202,12 +202,13 @@ func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	return c
 }
 
-// checkFinalizerNames returns which finalizers of earlier versions are not valid, or nil.
-func checkFinalizerNames(what string, names []string) error {
+// checkFinalizerNames returns which finalizers of earlier versions are not valid, or nil. The adjective in the error is
+// former or retired.
+func checkFinalizerNames(adjective string, names []string) error {
 	var errs []error
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
+			errs = append(errs, fmt.Errorf("the %s finalizer %q is not valid: %s", adjective, name, problems[0]))
 		}
 	}
 	return errors.Join(errs...)
@@ -224,7 +225,7 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
 		c.configuration.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
 	}
-	c.configuration.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
+	c.configuration.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.asGoType(obj)) }
 	return c
 }
 
@@ -238,7 +239,7 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 		c.configuration.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
 	}
 	c.configuration.functions.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
-		return policy(c.typed(obj), err, attempt)
+		return policy(c.asGoType(obj), err, attempt)
 	}
 	return c
 }
@@ -318,22 +319,22 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	if cfg.kind.Definition != nil {
 		needs.Defines = []kube.Type{cfg.kind}
 	}
-	use := func(w *watchedKind, subresource string, verbs ...wire.Verb) {
+	addAccess := func(w *watchedKind, subresource string, verbs ...wire.Verb) {
 		needs.Access = append(needs.Access, w.access(subresource, verbs)...)
 	}
 	verbs := readVerbs()
 	if cfg.finalizer != "" || len(cfg.retired) > 0 || len(cfg.formerManagers) > 0 {
 		verbs = append(verbs, wire.VerbPatch)
 	}
-	use(&cfg.reconciled, "", verbs...)
+	addAccess(&cfg.reconciled, "", verbs...)
 	if cfg.kind.Definition != nil && !cfg.kind.Definition.Foreign && cfg.kind.HasStatus() {
-		use(&cfg.reconciled, "status", wire.VerbPatch)
+		addAccess(&cfg.reconciled, "status", wire.VerbPatch)
 	}
 	for _, w := range cfg.watched {
-		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
+		addAccess(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
 	if cfg.setsOwners() {
-		use(&cfg.reconciled, "finalizers", wire.VerbUpdate)
+		addAccess(&cfg.reconciled, "finalizers", wire.VerbUpdate)
 	}
 	for _, p := range cfg.permissions {
 		p.addTo(&needs)

@@ -22,7 +22,7 @@ type dispatcher struct {
 	log          *slog.Logger
 	shownObjects shownObjects
 	// reconciledKind is the reconciled kind, for relations that are not slow. Its Client is nil.
-	reconciledKind relation.Kind
+	reconciledKind relation.ReconciledKind
 	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
 	uids       *relation.UIDIndex
 	pausedBy   pauseAnnotation
@@ -38,8 +38,8 @@ type dispatcher struct {
 	dropGone func(kube.Key) (needsTrigger bool)
 	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	makeNextReadLive func(wire.Ref)
-	// activity receives the changes. It is nil unless somebody observes them.
-	activity activityObserver
+	// details receives the changes. It is nil unless somebody observes them.
+	details detailObserver
 }
 
 // mapQueue holds the changes whose relations are slow.
@@ -56,12 +56,12 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 		d.recordDoubtSettled()
 		return
 	}
-	if d.activity != nil && !change.Initial {
-		d.activity.ObserveChange(sub.watched.kind.Resource, change)
+	if d.details != nil && !change.Initial {
+		d.details.ObserveChange(sub.watched.kind.Resource, change)
 	}
 	k := sub.keyOf(change.Record())
 	if sub.isOfReconciledKind {
-		d.recordOwnChange(k, change)
+		d.recordReconciledObject(k, change)
 	}
 	isAccepted := d.isAccepted(sub, change)
 	b := newBatch(sub.watched.kind.Resource.Kind, change)
@@ -73,8 +73,8 @@ func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	}
 }
 
-// recordOwnChange records a change of the object k of the reconciled kind.
-func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
+// recordReconciledObject records a change of the object k of the reconciled kind.
+func (d *dispatcher) recordReconciledObject(k kube.Key, change cache.Change) {
 	uid := change.Record().UID
 	switch change.Type {
 	case cache.Added:

@@ -37,8 +37,8 @@ func (s signal) send() {
 type doubtRepair struct {
 	// doubtSettled receives a signal when the doubt in a store is settled: see [cache.DoubtSettled].
 	doubtSettled signal
-	// areDoubted reports whether a store of the controller is in doubt.
-	areDoubted func() bool
+	// isAnyStoreDoubted reports whether a store of the controller is in doubt.
+	isAnyStoreDoubted func() bool
 	// releaseLow lets the queue hand out reconciles of low priority.
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
@@ -62,7 +62,7 @@ func (r *doubtRepair) run(ctx context.Context) {
 		for _, forget := range r.forget {
 			forget()
 		}
-		if r.areDoubted() {
+		if r.isAnyStoreDoubted() {
 			continue // the next store that recovers signals too
 		}
 		r.releaseLow()

@@ -11,18 +11,19 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// emitter is a source that is no watched kind. It emits triggers.
+// emitter is a source that is no watched kind, such as a timer.
 type emitter interface {
+	// run emits triggers until ctx ends, or the emitter has no more.
 	run(ctx context.Context, emit func(Trigger)) error
-	// check returns what is wrong with the source.
+	// check returns what is wrong with the emitter, or nil.
 	check() error
 }
 
-// addEmitter returns an option that adds a source.
-func addEmitter(s emitter) Option {
-	return optionFunc(func(settings *settings) {
-		settings.reject(s.check())
-		settings.emitters = append(settings.emitters, s)
+// addEmitter returns an option that adds an emitter.
+func addEmitter(e emitter) Option {
+	return optionFunc(func(s *settings) {
+		s.reject(e.check())
+		s.emitters = append(s.emitters, e)
 	})
 }
 
@@ -34,7 +35,7 @@ func From(run func(ctx context.Context, emit func(Trigger)) error) Option {
 	return addEmitter(emitterFunc(run))
 }
 
-// emitterFunc is the source of an author.
+// emitterFunc is an emitter that is a function, such as an author's.
 type emitterFunc func(ctx context.Context, emit func(Trigger)) error
 
 func (f emitterFunc) check() error {
@@ -64,7 +65,7 @@ func (e every) run(ctx context.Context, emit func(Trigger)) error {
 	return e.onClock(clock.From(ctx))(ctx, emit)
 }
 
-// onClock returns a source that waits on c. The clock is not moved before the source waits.
+// onClock returns an emitter that waits on c. The clock is not moved before the emitter waits.
 func (e every) onClock(c *clock.Clock) emitterFunc {
 	cause := "every " + e.interval.String()
 	sleeper := clock.NewSleeper(c, cause)
@@ -105,7 +106,7 @@ func (c channel) run(ctx context.Context, emit func(Trigger)) error {
 	}
 }
 
-// runEmitter runs a source until it ends without an error, or ctx ends.
+// runEmitter calls run until run returns without an error, or ctx ends. It logs the errors of run.
 func runEmitter(ctx context.Context, log *slog.Logger, run emitterFunc, emit func(Trigger)) {
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
@@ -114,8 +115,8 @@ func runEmitter(ctx context.Context, log *slog.Logger, run emitterFunc, emit fun
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if time.Since(started) > longestRetry {
-			attempt = 1 // the source has worked meanwhile
+		if time.Since(started) > longestRetryDelay {
+			attempt = 1 // the emitter has worked meanwhile
 		}
 		wait := DefaultBackoff(attempt)
 		attributes := []slog.Attr{slog.Any("error", err), slog.Duration("retry", wait.Round(10*time.Millisecond))}

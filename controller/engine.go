@@ -32,6 +32,7 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 //	subscriptions   the streams of the watched kinds
 //	queue           which object is reconciled next
 //	echoes          which changes the reconciles have made
+//	mapQueue        changes that wait for the mapper
 //	unfinished      which objects have failed, or wait for finalizers of others
 //	cancels         the running reconciles that the deletion of their object ends
 //	enqueuer        triggers → queue
@@ -42,6 +43,9 @@ var errWaiting = errors.New("a controller must not wait, because other objects w
 //	longReconciles  logs reconciles that run for a long time
 //	repair          reconciles all objects after a store was in doubt
 //	deselected      objects that have a finalizer and no longer match the selectors
+//	objectReader    reads the object of a reconcile
+//	finalizerWaits  logs that a deletion waits for finalizers of others
+//	reporter        reports the result of a reconcile
 //	reconciler      read, call, report
 type engine struct {
 	configuration *configuration
@@ -91,10 +95,10 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 	}
 	e.dispatcher = &dispatcher{
 		log: e.log, shownObjects: subscriptions,
-		reconciledKind: relation.Kind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
+		reconciledKind: relation.ReconciledKind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:           uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
 		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, makeNextReadLive: rt.Cache.RecordPossiblyGone,
-		activity: activityObserverOf(rt.Observer),
+		details: detailObserverOf(rt.Observer),
 	}
 	return e, nil
 }
@@ -108,7 +112,7 @@ func (e *engine) run(ctx context.Context) error {
 	if err := e.subscriptions.open(ctx, e.runtime.Cache, e.dispatcher.handleChange); err != nil {
 		return fmt.Errorf("the controller %s: %w", e.configuration.name, err)
 	}
-	e.observe()
+	e.registerStats()
 	late, err := e.newLateParts()
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.configuration.name, err)
@@ -129,8 +133,8 @@ func (e *engine) run(ctx context.Context) error {
 	return e.end(&running, cancel)
 }
 
-// observe passes the stats of the queue to the observer of the program, if there is one.
-func (e *engine) observe() {
+// registerStats passes the function that returns the stats of the queue to the observer of the program, if there is one.
+func (e *engine) registerStats() {
 	if e.runtime.Observer == nil {
 		return
 	}
@@ -141,7 +145,7 @@ func (e *engine) observe() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.failingCount(),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countFailing(),
 		}
 	})
 }
@@ -170,8 +174,8 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	p := &pipeline{
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
 		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: reconciledKind,
-		shown: e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
-		activity: activityObserverOf(rt.Observer), controller: cfg.name,
+		streams: e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
+		details: detailObserverOf(rt.Observer), controller: cfg.name,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.ForgetVersions, p.adoption.Forget}
 	if cfg.newMover != nil {
@@ -187,7 +191,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		longReconciles: newLongReconciles(e.log, cfg.timeout, cfg.concurrency),
 		repair: &doubtRepair{
 			doubtSettled: e.doubtSettled, forget: forget,
-			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
+			isAnyStoreDoubted: e.subscriptions.isAnyStoreDoubted, releaseLow: e.queue.ReleaseLow,
 			isUnfinished: e.unfinished.isUnfinished, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
@@ -206,7 +210,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
 		queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
-		finalizers: f, read: reader.read, clientFor: p.clientFor, areBehindTerm: e.subscriptions.areBehindTerm, echoes: e.echoes,
+		finalizers: f, read: reader.read, clientFor: p.clientFor, isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}
 	if cfg.cancelsDeleted {
@@ -220,7 +224,7 @@ func (e *engine) ownerExistence(cluster string, uid types.UID) adoption.Existenc
 	if _, ok := e.dispatcher.uids.Key(cluster, uid); ok {
 		return adoption.Exists
 	}
-	if e.subscriptions.showAll(cluster) {
+	if e.subscriptions.isWholeKindShown(cluster) {
 		return adoption.Gone
 	}
 	return adoption.Unknown
@@ -253,10 +257,10 @@ func (e *engine) waitElected(ctx context.Context) bool {
 	return true
 }
 
-// startParts starts the reconciler, the other late parts but the mapper, and the sources. The contexts of reconciles
+// startParts starts the reconciler, the other late parts but the mapper, and the emitters. The contexts of reconciles
 // are derived from reconcilesCtx.
 func (e *engine) startParts(ctx, reconcilesCtx context.Context, late *lateParts, running *sync.WaitGroup) {
-	e.queue.HoldLow(e.subscriptions.areDoubted)
+	e.queue.HoldLow(e.subscriptions.isAnyStoreDoubted)
 	e.enqueuer.isWorking.Store(true)
 	for range e.configuration.concurrency {
 		running.Go(func() { late.reconciler.run(ctx, reconcilesCtx, running) })
@@ -266,9 +270,9 @@ func (e *engine) startParts(ctx, reconcilesCtx context.Context, late *lateParts,
 	if late.deselected != nil {
 		running.Go(func() { runEmitter(ctx, e.log, late.deselected.run, e.enqueuer.emit) })
 	}
-	for _, s := range e.configuration.emitters {
-		run := s.run
-		if every, ok := s.(every); ok {
+	for _, emitter := range e.configuration.emitters {
+		run := emitter.run
+		if every, ok := emitter.(every); ok {
 			run = every.onClock(e.clock)
 		}
 		running.Go(func() { runEmitter(ctx, e.log, run, e.enqueuer.emit) })

@@ -285,7 +285,7 @@ func TestObjectThatDoesNotFitItsType(t *testing.T) {
 		c := s.client()
 		for i, size := range []any{"huge", 1.0} {
 			s.mu.Lock()
-			s.store(resourceOf[Garden](t), place{"gardens", "default", fmt.Sprint("g", i)},
+			s.Store(resourceOf[Garden](t), "default", fmt.Sprint("g", i),
 				object{"metadata": object{}, "spec": object{"size": size}})
 			s.mu.Unlock()
 		}

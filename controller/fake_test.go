@@ -28,9 +28,6 @@ type server struct {
 
 type object = map[string]any
 
-// place names an object.
-type place struct{ plural, namespace, name string }
-
 func newServer() *server {
 	s := &server{Server: fakeserver.New(), unsynced: make(map[string]bool), synced: make(chan struct{})}
 	s.Before(func(ctx context.Context, r *wire.Request) error {
@@ -55,11 +52,6 @@ func newServer() *server {
 }
 
 func (s *server) client() *kube.Client { return kube.NewClientFromHandler(s) }
-
-// store stores an object as if somebody had written it.
-func (s *server) store(r wire.Resource, at place, content object) {
-	s.Store(r, at.namespace, at.name, content)
-}
 
 // sync answers the lists and watches of a plural in unsynced.
 func (s *server) sync(plural string) {

@@ -94,7 +94,7 @@ func (f *finalizers) removeWhere(ctx context.Context, c *kube.Client, obj kube.O
 
 // edit sets the finalizers of obj to the names from decide, unless decide reports that no change is needed.
 // If others change the object at the same time, it decides once more. It returns the updated object, and
-// reports whether the object still exists.
+// reports whether the object still exists. exists means nothing with an error.
 func (f *finalizers) edit(ctx context.Context, c *kube.Client, obj kube.Object, decide func(kube.Object) (names []string, isNeeded bool)) (updated kube.Object, exists bool, err error) {
 	for attempt := 1; ; attempt++ {
 		names, isNeeded := decide(obj)
@@ -106,7 +106,7 @@ func (f *finalizers) edit(ctx context.Context, c *kube.Client, obj kube.Object, 
 			return patched, true, nil
 		}
 		live, exists, err := f.readRefused(ctx, obj, err, attempt)
-		if !exists {
+		if err != nil || !exists {
 			return obj, false, err
 		}
 		obj = live
@@ -127,9 +127,10 @@ func (f *finalizers) set(ctx context.Context, c *kube.Client, obj kube.Object, w
 	))
 }
 
-// readRefused makes a live read of the object whose finalizers the server refused to set. It reports
-// whether the object still exists under its uid, so that the caller can decide once more. The
-// server answers a failed test with 422 and without details, so only a read shows the reason.
+// readRefused makes a live read of the object whose finalizers the server refused to set, so that the caller can decide
+// once more. It reports whether the object still exists under its uid. It returns an error if a change of the object
+// does not explain the refusal. The server answers a failed test with 422 and without details, so only a read shows the
+// reason.
 func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused error, attempt int) (live kube.Object, exists bool, err error) {
 	if kube.IsNotFound(refused) {
 		return nil, false, nil
@@ -138,7 +139,7 @@ func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused e
 	if !kube.IsInvalid(refused) && !kube.IsConflict(refused) || attempt == finalizerAttempts {
 		return nil, false, failed
 	}
-	now, err := f.access.get(ctx, f.liveClient, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	live, err = f.access.get(ctx, f.liveClient, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
 	if kube.IsNotFound(err) {
 		return nil, false, nil
 	}
@@ -146,11 +147,11 @@ func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused e
 		return nil, false, err
 	}
 	switch {
-	case now.GetUID() != obj.GetUID():
+	case live.GetUID() != obj.GetUID():
 		return nil, false, nil // the object is gone, and another object has its name
-	case kube.IsInvalid(refused) && slices.Equal(now.GetFinalizers(), obj.GetFinalizers()) &&
-		(now.GetDeletionTimestamp() == nil) == (obj.GetDeletionTimestamp() == nil):
+	case kube.IsInvalid(refused) && slices.Equal(live.GetFinalizers(), obj.GetFinalizers()) &&
+		(live.GetDeletionTimestamp() == nil) == (obj.GetDeletionTimestamp() == nil):
 		return nil, false, failed // the tests would have passed: the server has another reason
 	}
-	return now, true, nil
+	return live, true, nil
 }

@@ -62,7 +62,7 @@ func (l *longReconciles) end(k kube.Key) {
 }
 
 // takeLong returns the durations of the calls that have been running for longer than their reportAfter.
-// It doubles their reportAfter.
+// It returns each of them again only after twice its present duration.
 func (l *longReconciles) takeLong(now time.Time) map[kube.Key]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

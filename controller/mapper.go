@@ -21,12 +21,12 @@ type mapper struct {
 	log   *slog.Logger
 	queue *mapQueue
 	// reconciledKind is the reconciled kind, with the client of map functions.
-	reconciledKind relation.Kind
+	reconciledKind relation.ReconciledKind
 	// waitSynced waits until all streams are synced, or ctx ends: see [subscriptions].
 	waitSynced func(ctx context.Context) bool
 	// trigger triggers the objects with these keys: see [dispatcher.triggerRelated].
 	trigger func(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key)
-	// emit adds a trigger for all objects.
+	// emit adds a trigger: see [enqueuer.emit]. The mapper adds triggers for all objects only.
 	emit func(Trigger)
 }
 

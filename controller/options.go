@@ -26,8 +26,8 @@ type settings struct {
 	// formerManagers are names that manager had in earlier releases, and formerPrefixes holds the prefixes of
 	// [FormerMetadata].
 	formerManagers, formerPrefixes []string
-	// newMover makes the handler that moves ownership from the former managers. It is nil without any, so that
-	// the code is not in programs without any.
+	// newMover makes the handler that moves ownership from the former managers. It is nil without former managers, so that
+	// other programs do not contain the code of the handler.
 	newMover func(view adoption.View, log *slog.Logger, former, prefixes, labels []string) ownershipMover
 	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration
@@ -221,7 +221,7 @@ func Reconciled(options ...KindOption) Option {
 //		controller.Reconciled(controller.Kind(certificates)),
 //	)
 func Kind(r wire.Resource) KindOption {
-	return kindOptionFunc(func(w *watchedKind) { w.named = &r })
+	return kindOptionFunc(func(w *watchedKind) { w.namedResource = &r })
 }
 
 // Select watches only the objects that match all selectors.

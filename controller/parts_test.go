@@ -162,7 +162,7 @@ func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 func newDispatcher(objects shownObjects, add func(queue.Trigger), makeNextReadLive func(wire.Ref)) *dispatcher {
 	return &dispatcher{
 		log: discard, shownObjects: objects, echoes: echo.NewTracker(), unfinished: newUnfinishedObjects(), cancels: newCancelRegistry(),
-		reconciledKind:     relation.Kind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
+		reconciledKind:     relation.ReconciledKind{Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordDoubtSettled: newSignal().send,
 		mapQueue:           mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, makeNextReadLive: makeNextReadLive,
 		dropGone: func(kube.Key) bool { return true },
@@ -373,7 +373,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	}
 }
 
-func TestRestorationRepairTriggersAllObjects(t *testing.T) {
+func TestDoubtRepairTriggersAllObjects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var got triggers
@@ -381,7 +381,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		var isDoubted atomic.Bool
 		r := &doubtRepair{
 			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, isUnfinished: func(k kube.Key) bool { return k.Name == "b" },
-			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
+			isAnyStoreDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 			repaired:   newSignal(),
 		}
@@ -417,7 +417,7 @@ func TestCancelsEndTheReconcileOfTheSameObject(t *testing.T) {
 		t.Error("the deletion of an earlier object of that name ended the reconcile")
 	}
 	c.cancel(key("a"), "1")
-	if !errors.Is(context.Cause(ctx), errDeleted) {
+	if !errors.Is(context.Cause(ctx), errDeletionBegun) {
 		t.Errorf("the cause is %v", context.Cause(ctx))
 	}
 	remove()

@@ -49,13 +49,13 @@ type Permission struct {
 // the given verbs. A Get needs get, a List needs list, and a stream needs list and watch. The kinds
 // that a controller reconciles, owns or watches need no Reads.
 func Reads[T any, P kube.ObjectOf[T]](verbs ...wire.Verb) Permission {
-	return newPermission("controller.Reads", P(new(T))).reading(verbs)
+	return newPermission("controller.Reads", P(new(T))).withReadVerbs(verbs)
 }
 
 // Writes returns the permission to use verbs that write on objects of T. An Apply needs create and
 // patch; if the object always exists, patch alone. A Modify needs update. Reading is not included.
 func Writes[T any, P kube.ObjectOf[T]](verbs ...wire.Verb) Permission {
-	return newPermission("controller.Writes", P(new(T))).writing(verbs)
+	return newPermission("controller.Writes", P(new(T))).withWriteVerbs(verbs)
 }
 
 // Allow returns the permissions of a rule of RBAC, for what [Reads] and [Writes] cannot express, such as
@@ -75,7 +75,7 @@ func Allow(rule kube.PolicyRule) Permission {
 	return p
 }
 
-// newPermission returns a permission for objects such as zero.
+// newPermission returns a permission for objects of the kind of zero.
 func newPermission(function string, zero kube.Object) Permission {
 	t := reflect.TypeOf(zero).Elem()
 	kind, err := kube.TypeOfObject(zero)
@@ -85,8 +85,8 @@ func newPermission(function string, zero kube.Object) Permission {
 	return Permission{access: kube.Access{Resource: kind.Resource}, function: function, goType: t, kindErr: err}
 }
 
-// reading returns p with verbs that read, or with all of them if none is given.
-func (p Permission) reading(verbs []wire.Verb) Permission {
+// withReadVerbs returns p with verbs that read, or with all of them if none is given.
+func (p Permission) withReadVerbs(verbs []wire.Verb) Permission {
 	if len(verbs) == 0 {
 		verbs = readVerbs()
 	}
@@ -97,18 +97,18 @@ func (p Permission) reading(verbs []wire.Verb) Permission {
 	return p
 }
 
-// writing returns p with verbs that write.
-func (p Permission) writing(verbs []wire.Verb) Permission {
+// withWriteVerbs returns p with verbs that write.
+func (p Permission) withWriteVerbs(verbs []wire.Verb) Permission {
 	if len(verbs) == 0 {
 		p.reject(errors.New("there are no verbs: name those that are used, such as wire.VerbCreate"))
 	}
-	p.reject(checkWrites(verbs))
+	p.reject(checkWriteVerbs(verbs))
 	p.access.Verbs = slices.Clone(verbs)
 	return p
 }
 
-// checkWrites returns an error unless verbs are verbs that write.
-func checkWrites(verbs []wire.Verb) error {
+// checkWriteVerbs returns an error unless verbs are verbs that write.
+func checkWriteVerbs(verbs []wire.Verb) error {
 	for _, verb := range verbs {
 		switch {
 		case verb == "":

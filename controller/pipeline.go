@@ -35,14 +35,15 @@ type pipeline struct {
 	// subscriptions holds the subscriptions of all watched kinds.
 	subscriptions []*subscription
 	// reconciledKind is the reconciled kind, with the client of map functions.
-	reconciledKind relation.Kind
-	// shown is what the streams of all watched kinds have shown.
-	shown   echo.Streams
+	reconciledKind relation.ReconciledKind
+	// streams are the streams of all watched kinds.
+	streams echo.Streams
 	enqueue func(queue.Trigger)
 	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	makeNextReadLive func(wire.Ref)
-	// activity receives the requests of reconciles of the controller of that name. It is nil unless somebody observes them.
-	activity   activityObserver
+	// details receives the requests of reconciles. It is nil unless somebody observes them.
+	details detailObserver
+	// controller is the name of the controller.
 	controller string
 }
 
@@ -78,15 +79,15 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 	if p.skipsOwnStatus {
 		ownStatus = echo.NewTarget(p.reconciledKind.Resource, key)
 	}
-	next = p.echoes.Handler(next, key, ownStatus, p.shown, p.enqueue)
+	next = p.echoes.Handler(next, key, ownStatus, p.streams, p.enqueue)
 	next = p.adoption.Handler(next, object, p.makeNextReadLive)
 	next = p.noopChecker.Handler(next, isTrigger)
 	if p.mover != nil {
 		next = p.mover.Handler(next, object)
 	}
 	recorder.next = adoption.RefuseForbiddenOwners(next, object, Terminal)
-	if p.activity != nil {
-		recorder.next = &observedRequests{next: recorder.next, observer: p.activity, controller: p.controller, key: key, view: p.view}
+	if p.details != nil {
+		recorder.next = &observedRequests{next: recorder.next, observer: p.details, controller: p.controller, key: key, view: p.view}
 	}
 	return recorder
 }

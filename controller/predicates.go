@@ -88,7 +88,7 @@ func hasChanged(c Change, differ func(before, after Record) bool) bool {
 func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) KindOption {
 	return kindOptionFunc(func(w *watchedKind) {
 		w.objectPredicates = append(w.objectPredicates, objectPredicate{bind: func(w *watchedKind) (Predicate, error) {
-			kind, err := typeOf(P(new(S)), w.named)
+			kind, err := typeOf(P(new(S)), w.namedResource)
 			switch {
 			case f == nil:
 				return nil, errors.New("the function of a controller.Changed is nil: leave it out, because all changes matter without one")
@@ -99,7 +99,7 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) KindOptio
 					ident.GoTypeName(kind.Go), w.kind.Resource, ident.GoTypeName(w.kind.Go))
 			}
 			api := kube.APIOf[S, P](kube.NewClientFromHandler(nil), kind, "")
-			return func(c Change) bool { return acceptsObjects(*c.stored, api, f) }, nil
+			return func(c Change) bool { return acceptsObjects(*c.published, api, f) }, nil
 		}})
 	})
 }

@@ -62,7 +62,7 @@ func TestChanged(t *testing.T) {
 		expect("a panic", true)
 		plants := resourceOf[Plant](t)
 		owners := []any{object{"apiVersion": "test.example.com/v1", "kind": "Garden", "name": "eden", "uid": string(eden.UID), "controller": true}}
-		s.store(plants, place{"plants", "default", "odd"}, object{"metadata": object{"ownerReferences": owners}, "spec": object{"height": "tall"}})
+		s.Store(plants, "default", "odd", object{"metadata": object{"ownerReferences": owners}, "spec": object{"height": "tall"}})
 		expect("an object that does not fit", true)
 		remove(t, c, plant("rose"))
 		expect("a deletion", true)

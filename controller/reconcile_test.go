@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
@@ -283,6 +284,31 @@ func TestRetiredFinalizers(t *testing.T) {
 			}
 			if got := strings.Join(reconciled.drain(), " "); !strings.Contains(got, "kept") || strings.Contains(got, "gone") {
 				t.Errorf("reconciled: %s", got)
+			}
+		})
+	})
+	// Regression: the default policy decided when a removal that the server had refused was tried again.
+	t.Run("leave the back-off to its policy", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T, s *server) {
+			c := s.client()
+			g := garden("gone")
+			g.Finalizers = []string{former}
+			remove(t, c, create(t, c, g))
+			s.before = func(r *wire.Request) error {
+				if r.ContentType == wire.ContentJSONPatch {
+					return refuse(r, http.StatusUnprocessableEntity, "Invalid", "spec.size")
+				}
+				return nil
+			}
+			var asked journal
+			start(t, c, controller.New(doNothing[Garden]).RetiredFinalizers(former).Backoff(func(g *Garden, _ error, _ int) time.Duration {
+				asked.record(g.Name)
+				return time.Hour
+			}))
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff([]string{"gone"}, asked.drain()); diff != "" {
+				t.Errorf("the policy was asked (-want +got):\n%s", diff)
 			}
 		})
 	})

@@ -48,9 +48,9 @@ type reconciler struct {
 	read func(ctx context.Context, key kube.Key) (kube.Object, selection, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
 	clientFor func(ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder) *kube.Client
-	// areBehindTerm reports whether a stream of the controller may lack writes of a former leader.
-	areBehindTerm func() bool
-	echoes        echoTracker
+	// isAnyStreamBehindTerm reports whether a stream of the controller may lack writes of a former leader.
+	isAnyStreamBehindTerm func() bool
+	echoes                echoTracker
 	// report reports a result: see [reporter].
 	report func(c *reconcileContext, obj kube.Object, r Result, failing *unfinishedObject)
 }
@@ -192,14 +192,14 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	return ignoreCancelByDeletion(ctx, err)
 }
 
-// cancelOnDeletion returns a context that ends when the deletion of an object begins, until stop is called.
-func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid types.UID) (until context.Context, stop func()) {
-	until, stop = r.cancels.add(ctx, key, uid)
+// cancelOnDeletion returns a context that ends when the deletion of an object begins. stop must be called after the reconcile.
+func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid types.UID) (_ context.Context, stop func()) {
+	ctx, stop = r.cancels.add(ctx, key, uid)
 	// The deletion may have begun since the object was read.
 	if o, ok := r.shownObjects.stored(key); ok && o.UID == uid && o.Deleting {
 		r.cancels.cancel(key, uid)
 	}
-	return until, stop
+	return ctx, stop
 }
 
 // cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the object. If
@@ -212,13 +212,16 @@ func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *k
 		}
 		rec.step = "the update of the finalizers"
 		updated, exists, err := r.finalizers.removeRetired(ctx, client, rec.object)
+		if err != nil {
+			return err
+		}
 		if rec.object = updated; !exists {
 			rec.object = nil
 		}
-		return ignoreCancelByDeletion(ctx, err)
+		return nil
 	}
 	cleanupClient := client
-	if r.areBehindTerm() {
+	if r.isAnyStreamBehindTerm() {
 		cleanupClient = client.Live() // the former leader may have made what the cleanup has to find
 	}
 	cleanup, err := callAuthor(ctx, r.longReconciles, rec, "the cleanup function", r.functions.cleanup, cleanupClient)
@@ -235,7 +238,7 @@ func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *k
 // ignoreCancelByDeletion returns err, the error of a step of a reconcile. It returns nil if the step failed because the
 // deletion of the object ended the reconcile: the change that begins the deletion has triggered the cleanup.
 func ignoreCancelByDeletion(ctx context.Context, err error) error {
-	if err != nil && context.Cause(ctx) == errDeleted { //nolint:errorlint // the cause itself
+	if err != nil && context.Cause(ctx) == errDeletionBegun { //nolint:errorlint // the cause itself
 		return nil
 	}
 	return err
@@ -275,17 +278,17 @@ func callAuthor[R any](ctx context.Context, long *longReconciles, rec *reconcili
 	return result, err
 }
 
-// startSpan begins the span of a reconcile or a cleanup, which end ends. It returns ctx if nobody
+// startSpan begins the span of a reconcile or a cleanup. The method end ends the span. startSpan returns ctx if nobody
 // traces.
 func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isCleanup bool) context.Context {
 	if r.tracer == nil {
 		return ctx
 	}
-	work := "reconcile "
+	call := "reconcile "
 	if isCleanup {
-		work = "cleanup "
+		call = "cleanup "
 	}
-	ctx, rec.endSpan = r.tracer.Start(ctx, work+r.name, append(rec.context.LogAttrs(), slog.String("cause", rec.result.Causes))...)
+	ctx, rec.endSpan = r.tracer.Start(ctx, call+r.name, append(rec.context.LogAttrs(), slog.String("cause", rec.result.Causes))...)
 	return ctx
 }
 
@@ -325,7 +328,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		result.Next, next.IsRetried = 0, false
 	case isConflict(err):
 		failing.recordConflict(time.Now())
-		result.Next = exponential(firstConflict, longestConflict, failing.conflictCount)
+		result.Next = exponentialDelay(firstConflictDelay, longestConflictDelay, failing.conflictCount)
 	default:
 		failing.backoffCount++
 		failing.conflictCount = 0

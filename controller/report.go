@@ -26,7 +26,7 @@ type reporter struct {
 // result is logged at the level Debug. failing is what is remembered of the object. It is nil if the reconcile succeeded.
 func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, failing *unfinishedObject) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
-	attributes, isErrorLogged := errorAttrs(obj, failing, r)
+	attributes, isErrorLogged := throttleError(obj, failing, r)
 	if isVerbose {
 		attributes = append(debugAttrs(r), attributes...)
 	}
@@ -44,10 +44,10 @@ func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, failin
 	}
 }
 
-// errorAttrs returns the attributes of a log line about the error of a result. It reports whether the
-// line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing. It
-// also counts the text of the error in failing.
-func errorAttrs(obj kube.Object, failing *unfinishedObject, r Result) (attributes []slog.Attr, isErrorLogged bool) {
+// throttleError counts the error of a result in failing. It returns the attributes of a log line about the error, and
+// reports whether the line belongs at the level Error: the error is new, or has come often. Without an error it returns
+// nothing.
+func throttleError(obj kube.Object, failing *unfinishedObject, r Result) (attributes []slog.Attr, isErrorLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}

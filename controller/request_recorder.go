@@ -15,9 +15,9 @@ import (
 // reconcile's client.
 type requestRecorder struct {
 	next wire.Handler
-	// ended returns an error once the reconcile's context has ended. A call that ignores its
-	// context must not write when another instance may have taken over.
-	ended func() error
+	// endCause returns why the reconcile's context has ended, or nil. A call that ignores its context must not write when
+	// another instance may have taken over.
+	endCause func() error
 
 	mu     sync.Mutex
 	reads  int
@@ -26,7 +26,7 @@ type requestRecorder struct {
 
 // newRequestRecorder returns the requestRecorder of one reconcile, whose context is ctx.
 func newRequestRecorder(ctx context.Context) *requestRecorder {
-	return &requestRecorder{ended: func() error { return context.Cause(ctx) }}
+	return &requestRecorder{endCause: func() error { return context.Cause(ctx) }}
 }
 
 // HasChildGuard reports to package kube that the handlers of the client refuse applies to foreign children: [adoption.Guard],
@@ -35,7 +35,7 @@ func (q *requestRecorder) HasChildGuard() bool { return true }
 
 // Do serves one request.
 func (q *requestRecorder) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-	if err := q.ended(); err != nil {
+	if err := q.endCause(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Verb, r.Ref(), err)
 	}
 	response, err := q.next.Do(ctx, r)

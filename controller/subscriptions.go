@@ -104,9 +104,9 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	return true
 }
 
-// areDoubted reports whether a store is in doubt, after a restoration or a contradiction. Until the next list of the store
+// isAnyStoreDoubted reports whether a store is in doubt, after a restoration or a contradiction. Until the next list of the store
 // is complete, the store may show what a restoration has undone.
-func (s *subscriptions) areDoubted() bool {
+func (s *subscriptions) isAnyStoreDoubted() bool {
 	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.cacheSubscription().IsDoubted() })
 }
 
@@ -149,8 +149,8 @@ func (s *subscriptions) isBehindTerm(k kube.Key) bool {
 	})
 }
 
-// areBehindTerm reports whether a stream of a watched kind may lack writes of a former leader.
-func (s *subscriptions) areBehindTerm() bool {
+// isAnyStreamBehindTerm reports whether a stream of a watched kind may lack writes of a former leader.
+func (s *subscriptions) isAnyStreamBehindTerm() bool {
 	return slices.ContainsFunc(s.all, func(sub *subscription) bool {
 		opened := sub.cacheSubscription()
 		return opened != nil && opened.IsBehindTerm()
@@ -162,8 +162,8 @@ func (s *subscriptions) isSynced() bool {
 	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return !sub.isSynced() })
 }
 
-// showAll reports whether a stream shows all objects of the reconciled kind in a cluster.
-func (s *subscriptions) showAll(cluster string) bool {
+// isWholeKindShown reports whether a stream shows all objects of the reconciled kind in a cluster.
+func (s *subscriptions) isWholeKindShown(cluster string) bool {
 	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		stream := sub.stream
 		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == ""
@@ -208,9 +208,9 @@ func (s *subscriptions) NewestShown(t echo.Target) (newest echo.Version) {
 	return newest
 }
 
-// ShownObjects returns the objects of a collection that the streams show. The value is true for an object that the
+// CollectionObjects returns the objects of a collection that the streams show. The value is true for an object that the
 // selector selects.
-func (s *subscriptions) ShownObjects(collection echo.Target, selector labels.Selector) map[types.UID]bool {
+func (s *subscriptions) CollectionObjects(collection echo.Target, selector labels.Selector) map[types.UID]bool {
 	shown := make(map[types.UID]bool)
 	for _, sub := range s.all {
 		if !collection.IsOf(sub.stream.Cluster, sub.stream.Resource) {
@@ -317,8 +317,8 @@ func (s *subscription) keyOf(r cache.Record) kube.Key {
 }
 
 // relatedKeys returns the objects that one state of an object of the stream concerns.
-func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), to relation.Kind) ([]relation.Key, error) {
-	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, to)
+func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), reconciled relation.ReconciledKind) ([]relation.Key, error) {
+	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, reconciled)
 }
 
 // logError logs an error of the search for the objects that r concerns. A fault of a function concerns

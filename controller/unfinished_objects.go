@@ -17,8 +17,8 @@ import (
 type unfinishedObjects struct {
 	mu    sync.Mutex
 	byKey map[kube.Key]*unfinishedObject
-	// failing is the number of objects in byKey whose last reconcile failed. The others only wait.
-	failing int
+	// failingCount is the number of objects in byKey whose last reconcile failed. The others only wait.
+	failingCount int
 }
 
 // unfinishedObject is what is remembered of one object. unfinishedObjects.mu guards uid and isFailing. Only the worker that
@@ -84,7 +84,7 @@ func (u *unfinishedObjects) forget(k kube.Key, uid types.UID) {
 
 func (u *unfinishedObjects) removeLocked(k kube.Key) {
 	if found := u.byKey[k]; found != nil && found.isFailing {
-		u.failing--
+		u.failingCount--
 	}
 	delete(u.byKey, k)
 }
@@ -97,16 +97,16 @@ func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedOb
 	defer u.mu.Unlock()
 	if u.byKey[k] == found && !found.isFailing {
 		found.isFailing = true
-		u.failing++
+		u.failingCount++
 	}
 	return found
 }
 
-// failingCount returns the number of objects whose last reconcile failed.
-func (u *unfinishedObjects) failingCount() int {
+// countFailing returns the number of objects whose last reconcile failed.
+func (u *unfinishedObjects) countFailing() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.failing
+	return u.failingCount
 }
 
 // recordConflict counts a conflict at a time.
@@ -121,22 +121,3 @@ func (o *unfinishedObject) recordConflict(now time.Time) {
 // The usual reasons of lasting conflicts are another writer of the same field, and a child whose
 // deletion does not end.
 const firstConflictReport = time.Minute
-
-// logThrottle counts how often the same text came in a row.
-type logThrottle struct {
-	text  string
-	count int
-}
-
-// record counts an occurrence of text, and returns how often text has come in a row.
-func (t *logThrottle) record(text string) int {
-	if text != t.text {
-		t.text, t.count = text, 0
-	}
-	t.count++
-	return t.count
-}
-
-// shouldLog reports whether the count-th occurrence of a text in a row should be logged: the
-// first, the second, the fourth, the eighth and so on.
-func shouldLog(count int) bool { return count&(count-1) == 0 }

@@ -16,8 +16,8 @@ import (
 // watchedKind is a kind whose changes trigger reconciles.
 type watchedKind struct {
 	kind kube.Type
-	// named is the kind that the author has named by [Kind], or nil.
-	named *wire.Resource
+	// namedResource is the resource that the author has named by [Kind], or nil.
+	namedResource *wire.Resource
 	// relation finds the objects that a change concerns.
 	relation   relation.Relation
 	selectors  []kube.Selector
@@ -49,8 +49,8 @@ type kindOptionFunc func(*watchedKind)
 
 func (f kindOptionFunc) changeKind(w *watchedKind) { f(w) }
 
-// newWatchOption returns the option that watches objects such as zero. The relation of connect connects
-// them with the reconciled kind.
+// newWatchOption returns the option that watches the kind of zero. connect returns the relation between that kind and the
+// reconciled kind.
 func newWatchOption(zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error)) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
@@ -59,10 +59,10 @@ func newWatchOption(zero kube.Object, options []KindOption, connect func(*watche
 	w.relation, relationErr = connect(w)
 	err = errors.Join(err, relationErr)
 	if _, ok := w.relation.(relation.Owner); w.isAnyOwner && !ok {
-		err = errors.Join(err, errNoOwners)
+		err = errors.Join(err, errAnyOwnerWithoutOwns)
 	}
 	if w.hasWriteVerbs && w.relation.WriteVerbs() == nil {
-		err = errors.Join(err, errNoChildren)
+		err = errors.Join(err, errWriteVerbsWithoutChildren)
 	}
 	if w.skipsOwnStatus {
 		err = errors.Join(err, errors.New("controller.SkipOwnStatus is about the reconciled kind: give it to controller.Reconciled"))
@@ -84,10 +84,10 @@ func (w *watchedKind) apply(options []KindOption) error {
 	return nil
 }
 
-// bind sets the kind of w, whose objects are such as zero, and binds the predicates to the kind. The options have been
-// applied before. bind is called once. It returns an error if the options do not fit the kind.
+// bind sets the kind of w to the kind of zero, and binds the predicates to the kind. The options have been applied before.
+// bind is called once. It returns an error if the options do not fit the kind.
 func (w *watchedKind) bind(zero kube.Object) error {
-	kind, err := typeOf(zero, w.named)
+	kind, err := typeOf(zero, w.namedResource)
 	w.kind = kind
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (w *watchedKind) check() error {
 	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
 	}
-	if err := checkWrites(w.ownWriteVerbs); err != nil {
+	if err := checkWriteVerbs(w.ownWriteVerbs); err != nil {
 		return fmt.Errorf("controller.WriteVerbs: %w", err)
 	}
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
@@ -193,8 +193,8 @@ func (w *watchedKind) accepts(change cache.Change) (accepted bool, err error) {
 	if len(w.predicates) == 0 {
 		return true, nil
 	}
-	stored := change // only a change with predicates goes to the heap
-	c := newChange(&stored)
+	published := change // only a change with predicates goes to the heap
+	c := newChange(&published)
 	what := "a predicate"
 	accepted = true
 	err = recoverPanic(&what, func() error {

@@ -25,7 +25,7 @@ func AnyOwner() KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.isAnyOwner = true })
 }
 
-var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
+var errAnyOwnerWithoutOwns = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
 
 // WriteVerbs sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
 // permissions of the program. The default is what an apply needs: create and patch; and, for
@@ -37,7 +37,7 @@ func WriteVerbs(verbs ...wire.Verb) KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.ownWriteVerbs, w.hasWriteVerbs = slices.Clone(verbs), true })
 }
 
-var errNoChildren = errors.New("controller.WriteVerbs is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
+var errWriteVerbsWithoutChildren = errors.New("controller.WriteVerbs is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
 
 // OwnsByLabel runs the reconcile of the object whose uid is the value of a label of a C, when the C changes:
 // see [kube.OwnedByLabel]. In contrast to an owner reference, a label works across namespaces, and between

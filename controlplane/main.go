@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/yare-go/yare/controlplane/internal/apiserver"
 	"github.com/yare-go/yare/controlplane/internal/controllermanager"
@@ -38,7 +37,7 @@ func main() {
 
 // run returns the exit status.
 func run() int {
-	if !slices.Contains([]string{"kubectl"}, filepath.Base(os.Args[0])) {
+	if filepath.Base(os.Args[0]) != "kubectl" { // a link with the name kubectl acts as kubectl
 		if len(os.Args) < 2 {
 			fmt.Fprint(os.Stderr, usage)
 			return 2
@@ -49,13 +48,13 @@ func run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	easeStart()
+	collectLessAtStart()
 	line := lifeline.Inherited()
 	line.ExitWithParent()
 	args := os.Args[1:]
 	switch name := filepath.Base(os.Args[0]); name {
 	case "etcd":
-		return status(etcd.Main(args, line))
+		return exitStatus(etcd.Main(args, line))
 	case "kube-apiserver":
 		return apiserver.Main(args)
 	case "kube-controller-manager":
@@ -66,7 +65,7 @@ func run() int {
 		kubectl.Main()
 		return 0
 	case "kubelet":
-		return status(kubelet.Main(args, line))
+		return exitStatus(kubelet.Main(args, line))
 	case "up":
 		return up.Main(args, os.Stdin, os.Stdout, os.Stderr)
 	case "help", "-h", "--help":
@@ -78,7 +77,8 @@ func run() int {
 	}
 }
 
-func status(err error) int {
+// exitStatus prints err, which may be nil, and returns the exit status.
+func exitStatus(err error) int {
 	if err == nil {
 		return 0
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// easeStart lets garbage pile up for the first seconds. A component allocates most of
-// what it keeps when it starts, and collecting garbage meanwhile costs an eighth of all
+// collectLessAtStart makes the garbage collector run less often for the first seconds. A component allocates most of
+// what it keeps when it starts. The collection of garbage at that time would cost an eighth of all
 // processor time until the plane is ready.
-func easeStart() {
+func collectLessAtStart() {
 	const (
 		percent = 400
 		normal  = 100

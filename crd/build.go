@@ -37,7 +37,7 @@ type position struct {
 	// isInElement is true within an element of a list or a map. A path of names does not name a single value there.
 	isInElement bool
 	// ancestors holds the types around the position.
-	ancestors []step
+	ancestors []ancestor
 	// scope leads from the field to the position, as in the keys of a tag: items, values.
 	scope []string
 	// typeKeys holds the keys type=… of the tags, for any scope. The first of a scope counts.
@@ -57,8 +57,8 @@ func (p position) typeKey(name string) string {
 	return directive{scope: p.scope, key: "type", value: name, hasValue: true}.String()
 }
 
-// step is a type, and the field that leads to it.
-type step struct {
+// ancestor is a type around a position, and the field that leads to it.
+type ancestor struct {
 	t         reflect.Type
 	fieldName string
 }
@@ -86,14 +86,14 @@ func (b *builder) addProblem(err error) {
 	}
 }
 
-// object returns the schema of the whole object.
-func (b *builder) object(t kube.Type) *Schema {
+// schemaOfObject returns the schema of the whole object.
+func (b *builder) schemaOfObject(t kube.Type) *Schema {
 	name := ident.GoTypeName(t.Go)
 	if encodingOf(t.Go) == encodedUnknown {
 		b.problemf(name, "the type has a MarshalJSON or UnmarshalJSON of its own, perhaps of a struct that it embeds; the object around spec and status must be plain")
 		return &Schema{Type: typeObject}
 	}
-	root := b.structure(t.Go, position{goName: name})
+	root := b.schemaOfStruct(t.Go, position{goName: name})
 	b.addTypeRules(t.Go, position{goName: name}, root)
 	if own, ok := b.typeTag(t.Go); ok {
 		b.applyTo(root, own)
@@ -192,9 +192,9 @@ func (b *builder) schemaWithoutComment(t reflect.Type, at position, asStruct boo
 		}
 		return b.schemaUnlessRecursive(t, at)
 	}
-	s, isKnown, err := wellKnown(t)
+	s, isKnown, err := schemaOfWellKnown(t)
 	if !isKnown && t.Name() != "" {
-		s, isKnown, err = selfDescribed(t)
+		s, isKnown, err = schemaOfSelfDescribed(t)
 	}
 	switch {
 	case err != nil:
@@ -216,11 +216,11 @@ func (b *builder) schemaWithoutComment(t reflect.Type, at position, asStruct boo
 // schemaUnlessRecursive returns the schema of a t by its kind. For a t that contains itself, it records a problem and
 // returns nil.
 func (b *builder) schemaUnlessRecursive(t reflect.Type, at position) *Schema {
-	for i, ancestor := range at.ancestors {
-		if ancestor.t == t {
+	for i, outer := range at.ancestors {
+		if outer.t == t {
 			var trail []string
-			for _, step := range at.ancestors[i+1:] {
-				trail = append(trail, step.fieldName)
+			for _, inner := range at.ancestors[i+1:] {
+				trail = append(trail, inner.fieldName)
 			}
 			b.problemf(at.goName, "the type %s contains itself (%s → %s), and a schema cannot; tag %s crd:%q, which takes any fields, or make it a runtime.RawExtension",
 				t, strings.Join(append(trail, at.goName), " → "), t, at.goName, at.typeKey(typeObject))
@@ -228,7 +228,7 @@ func (b *builder) schemaUnlessRecursive(t reflect.Type, at position) *Schema {
 		}
 	}
 	if t.Name() != "" {
-		at.ancestors = append(slices.Clone(at.ancestors), step{t, at.goName})
+		at.ancestors = append(slices.Clone(at.ancestors), ancestor{t, at.goName})
 	}
 	return b.schemaByKind(t, at)
 }
@@ -264,11 +264,11 @@ func (b *builder) schemaByKind(t reflect.Type, at position) *Schema {
 	case reflect.Float64:
 		return &Schema{Type: typeNumber, Format: "double"}
 	case reflect.Slice, reflect.Array:
-		return b.list(t, at)
+		return b.schemaOfList(t, at)
 	case reflect.Map:
-		return b.mapping(t, at)
+		return b.schemaOfMap(t, at)
 	case reflect.Struct:
-		return b.structure(t, at)
+		return b.schemaOfStruct(t, at)
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
 			return &Schema{PreserveUnknownFields: true}
@@ -280,8 +280,8 @@ func (b *builder) schemaByKind(t reflect.Type, at position) *Schema {
 	return nil
 }
 
-// list returns the schema of a slice or an array.
-func (b *builder) list(t reflect.Type, at position) *Schema {
+// schemaOfList returns the schema of a slice or an array.
+func (b *builder) schemaOfList(t reflect.Type, at position) *Schema {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		if encodingOf(t.Elem()) == encodedByKind {
 			return &Schema{Type: typeString, Format: "byte"}
@@ -302,8 +302,8 @@ func (b *builder) list(t reflect.Type, at position) *Schema {
 	return s
 }
 
-// mapping returns the schema of a map.
-func (b *builder) mapping(t reflect.Type, at position) *Schema {
+// schemaOfMap returns the schema of a map.
+func (b *builder) schemaOfMap(t reflect.Type, at position) *Schema {
 	if t.Key().Kind() != reflect.String {
 		b.problemf(at.goName, "the keys of a map must be strings, and those of %s are %s", t, t.Key())
 		return nil
@@ -319,11 +319,11 @@ func (b *builder) mapping(t reflect.Type, at position) *Schema {
 	return &Schema{Type: typeObject, AdditionalProperties: values}
 }
 
-// structure returns the schema of a struct, without the rules of its type.
-func (b *builder) structure(t reflect.Type, at position) *Schema {
+// schemaOfStruct returns the schema of a struct, without the rules of its type.
+func (b *builder) schemaOfStruct(t reflect.Type, at position) *Schema {
 	isRoot := t == b.root && len(at.jsonNames) == 0 && !at.isInElement
 	if isRoot {
-		at.ancestors = []step{{t, at.goName}}
+		at.ancestors = []ancestor{{t, at.goName}}
 	}
 	s := &Schema{Type: typeObject}
 	for _, f := range b.fields(t, at) {

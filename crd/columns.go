@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// column adds the column that the tag of a field at a position asks for.
-func (b *builder) column(d, wide *directive, s *Schema, at position) error {
+// addColumn adds the column that the tag of a field at a position asks for.
+func (b *builder) addColumn(d, wide *directive, s *Schema, at position) error {
 	if at.isInElement {
 		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; name a path in the Definition's Columns", d)
 	}
@@ -39,8 +39,8 @@ func (b *builder) column(d, wide *directive, s *Schema, at position) error {
 // maxSelectableFields is how many fields of a version a server lets field selectors name.
 const maxSelectableFields = 8
 
-// selectable adds the field at a position to the fields that field selectors can name.
-func (b *builder) selectable(d *directive, s *Schema, at position) error {
+// addSelectable adds the field at a position to the fields that field selectors can name.
+func (b *builder) addSelectable(d *directive, s *Schema, at position) error {
 	path := jsonPath(at.jsonNames)
 	switch {
 	case d.hasValue:
@@ -85,9 +85,9 @@ func jsonPath(names []string) string {
 	return b.String()
 }
 
-// find returns the schema at a path of plain names, or nil if there is none. isPlain is false if
+// schemaAtPath returns the schema at a path of plain names, or nil if there is none. isPlain is false if
 // the path contains more, such as a filter: then the path cannot be checked.
-func find(root *Schema, path string) (s *Schema, isPlain bool) {
+func schemaAtPath(root *Schema, path string) (s *Schema, isPlain bool) {
 	if strings.ContainsAny(path, `[]()*?@\"'{}`) || strings.Contains(path, "..") {
 		return nil, false
 	}
@@ -112,7 +112,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	columns := b.columns
 	for _, d := range defined {
 		name := ident.GoTypeName(b.root) + ": its Definition's column " + fmt.Sprintf("%q", d.Name)
-		s, isPlain := find(root, d.JSONPath)
+		s, isPlain := schemaAtPath(root, d.JSONPath)
 		switch {
 		case d.Name == "":
 			b.problemf(name, "the name is empty")
@@ -164,7 +164,7 @@ func (b *builder) scale(root *Schema, d kube.ScalePaths) *Scale {
 			b.problemf(name, "%s %q must begin with %s", what, path, strings.Join(under, " or "))
 			return
 		}
-		switch found, isPlain := find(root, path); {
+		switch found, isPlain := schemaAtPath(root, path); {
 		case !isPlain:
 			b.problemf(name, "%s %q must be a path of field names, as in .spec.replicas", what, path)
 		case found == nil:

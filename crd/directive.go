@@ -30,7 +30,7 @@ func (d directive) String() string {
 // applyWithin changes the schema that the scope of d leads to from s. It adds that schema to touched.
 func (d directive) applyWithin(s *Schema, touched *[]*Schema) error {
 	target, err := d.target(s)
-	if err != nil || d.key == "type" { // schema has applied it
+	if err != nil || d.key == "type" { // schemaOfType has applied it
 		return err
 	}
 	if !slices.Contains(*touched, target) {
@@ -59,9 +59,9 @@ func (d directive) target(s *Schema) (*Schema, error) {
 	return s, nil
 }
 
-// lookup returns the value of one key of a struct tag, or an error if the tag is malformed:
+// lookupStructTag returns the value of one key of a struct tag, or an error if the tag is malformed:
 // the Lookup of package reflect finds nothing after the first mistake.
-func lookup(tag reflect.StructTag, key string) (string, error) {
+func lookupStructTag(tag reflect.StructTag, key string) (string, error) {
 	value, ok := tag.Lookup(key)
 	if !ok && strings.Contains(string(tag), key+":") {
 		return "", fmt.Errorf("the struct tag `%s` is malformed: write key:\"value\" pairs with one space between, and \\\\ for a backslash", tag)

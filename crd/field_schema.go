@@ -28,7 +28,7 @@ func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired 
 		isInElement: outer.isInElement,
 		ancestors:   outer.ancestors,
 	}
-	own, ok := b.parse(fmt.Sprintf("%s: the tag crd:%q", name, f.tag), f.tag)
+	own, ok := b.newTag(fmt.Sprintf("%s: the tag crd:%q", name, f.tag), f.tag)
 	if !ok {
 		return nil, false
 	}
@@ -53,61 +53,61 @@ func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired 
 	if known, ok := b.kubernetesFieldTag(f, s); ok {
 		tags = append([]tag{known}, tags...)
 	}
-	c := fieldEffects{isRequired: !f.mayBeOmitted && !encodesNull(f.Type), touched: []*Schema{s}}
+	effects := fieldEffects{isRequired: !f.mayBeOmitted && !encodesNull(f.Type), touched: []*Schema{s}}
 	for _, t := range tags {
-		b.applyToField(s, t, &c)
+		b.applyToField(s, t, &effects)
 	}
-	last := own.name
+	lastTagName := own.name
 	if f.tag == "" && len(tags) > 1 {
-		last = tags[len(tags)-2].name
+		lastTagName = tags[len(tags)-2].name
 	}
-	for _, each := range slices.Backward(c.touched) {
+	for _, each := range slices.Backward(effects.touched) {
 		for _, err := range checkSchema(each) {
-			b.problemLines(last, err)
+			b.problemLines(lastTagName, err)
 		}
 	}
 	if s.Default != nil {
-		if c.isRequiredByTag {
-			b.problemf(last, "required: a field with a default is never missing")
+		if effects.isRequiredByTag {
+			b.problemf(lastTagName, "required: a field with a default is never missing")
 		}
-		c.isRequired = false
+		effects.isRequired = false
 	}
-	if c.column != nil {
-		if err := b.column(c.column, c.wide, s, at); err != nil {
-			b.problemLines(last, err)
+	if effects.column != nil {
+		if err := b.addColumn(effects.column, effects.wide, s, at); err != nil {
+			b.problemLines(lastTagName, err)
 		}
-	} else if c.wide != nil {
-		b.problemf(last, "wide: it belongs to column")
+	} else if effects.wide != nil {
+		b.problemf(lastTagName, "wide: it belongs to column")
 	}
-	if c.selectable != nil {
-		if err := b.selectable(c.selectable, s, at); err != nil {
-			b.problemLines(last, err)
+	if effects.selectable != nil {
+		if err := b.addSelectable(effects.selectable, s, at); err != nil {
+			b.problemLines(lastTagName, err)
 		}
 	}
-	return s, c.isRequired
+	return s, effects.isRequired
 }
 
-// applyToField changes s, the schema of a field, and c by t.
-func (b *builder) applyToField(s *Schema, t tag, c *fieldEffects) {
+// applyToField changes s, the schema of a field, and effects by t.
+func (b *builder) applyToField(s *Schema, t tag, effects *fieldEffects) {
 	for _, d := range t.directives {
 		switch {
 		case len(d.scope) > 0:
-			if err := d.applyWithin(s, &c.touched); err != nil {
+			if err := d.applyWithin(s, &effects.touched); err != nil {
 				b.problemLines(t.name, err)
 			}
 		case d.key == "required" || d.key == "optional":
 			if d.hasValue {
 				b.problemf(t.name, "%s: it takes no value: write %s", d, d.key)
 			}
-			c.isRequired, c.isRequiredByTag = d.key == "required", d.key == "required"
+			effects.isRequired, effects.isRequiredByTag = d.key == "required", d.key == "required"
 		case d.key == "column":
-			c.column = &d
+			effects.column = &d
 		case d.key == "wide":
-			c.wide = &d
+			effects.wide = &d
 		case d.key == "selectable":
-			c.selectable = &d
+			effects.selectable = &d
 		case d.key == "type":
-			// schema has applied it.
+			// schemaOfType has applied it
 		default:
 			if err := applyTagKey(s, d); err != nil {
 				b.problemLines(t.name, err)

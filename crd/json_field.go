@@ -53,38 +53,38 @@ func declaredName(t reflect.Type) string {
 // declaration. If two fields have one name, the less deeply embedded field counts. A field that
 // encoding/json would silently drop is a problem.
 func (b *builder) fields(t reflect.Type, at position) []field {
-	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
-	// winners holds the indexes of the fields that are called alike at the least depth.
-	winners := make(map[string][]int, len(all))
+	all := b.collectFields(nil, t, ownerOf(t, at), 0, false, nil)
+	// shallowest holds the indexes of the fields that are called alike at the least depth.
+	shallowest := make(map[string][]int, len(all))
 	for i, f := range all {
-		switch others := winners[f.name]; {
+		switch others := shallowest[f.name]; {
 		case others == nil || f.depth < all[others[0]].depth:
-			winners[f.name] = []int{i}
+			shallowest[f.name] = []int{i}
 		case f.depth == all[others[0]].depth:
-			winners[f.name] = append(others, i)
+			shallowest[f.name] = append(others, i)
 		}
 	}
-	kept := make([]field, 0, len(winners))
+	kept := make([]field, 0, len(shallowest))
 	for i, f := range all {
-		switch best := winners[f.name]; {
-		case !slices.Contains(best, i): // the encoder does not see it
-		case len(best) == 1:
+		switch sameName := shallowest[f.name]; {
+		case !slices.Contains(sameName, i): // the encoder does not see it
+		case len(sameName) == 1:
 			kept = append(kept, f)
 		default:
-			rival := best[0]
-			if rival == i {
-				rival = best[1]
+			other := sameName[0]
+			if other == i {
+				other = sameName[1]
 			}
-			b.problemf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[rival].owner.name, all[rival].Name)
+			b.problemf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[other].owner.name, all[other].Name)
 		}
 	}
 	return kept
 }
 
-// collect appends the fields of t, and the fields of the structs that t embeds, to all. The
+// collectFields appends the fields of t, and the fields of the structs that t embeds, to all. The
 // struct outer declares the fields of t at this depth of embedding. mayBeOmitted is true if an embedded
 // pointer leads to t. ancestors holds the structs around t.
-func (b *builder) collect(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
+func (b *builder) collectFields(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
 	if slices.Contains(ancestors, t) {
 		b.problemf(outer.name, "the struct embeds itself")
 		return all
@@ -101,7 +101,7 @@ func (b *builder) collect(all []field, t reflect.Type, outer owner, depth int, m
 			continue
 		}
 		name := outer.name + "." + sf.Name
-		tag, err := lookup(sf.Tag, "json")
+		tag, err := lookupStructTag(sf.Tag, "json")
 		if err != nil {
 			b.problemf(name, "%v", err)
 			continue
@@ -109,7 +109,7 @@ func (b *builder) collect(all []field, t reflect.Type, outer owner, depth int, m
 		if tag == "-" {
 			continue
 		}
-		own, err := lookup(sf.Tag, "crd")
+		own, err := lookupStructTag(sf.Tag, "crd")
 		if err != nil {
 			b.problemf(name, "%v", err)
 			continue
@@ -130,7 +130,7 @@ func (b *builder) collect(all []field, t reflect.Type, outer owner, depth int, m
 				continue
 			}
 			viaPointer := mayBeOmitted || sf.Type.Kind() == reflect.Pointer
-			all = b.collect(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
+			all = b.collectFields(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
 		case slices.Contains(options[1:], "inline"):
 			b.problemf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:

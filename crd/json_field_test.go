@@ -36,7 +36,7 @@ func TestMistakesInStructTags(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			b := &builder{}
-			b.structure(reflect.StructOf(tc.fields), position{goName: "x.T", jsonNames: []string{"spec"}})
+			b.schemaOfStruct(reflect.StructOf(tc.fields), position{goName: "x.T", jsonNames: []string{"spec"}})
 			err := errors.Join(b.problems...)
 			if err == nil {
 				t.Fatal("no error")

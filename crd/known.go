@@ -24,8 +24,8 @@ const (
 // import would link them into every operator.
 func qualified(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// wellKnown returns the schema of a type whose JSON differs from its Go declaration.
-func wellKnown(t reflect.Type) (s *Schema, isKnown bool, err error) {
+// schemaOfWellKnown returns the schema of a type whose JSON differs from its Go declaration.
+func schemaOfWellKnown(t reflect.Type) (s *Schema, isKnown bool, err error) {
 	switch qualified(t) {
 	case "time.Time", metaPackage + ".Time", metaPackage + ".MicroTime":
 		return &Schema{Type: typeString, Format: "date-time"}, true, nil
@@ -122,9 +122,9 @@ func encodesNull(t reflect.Type) bool {
 	return false
 }
 
-// selfDescribed returns the schema of a type that describes its JSON by methods. The OpenAPI
+// schemaOfSelfDescribed returns the schema of a type that describes its JSON by methods. The OpenAPI
 // generators of Kubernetes call these methods.
-func selfDescribed(t reflect.Type) (s *Schema, isDescribed bool, err error) {
+func schemaOfSelfDescribed(t reflect.Type) (s *Schema, isDescribed bool, err error) {
 	value := reflect.New(t).Interface()
 	typer, ok := value.(interface{ OpenAPISchemaType() []string })
 	if !ok {

@@ -56,7 +56,7 @@ func (b *builder) kubernetesTypeTag(t reflect.Type) (tag, bool) {
 	if text == "" {
 		return tag{}, false
 	}
-	return b.parse(t.String(), text)
+	return b.newTag(t.String(), text)
 }
 
 // kubernetesFieldTag returns the tag of f, with the schema s, if f belongs to a type of k8s.io/api.
@@ -74,5 +74,5 @@ func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
 	if text == "" {
 		return tag{}, false
 	}
-	return b.parse(f.owner.name+"."+f.Name, text)
+	return b.newTag(f.owner.name+"."+f.Name, text)
 }

@@ -12,9 +12,9 @@ func nearest(name string, names []string, n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// nearestTo returns the nearest of names, of which name may be a misspelling. It is empty if all names
-// differ much from name.
-func nearestTo(name string, names []string) string {
+// likelyMeant returns the nearest of names, if name may be a misspelling of it. It is empty if all names
+// differ from name in more than a third of the letters.
+func likelyMeant(name string, names []string) string {
 	for _, other := range nearest(name, names, 1) {
 		if distance(name, other) <= max(len(name), len(other))/3 {
 			return other
@@ -24,7 +24,8 @@ func nearestTo(name string, names []string) string {
 }
 
 // distance returns the number of bytes that must be inserted, removed or replaced to make b of a,
-// apart from capital letters: the Levenshtein distance.
+// apart from capital letters: the Levenshtein distance. For example, the distance of minLenght and minLength is 2. row[j]
+// is the distance of the first i bytes of a and the first j bytes of b.
 func distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	row := make([]int, len(b)+1)

@@ -59,20 +59,20 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 		}
 	}
 	var all []*CustomResourceDefinition
-	owner := map[string]kube.Type{}
+	definedBy := map[string]kube.Type{}
 	for _, gk := range order {
 		versions := kinds[gk]
-		c, err := merge(versions)
+		c, err := mergeVersions(versions)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		if other, taken := owner[c.Metadata.Name]; taken {
+		if other, taken := definedBy[c.Metadata.Name]; taken {
 			problems = append(problems, fmt.Errorf("%s is the name of both kind %s (%s) and kind %s (%s): give one of them another Plural",
 				c.Metadata.Name, other.Resource.Kind, ident.GoTypeName(other.Go), c.Spec.Names.Kind, ident.GoTypeName(versions[0].Go)))
 			continue
 		}
-		owner[c.Metadata.Name] = versions[0]
+		definedBy[c.Metadata.Name] = versions[0]
 		all = append(all, c)
 	}
 	if len(problems) > 0 {
@@ -84,8 +84,8 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	return all, nil
 }
 
-// merge returns the definition of a kind with these versions.
-func merge(types []kube.Type) (*CustomResourceDefinition, error) {
+// mergeVersions returns the definition of a kind with these versions.
+func mergeVersions(types []kube.Type) (*CustomResourceDefinition, error) {
 	// Unlike slices.SortFunc, sort.Slice is not compiled anew for this type.
 	sort.Slice(types, func(i, j int) bool {
 		return version.CompareKubeAwareVersionStrings(types[i].Resource.Version, types[j].Resource.Version) > 0
@@ -141,7 +141,7 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 func newVersion(t kube.Type) (Version, error) {
 	b := &builder{root: t.Go, hasStatus: t.HasStatus(), tags: t.Definition.Tags, matched: map[string]bool{}}
 	b.sources = sourcesOf(t, b.addProblem)
-	root := b.object(t)
+	root := b.schemaOfObject(t)
 	if len(b.problems) == 0 { // fields with problems have no schema, and neither have those within
 		b.checkPaths(root)
 		b.sources.checkUse(ident.GoTypeName(t.Go))

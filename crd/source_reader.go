@@ -48,9 +48,9 @@ type sourceReader struct {
 	pos token.Pos
 	tok token.Token
 	lit string
-	// lead is the comment that ends on the line before the current token. line is the comment that
-	// follows the previous token on the same line. They are nil if there is none.
-	lead, line *ast.CommentGroup
+	// leadComment is the comment that ends on the line before the current token. lineComment is the comment that
+	// follows the previous token on the same line. Each is nil if there is none.
+	leadComment, lineComment *ast.CommentGroup
 }
 
 // readSource returns the types that a Go file declares. If the file is not of the package want,
@@ -71,7 +71,7 @@ func readSource(name string, text []byte, want string) (*sourceFile, error) {
 	for r.tok != token.EOF {
 		switch r.tok {
 		case token.TYPE:
-			f.types = append(f.types, r.types()...)
+			f.types = append(f.types, r.readTypes()...)
 		case token.LPAREN, token.LBRACK, token.LBRACE:
 			r.skipGroup()
 		default:
@@ -83,22 +83,22 @@ func readSource(name string, text []byte, want string) (*sourceFile, error) {
 
 // next moves to the next token that is no comment.
 func (r *sourceReader) next() {
-	r.lead, r.line = nil, nil
+	r.leadComment, r.lineComment = nil, nil
 	before := r.lineOf(r.pos)
 	r.scan()
 	if r.tok != token.COMMENT {
 		return
 	}
 	if r.lineOf(r.pos) == before {
-		group, end := r.commentGroup(0)
+		group, end := r.readComments(0)
 		if r.lineOf(r.pos) != end || r.tok == token.SEMICOLON || r.tok == token.EOF {
-			r.line = group
+			r.lineComment = group
 		}
 	}
 	for r.tok == token.COMMENT {
-		group, end := r.commentGroup(1)
+		group, end := r.readComments(1)
 		if r.lineOf(r.pos) == end+1 {
-			r.lead = group
+			r.leadComment = group
 		}
 	}
 }
@@ -117,9 +117,9 @@ func (r *sourceReader) lineOf(pos token.Pos) int {
 	return r.file.Line(pos)
 }
 
-// commentGroup reads comments with at most gap line breaks between each two of them. It returns
+// readComments reads comments with at most gap line breaks between each two of them. It returns
 // them and the line on which they end.
-func (r *sourceReader) commentGroup(gap int) (group *ast.CommentGroup, end int) {
+func (r *sourceReader) readComments(gap int) (group *ast.CommentGroup, end int) {
 	group, end = new(ast.CommentGroup), r.lineOf(r.pos)
 	for r.tok == token.COMMENT && r.lineOf(r.pos) <= end+gap {
 		end = r.lineOf(r.pos)
@@ -162,17 +162,17 @@ func (r *sourceReader) skipTo(tokens ...token.Token) {
 	}
 }
 
-// types reads one declaration and returns its types, which can be several in parentheses.
-func (r *sourceReader) types() []typeDeclaration {
-	doc := r.lead
+// readTypes reads one declaration and returns its types, which can be several in parentheses.
+func (r *sourceReader) readTypes() []typeDeclaration {
+	doc := r.leadComment
 	r.next()
 	if r.tok != token.LPAREN {
-		return []typeDeclaration{r.typeNamed(doc)}
+		return []typeDeclaration{r.readType(doc)}
 	}
 	r.next()
 	var all []typeDeclaration
 	for r.tok == token.IDENT {
-		all = append(all, r.typeNamed(r.lead))
+		all = append(all, r.readType(r.leadComment))
 		r.skipTo(token.SEMICOLON, token.RPAREN)
 		if r.tok == token.SEMICOLON {
 			r.next()
@@ -181,8 +181,8 @@ func (r *sourceReader) types() []typeDeclaration {
 	return all
 }
 
-// typeNamed reads the name of a type and the type.
-func (r *sourceReader) typeNamed(doc *ast.CommentGroup) typeDeclaration {
+// readType reads the name of a type and the type.
+func (r *sourceReader) readType(doc *ast.CommentGroup) typeDeclaration {
 	t := typeDeclaration{name: r.lit, doc: doc.Text(), line: r.lineOf(r.pos)}
 	r.next()
 	if r.tok == token.LBRACK {
@@ -192,21 +192,21 @@ func (r *sourceReader) typeNamed(doc *ast.CommentGroup) typeDeclaration {
 		r.next()
 	}
 	if r.tok == token.IDENT {
-		t.spec = r.specOfCustomResource()
+		t.spec = r.readSpecName()
 		return t
 	}
-	t.fields = r.fieldsOf("")
+	t.fields = r.readStructIn("")
 	return t
 }
 
-// specOfCustomResource reads a type that begins with a name, up to its arguments. It returns the
+// readSpecName reads a type that begins with a name, up to its arguments. It returns the
 // name of the first of the two arguments of CustomResource.
-func (r *sourceReader) specOfCustomResource() string {
-	if r.embeddedName() != "CustomResource" || r.tok != token.LBRACK {
+func (r *sourceReader) readSpecName() string {
+	if r.readEmbeddedName() != "CustomResource" || r.tok != token.LBRACK {
 		return ""
 	}
 	r.next()
-	spec := r.embeddedName()
+	spec := r.readEmbeddedName()
 	arguments := 1
 	for {
 		r.skipTo(token.COMMA, token.RBRACK)
@@ -223,9 +223,9 @@ func (r *sourceReader) specOfCustomResource() string {
 	return spec
 }
 
-// embeddedName reads a type's name with its package, and returns the name of a field that embeds
+// readEmbeddedName reads a type's name with its package, and returns the name of a field that embeds
 // the type.
-func (r *sourceReader) embeddedName() string {
+func (r *sourceReader) readEmbeddedName() string {
 	for r.tok == token.MUL {
 		r.next()
 	}
@@ -240,9 +240,9 @@ func (r *sourceReader) embeddedName() string {
 	return name
 }
 
-// fieldsOf reads a type, and returns the fields of the struct in it: behind pointers, and as the
+// readStructIn reads a type, and returns the fields of the struct in it: behind pointers, and as the
 // elements of arrays and maps. The path to the struct is empty or ends with a period.
-func (r *sourceReader) fieldsOf(path string) []fieldComment {
+func (r *sourceReader) readStructIn(path string) []fieldComment {
 	for {
 		switch r.tok {
 		case token.MUL:
@@ -255,7 +255,7 @@ func (r *sourceReader) fieldsOf(path string) []fieldComment {
 			}
 		case token.STRUCT:
 			if r.next(); r.tok == token.LBRACE {
-				return r.structFields(path)
+				return r.readStruct(path)
 			}
 			return nil
 		default:
@@ -264,22 +264,22 @@ func (r *sourceReader) fieldsOf(path string) []fieldComment {
 	}
 }
 
-// structFields reads the fields of a struct from its opening brace to its closing brace.
-func (r *sourceReader) structFields(path string) []fieldComment {
+// readStruct reads the fields of a struct from its opening brace to its closing brace.
+func (r *sourceReader) readStruct(path string) []fieldComment {
 	var all []fieldComment
 	r.next()
 	for r.tok != token.RBRACE && r.tok != token.EOF {
-		doc, line := r.lead, r.lineOf(r.pos)
-		names, nested := r.field(path)
+		doc, line := r.leadComment, r.lineOf(r.pos)
+		names, nested := r.readField(path)
 		r.skipTo(token.SEMICOLON, token.RBRACE)
 		// The semicolon of a line's end follows the comment on the line. A written semicolon
 		// precedes the comment.
-		comment := r.line
+		comment := r.lineComment
 		if r.tok == token.SEMICOLON {
 			written := r.lit == ";"
 			r.next()
 			if written {
-				comment = r.line
+				comment = r.lineComment
 			}
 		} else {
 			comment = nil
@@ -304,17 +304,17 @@ func (r *sourceReader) structFields(path string) []fieldComment {
 	return all
 }
 
-// field reads the names of a field, and its type as far as it has fields.
-func (r *sourceReader) field(path string) (names []string, nested []fieldComment) {
+// readField reads the names of a field, and its type as far as it has fields.
+func (r *sourceReader) readField(path string) (names []string, nested []fieldComment) {
 	if r.tok != token.IDENT {
-		return []string{r.embeddedName()}, nil
+		return []string{r.readEmbeddedName()}, nil
 	}
 	names = []string{r.lit}
 	r.next()
 	switch r.tok {
 	case token.PERIOD:
 		r.next()
-		return []string{r.embeddedName()}, nil
+		return []string{r.readEmbeddedName()}, nil
 	case token.SEMICOLON, token.STRING, token.RBRACE:
 		return names, nil
 	}
@@ -325,5 +325,5 @@ func (r *sourceReader) field(path string) (names []string, nested []fieldComment
 	}
 	// The type after brackets is the element of an array. If nothing follows, names holds the name
 	// of an embedded type with arguments.
-	return names, r.fieldsOf(path + names[0] + ".")
+	return names, r.readStructIn(path + names[0] + ".")
 }

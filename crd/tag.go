@@ -21,8 +21,8 @@ type tag struct {
 	directives []directive
 }
 
-// parse returns the tag text. The result has no directives after a problem.
-func (b *builder) parse(name, text string) (t tag, ok bool) {
+// newTag returns the tag with this text. The result has no directives after a problem.
+func (b *builder) newTag(name, text string) (t tag, ok bool) {
 	directives, err := parseTag(text)
 	if err != nil {
 		b.problemLines(name, err)
@@ -64,7 +64,7 @@ func (b *builder) typeTag(t reflect.Type) (found tag, ok bool) {
 	if !hasMethod || err != nil {
 		return tag{}, false
 	}
-	return b.parse(fmt.Sprintf("%s: %q", name, text), text)
+	return b.newTag(fmt.Sprintf("%s: %q", name, text), text)
 }
 
 // callCRDTag returns the text of the method CRDTag of the zero value of t. It reports whether t
@@ -117,7 +117,7 @@ func (b *builder) pathTag(at position) (t tag, ok bool) {
 		return tag{}, false
 	}
 	b.matched[at.tagPath] = true
-	return b.parse(b.pathTagName(at.tagPath, text), text)
+	return b.newTag(b.pathTagName(at.tagPath, text), text)
 }
 
 func (b *builder) pathTagName(path, text string) string {

@@ -74,7 +74,7 @@ func isKey(name string) bool {
 }
 
 // isLikeKey reports whether name is a key of the crd tag, or resembles one.
-func isLikeKey(name string) bool { return isKey(name) || nearestTo(name, allKeys()) != "" }
+func isLikeKey(name string) bool { return isKey(name) || likelyMeant(name, allKeys()) != "" }
 
 // fieldKeys returns the keys about the field as a whole.
 func fieldKeys() []string {
@@ -116,7 +116,7 @@ func applyTagKey(s *Schema, d directive) error {
 	o, known := tagKeys[d.key]
 	if !known {
 		advice := ""
-		if near := nearestTo(d.key, allKeys()); near != "" {
+		if near := likelyMeant(d.key, allKeys()); near != "" {
 			advice = ": did you mean " + near + "?"
 		}
 		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.kind(), allowedKeys(s.kind()))

@@ -99,7 +99,7 @@ func (r *Recorder) record(obj kube.Object, s severity, reason, action, note stri
 		action: truncate(cmp.Or(action, reason, "Unspecified"), maxAction),
 	}
 	k.regarding.ResourceVersion = ""
-	if !r.table.count(k, truncate(fmt.Sprintf(note, args...), maxNote), regarding.ResourceVersion, now) {
+	if !r.table.countOccurrence(k, truncate(fmt.Sprintf(note, args...), maxNote), regarding.ResourceVersion, now) {
 		return
 	}
 	r.mu.Lock()

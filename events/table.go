@@ -50,9 +50,9 @@ func (t *table) countUnnamed() {
 	t.stats.Dropped++
 }
 
-// count counts an occurrence, and adds the occurrence to the series of its key and note. If the key has maxNotes
-// series, the occurrence belongs to the newest of them. count returns false if the table is closed.
-func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) (isOpen bool) {
+// countOccurrence counts an occurrence, and adds the occurrence to the series of its key and note. If the key has maxNotes
+// series, the occurrence belongs to the newest of them. countOccurrence returns false if the table is closed.
+func (t *table) countOccurrence(k seriesKey, note, resourceVersion string, now time.Time) (isOpen bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stats.Recorded++

@@ -36,11 +36,10 @@ type writer struct {
 
 	pause       time.Duration
 	pausedUntil time.Time
-	// reported is how many dropped events the log has, and reportedAt the time of its last
-	// report.
-	reported   uint64
-	reportedAt time.Time
-	// refusal is the last error with which the server refused an event since then.
+	// reportedCount is how many dropped events were logged, and reportedAt is the time of the last such report.
+	reportedCount uint64
+	reportedAt    time.Time
+	// refusal is the last error with which the server refused an event since reportedAt.
 	refusal error
 }
 
@@ -84,7 +83,7 @@ func (w *writer) write(ctx context.Context, s *series) {
 	}
 
 	now := time.Now()
-	switch failed, isAnswered := kube.AsError(err); {
+	switch apiError, isAPIError := kube.AsError(err); {
 	case err == nil:
 		w.recordSuccess(s, sent.count, now)
 	case isNew && kube.IsAlreadyExists(err):
@@ -99,10 +98,10 @@ func (w *writer) write(ctx context.Context, s *series) {
 	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.HasReason(err, metav1.StatusReasonUnauthorized):
 		w.pause = min(max(2*w.pause, firstPause), longestPause)
 		w.pausedUntil = now.Add(w.pause)
-		if isAnswered && failed.RetryDelay() > w.pause {
-			w.pausedUntil = now.Add(min(failed.RetryDelay(), longestPause))
+		if isAPIError && apiError.RetryDelay() > w.pause {
+			w.pausedUntil = now.Add(min(apiError.RetryDelay(), longestPause))
 		}
-	case isAnswered && failed.Code >= http.StatusInternalServerError && sent.failureCount < maxFailures-1:
+	case isAPIError && apiError.Code >= http.StatusInternalServerError && sent.failureCount < maxFailures-1:
 		w.table.changeSeries(func(*Stats) { s.recordFailure(now) })
 	default:
 		w.table.changeSeries(func(stats *Stats) {
@@ -153,16 +152,16 @@ func (w *writer) flush(ctx context.Context) {
 }
 
 // reportDropped logs how many events were dropped since the last report: the first time at
-// once, then at intervals, and at the end in any case.
+// once, then at intervals, and with atEnd in any case.
 func (w *writer) reportDropped(atEnd bool) {
 	now, dropped := time.Now(), w.table.currentStats().Dropped
-	if dropped == w.reported || !atEnd && !w.reportedAt.IsZero() && now.Sub(w.reportedAt) < reportInterval {
+	if dropped == w.reportedCount || !atEnd && !w.reportedAt.IsZero() && now.Sub(w.reportedAt) < reportInterval {
 		return
 	}
-	attributes := []any{"recorder", w.controller, "dropped", dropped - w.reported, "in all", dropped}
+	attributes := []any{"recorder", w.controller, "dropped", dropped - w.reportedCount, "in all", dropped}
 	if w.refusal != nil {
 		attributes = append(attributes, "error", w.refusal)
 	}
 	w.log.Warn("events were dropped", attributes...)
-	w.reported, w.reportedAt, w.refusal = dropped, now, nil
+	w.reportedCount, w.reportedAt, w.refusal = dropped, now, nil
 }

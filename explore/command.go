@@ -45,17 +45,17 @@ func (e statusError) ExitStatus() int { return e.status }
 // command holds the flags of yare explore.
 type command struct {
 	exploration
-	// given are the settings that the flags set.
-	given  Settings
-	binary Binary
+	// flagSettings are the settings that the flags set.
+	flagSettings Settings
+	binary       Binary
 	// look and empty are the commands for Settings.LookOutside and Settings.EmptyOutside.
 	look, empty string
-	// passed are the names of the environment variables to pass on.
-	passed     []string
-	isList     bool
-	stopsPlane bool
-	isVerbose  bool
-	out        *console.Console
+	// passedVariables are the names of the environment variables to pass on.
+	passedVariables []string
+	isList          bool
+	stopsPlane      bool
+	isVerbose       bool
+	out             *console.Console
 }
 
 // Command returns the command explore of the program yare. It prints progress to the standard error, and the
@@ -93,32 +93,32 @@ happened, as a rule because the time of --for ended first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			process.EndWithGo()
 			c.binary.Path, c.binary.Args = args[0], args[1:]
-			c.binary.Env = append(c.binary.Env, c.passed...)
+			c.binary.Env = append(c.binary.Env, c.passedVariables...)
 			return withStatus(c.execute(cmd.Context()))
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withStatus(err) })
 	flags := cmd.Flags()
-	flags.DurationVar(&c.given.Budget, "for", 0, "begin no new run after this time, and cut runs that last much longer (default: make all planned runs)")
-	flags.Uint64Var(&c.given.Seed, "seed", 0, "choose what is not done completely by this number")
-	flags.StringSliceVar(&c.given.Only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
-	flags.BoolVar(&c.given.Exhaustive, "all", false, "make every pair of a kind of fault and a request, in place of some kinds at each request")
-	flags.StringArrayVar(&c.passed, "env", nil, "pass the environment variable `NAME` on to the operator, or set NAME=VALUE (repeatable)")
-	flags.DurationVar(&c.given.Settle, "settle", 0, "call a run at rest only after this time without a change: for an operator that works on an external system, and does not use yare")
-	flags.StringVar(&c.given.OutsideAddress, "outside", "", "also refuse, cut and delay the connections to the external system at `HOST:PORT`; {outside} is filled in as the address for the operator")
+	flags.DurationVar(&c.flagSettings.Budget, "for", 0, "begin no new run after this time, and cut runs that last much longer (default: make all planned runs)")
+	flags.Uint64Var(&c.flagSettings.Seed, "seed", 0, "choose what is not done completely by this number")
+	flags.StringSliceVar(&c.flagSettings.Only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
+	flags.BoolVar(&c.flagSettings.Exhaustive, "all", false, "make every pair of a kind of fault and a request, in place of some kinds at each request")
+	flags.StringArrayVar(&c.passedVariables, "env", nil, "pass the environment variable `NAME` on to the operator, or set NAME=VALUE (repeatable)")
+	flags.DurationVar(&c.flagSettings.Settle, "settle", 0, "call a run at rest only after this time without a change: for an operator that works on an external system, and does not use yare")
+	flags.StringVar(&c.flagSettings.OutsideAddress, "outside", "", "also refuse, cut and delay the connections to the external system at `HOST:PORT`; {outside} is filled in as the address for the operator")
 	flags.StringVar(&c.look, "look", "", "compare the lines that this shell `COMMAND` prints about the external system; {namespace} is that of the run")
 	flags.StringVar(&c.empty, "empty", "", "remove what a run has left in the external system by this shell `COMMAND`")
 	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
-	flags.IntVar(&c.given.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
+	flags.IntVar(&c.flagSettings.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
 	flags.StringVar(&c.binary.Account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
 	flags.BoolVar(&c.binary.Cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")
-	flags.StringVar(&c.given.SampleFile, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
-	flags.StringVar(&c.given.ValuesFile, "values", "", "also try the values of the objects in this `FILE`, which have the kinds and names of the samples")
-	flags.StringVar(&c.given.PairsFile, "pairs", "", "make one object of each pair with similar names of the objects in this `FILE`, which has their references too")
-	flags.StringVar(&c.given.AcceptFile, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
-	flags.StringVar(&c.given.ReportFile, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
-	flags.StringVar(&c.given.ReplayFile, "replay", "", "make the runs of the findings in this JSON `FILE` again")
+	flags.StringVar(&c.flagSettings.SampleFile, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
+	flags.StringVar(&c.flagSettings.ValuesFile, "values", "", "also try the values of the objects in this `FILE`, which have the kinds and names of the samples")
+	flags.StringVar(&c.flagSettings.PairsFile, "pairs", "", "make one object of each pair with similar names of the objects in this `FILE`, which has their references too")
+	flags.StringVar(&c.flagSettings.AcceptFile, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
+	flags.StringVar(&c.flagSettings.ReportFile, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
+	flags.StringVar(&c.flagSettings.ReplayFile, "replay", "", "make the runs of the findings in this JSON `FILE` again")
 	flags.BoolVar(&c.isList, "list", false, "print the planned runs, and make the reference runs only")
 	flags.BoolVarP(&c.isVerbose, "verbose", "v", false, "show each run, and the control plane's own log")
 	return cmd
@@ -127,15 +127,15 @@ happened, as a rule because the time of --for ended first.`,
 // execute starts a control plane, and explores the operator on it.
 func (c *command) execute(ctx context.Context) error {
 	if c.look != "" {
-		c.given.LookOutside = func(ctx context.Context, namespace string) (string, error) { return runShell(ctx, c.look, namespace) }
+		c.flagSettings.LookOutside = func(ctx context.Context, namespace string) (string, error) { return runShell(ctx, c.look, namespace) }
 	}
 	if c.empty != "" {
-		c.given.EmptyOutside = func(ctx context.Context, namespace string) error {
+		c.flagSettings.EmptyOutside = func(ctx context.Context, namespace string) error {
 			_, err := runShell(ctx, c.empty, namespace)
 			return err
 		}
 	}
-	e, err := c.given.newExploration()
+	e, err := c.flagSettings.newExploration()
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func FuzzRefusal(f *testing.F) {
 		response := &http.Response{
 			StatusCode: int(code), Header: http.Header{"Content-Type": {contentType}, "Retry-After": {wait}}, Body: io.NopCloser(bytes.NewReader(body)),
 		}
-		checkClasses(t, refusal(&wire.Request{Verb: wire.VerbPatch}, response), int(code))
+		checkClasses(t, refusalError(&wire.Request{Verb: wire.VerbPatch}, response), int(code))
 		checkClasses(t, wire.Stream{}.StatusError(body), 0)
 	})
 }

@@ -46,35 +46,35 @@ func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	return a
 }
 
+// newAPI returns the API of T. It examines the type.
 func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	kind, err := TypeOf[T, P]()
-	return makeAPI[T, P](c, kind.target(err), namespace)
+	return newAPIOfTarget[T, P](c, kind.target(err), namespace)
 }
 
 // APIOf returns the API of T in a namespace, for a Type that [TypeOf] or [TypeOfKind] has returned. An
 // empty namespace means all namespaces. In contrast to [Everywhere] and [Namespaced], APIOf does not examine the
 // type again. A kind that is the Type of another Go type is an error of the API: see [API.Err].
 func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] {
-	return makeAPI[T, P](c, kind.target(kind.checkGoType(reflect.TypeFor[T]())), namespace)
+	return newAPIOfTarget[T, P](c, kind.target(kind.checkGoType(reflect.TypeFor[T]())), namespace)
 }
 
 // Dynamic returns the API of a resource without a Go type. An empty namespace
 // means all namespaces. A resource without Version, Kind or Plural is an error of the API.
 func Dynamic(c *Client, r wire.Resource, namespace string) API[unstructured.Unstructured] {
-	return makeAPI[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: checkResource(r)}, namespace)
+	return newAPIOfTarget[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: checkResource(r)}, namespace)
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
 // its objects. An empty namespace means all namespaces. A resource without Version, Kind or Plural
 // is an error of the API.
 func Metadata(c *Client, r wire.Resource, namespace string) API[metav1.PartialObjectMetadata] {
-	return makeAPI[metav1.PartialObjectMetadata](c, target{resource: r, representation: wire.MetadataOnly, err: checkResource(r)}, namespace)
+	return newAPIOfTarget[metav1.PartialObjectMetadata](c, target{resource: r, representation: wire.MetadataOnly, err: checkResource(r)}, namespace)
 }
 
-// makeAPI returns the API of kind in a namespace, or in all namespaces if namespace is empty. kind has no
-// namespace.
-func makeAPI[T any, P ObjectOf[T]](c *Client, kind target, namespace string) API[T] {
-	return API[T]{client: c, target: kind.in(c, namespace), object: func(t *T) Object { return P(t) }, typeErr: kind.err}
+// newAPIOfTarget returns the API of t in a namespace, or in all namespaces if namespace is empty. t has no namespace.
+func newAPIOfTarget[T any, P ObjectOf[T]](c *Client, t target, namespace string) API[T] {
+	return API[T]{client: c, target: t.in(c, namespace), object: func(object *T) Object { return P(object) }, typeErr: t.err}
 }
 
 // For returns the API of the same resource for another client. An empty namespace means all
@@ -123,10 +123,10 @@ func (a API[T]) Subresource(name string) API[T] {
 	return a
 }
 
-// do sends a request and decodes the answer.
-func (a API[T]) do(ctx context.Context, r *wire.Request) (*T, error) {
+// send sends a request, and decodes the answer.
+func (a API[T]) send(ctx context.Context, r *wire.Request) (*T, error) {
 	t := new(T)
-	if err := a.target.codec(a.client).do(ctx, a.client, r, a.object(t)); err != nil {
+	if err := a.target.decoder(a.client).send(ctx, a.client, r, a.object(t)); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -138,7 +138,7 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	if err := a.target.requireName(wire.VerbGet, name); err != nil {
 		return nil, err
 	}
-	return a.do(ctx, a.target.request(wire.VerbGet, name))
+	return a.send(ctx, a.target.request(wire.VerbGet, name))
 }
 
 // Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such object,
@@ -224,7 +224,7 @@ func (a API[T]) GetScale(ctx context.Context, name string) (*Scale, error) {
 // in. An error is a [*wire.DecodeError].
 func (a API[T]) Decode(data []byte) (*T, error) {
 	t := new(T)
-	if err := a.target.codec(a.client).decode(data, a.object(t)); err != nil {
+	if err := a.target.decoder(a.client).decode(data, a.object(t)); err != nil {
 		return nil, err
 	}
 	return t, nil

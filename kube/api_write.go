@@ -32,8 +32,8 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	if err != nil {
 		return nil, err
 	}
-	created, err := a.do(ctx, r)
-	return created, nameRefusal(err, obj)
+	created, err := a.send(ctx, r)
+	return created, addObjectName(err, obj)
 }
 
 // Replace puts t in place of the object of its name, and returns the object that the server stored.
@@ -56,7 +56,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	if r.Body, err = a.target.encode(obj); err != nil {
 		return nil, err
 	}
-	return a.do(ctx, r)
+	return a.send(ctx, r)
 }
 
 // Patch changes parts of the object of that name, and returns the stored object.
@@ -70,7 +70,7 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 	r := a.target.request(wire.VerbPatch, name)
 	r.Query = newWriteOptions(a.client.manager, options).query()
 	r.ContentType, r.Body = patch.contentType, patch.body
-	return a.do(ctx, r)
+	return a.send(ctx, r)
 }
 
 // Apply declares the fields of t by server-side apply, and returns the live object. It does not
@@ -97,11 +97,11 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.client.applyRequest(ctx, a.target, obj, options)
+	r, err := a.client.guardedApplyRequest(ctx, a.target, obj, options)
 	if err != nil {
 		return nil, err
 	}
-	return a.do(ctx, r)
+	return a.send(ctx, r)
 }
 
 const (
@@ -137,7 +137,7 @@ func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, 
 	for attempt := 1; ; attempt++ {
 		read := a.target.request(wire.VerbGet, name)
 		read.Live = attempt > 1
-		t, err := a.do(ctx, read)
+		t, err := a.send(ctx, read)
 		if err != nil {
 			return nil, err
 		}
@@ -200,14 +200,14 @@ func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options .
 	if err != nil {
 		return nil, err
 	}
-	r, err := differenceRequest(a.target, old, changed, newWriteOptions(a.client.manager, options))
+	r, hasChanged, err := differenceRequest(a.target, old, changed, newWriteOptions(a.client.manager, options))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, ident.Quoted(a.target.namespace, old.GetName()), err)
-	case r == nil:
+	case !hasChanged:
 		return after, nil
 	}
-	return a.do(ctx, r)
+	return a.send(ctx, r)
 }
 
 // SetScale sets the wanted number of replicas, and returns what the server stored.

@@ -43,7 +43,7 @@ func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, erro
 	if err != nil {
 		return nil, a.encodeError(obj, err)
 	}
-	return a.requestOf(body, obj, obj.GetResourceVersion(), options), nil
+	return a.requestWithBody(body, obj, obj.GetResourceVersion(), options), nil
 }
 
 // statusRequest returns the apply of the status of obj to the version of the live object.
@@ -52,7 +52,7 @@ func (a applier) statusRequest(obj Object, resourceVersion string, options []App
 	if err != nil {
 		return nil, a.encodeError(obj, err)
 	}
-	return a.requestOf(body, obj, resourceVersion, options), nil
+	return a.requestWithBody(body, obj, resourceVersion, options), nil
 }
 
 // encodeError returns the error of an apply of obj whose body could not be made because of err.
@@ -60,8 +60,8 @@ func (a applier) encodeError(obj Object, err error) error {
 	return fmt.Errorf("encode %s %s: %w", a.target.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 }
 
-// requestOf returns the apply of body, which was made of obj.
-func (a applier) requestOf(body []byte, obj Object, resourceVersion string, options []ApplyOption) *wire.Request {
+// requestWithBody returns the apply of body, which was made of obj.
+func (a applier) requestWithBody(body []byte, obj Object, resourceVersion string, options []ApplyOption) *wire.Request {
 	o := newWriteOptions(a.manager, options)
 	r := a.target.request(wire.VerbPatch, obj.GetName())
 	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), wire.ContentApply, body, o.isAdoption
@@ -116,47 +116,48 @@ func (s statusApply) run(ctx context.Context) error {
 	}
 }
 
-// writtenMetadata is metadata of an object whose status is applied, as the server has them.
-type writtenMetadata struct {
+// serverMetadata is the metadata of an object as the server has them.
+type serverMetadata struct {
 	ident.Metadata
-	managedFields []metav1.ManagedFieldsEntry
+	// managers is the decoded content of ManagedFields.
+	managers []metav1.ManagedFieldsEntry
 }
 
-// newWrittenMetadata returns the metadata of an object, which is JSON. It reports false if they cannot
+// newServerMetadata returns the metadata of an object, which is JSON. It reports false if they cannot
 // be read.
-func newWrittenMetadata(object []byte) (writtenMetadata, bool) {
+func newServerMetadata(object []byte) (serverMetadata, bool) {
 	var answer ident.Answer
 	if Unmarshal(object, &answer) != nil {
-		return writtenMetadata{}, false
+		return serverMetadata{}, false
 	}
-	m := writtenMetadata{Metadata: answer.Metadata}
-	if len(m.ManagedFields) > 0 && Unmarshal(m.ManagedFields, &m.managedFields) != nil {
-		return writtenMetadata{}, false
+	m := serverMetadata{Metadata: answer.Metadata}
+	if len(m.ManagedFields) > 0 && Unmarshal(m.ManagedFields, &m.managers) != nil {
+		return serverMetadata{}, false
 	}
 	return m, m.UID != "" && m.ResourceVersion != ""
 }
 
 // readLive reads the metadata of the object from the server. It reports false if that fails.
-func (s statusApply) readLive(ctx context.Context) (writtenMetadata, bool) {
+func (s statusApply) readLive(ctx context.Context) (serverMetadata, bool) {
 	r := s.applier.target.request(wire.VerbGet, s.object.GetName())
 	r.Subresource, r.Representation, r.Live = "", wire.MetadataOnly, true
 	response, err := s.handler.Do(ctx, r)
 	if err != nil {
-		return writtenMetadata{}, false
+		return serverMetadata{}, false
 	}
-	return newWrittenMetadata(response.Body)
+	return newServerMetadata(response.Body)
 }
 
 // mayRepeat reports whether the status also fits the live object: nobody has changed the spec, and
 // nobody has written the status as this manager. The time of a write has a resolution of a second, so two writes
 // within one second look like one. If another process writes the same fields as this manager within that second,
-// mayRepeat does not notice the write. The values do not help: the object no longer has the status that was read, because its author
-// has changed it in place.
-func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
+// mayRepeat does not notice the write. A comparison of the values cannot show the write either: the author of s.object
+// has changed the status in place, so the status that was read is lost.
+func (s statusApply) mayRepeat(live serverMetadata, manager string) bool {
 	if live.UID != s.object.GetUID() || live.Generation == 0 || live.Generation != s.object.GetGeneration() {
 		return false
 	}
-	read, written := statusEntry(s.object.GetManagedFields(), manager), statusEntry(live.managedFields, manager)
+	read, written := statusEntry(s.object.GetManagedFields(), manager), statusEntry(live.managers, manager)
 	if read == nil || written == nil {
 		return read == nil && written == nil
 	}
@@ -167,11 +168,11 @@ func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
 // writes of the object. isUnchanged is false if somebody had changed the object since it was read. Then the
 // object keeps its version: the object differs from the new version, so a replace must fail.
 func (s statusApply) copyMetadata(answer []byte, isUnchanged bool) {
-	live, ok := newWrittenMetadata(answer)
+	live, ok := newServerMetadata(answer)
 	if !ok || live.UID != s.object.GetUID() {
 		return
 	}
-	s.object.SetManagedFields(live.managedFields)
+	s.object.SetManagedFields(live.managers)
 	if isUnchanged && s.object.GetResourceVersion() != "" {
 		s.object.SetResourceVersion(live.ResourceVersion)
 	}

@@ -65,7 +65,7 @@ func NewClient(config *Config) (*Client, error) {
 	if config.WrapAttempts != nil {
 		attempts = permanentErrors(config.WrapAttempts(attempts))
 	}
-	return NewClientFromHandler(retry{next: limitWrites(config.MaxWrites, attempts), limit: config.Timeout}).WithFieldManager(program), nil
+	return NewClientFromHandler(retry{next: limitWrites(config.MaxWrites, attempts), timeout: config.Timeout}).WithFieldManager(program), nil
 }
 
 // permanentErrors returns a handler that calls next. An error of next that is no [*wire.Error] becomes the cause
@@ -149,22 +149,22 @@ func (c *Client) Live() *Client {
 }
 
 // Do passes a request through the handlers of the client. A request without a cluster gets the client's
-// cluster. Do does not change r.
+// cluster. A client of [Client.Live] sets the field Live of the request. Do does not change r, but passes on a copy.
 func (c *Client) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-	inCluster, isLive := r.Cluster == "" && c.scope.cluster != "", c.isLive && !r.Live
-	if inCluster || isLive {
+	lacksCluster, lacksLive := r.Cluster == "" && c.scope.cluster != "", c.isLive && !r.Live
+	if lacksCluster || lacksLive {
 		changed := *r
-		if inCluster {
+		if lacksCluster {
 			changed.Cluster = c.scope.cluster
 		}
-		changed.Live = changed.Live || isLive
+		changed.Live = changed.Live || lacksLive
 		r = &changed
 	}
 	return c.handler.Do(ctx, r)
 }
 
-// applyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an error.
-func (c *Client) applyRequest(ctx context.Context, t target, obj Object, options []ApplyOption) (*wire.Request, error) {
+// guardedApplyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an error.
+func (c *Client) guardedApplyRequest(ctx context.Context, t target, obj Object, options []ApplyOption) (*wire.Request, error) {
 	r, err := t.applyRequest(c, obj, options)
 	if err != nil {
 		return nil, err
@@ -246,8 +246,8 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 }
 
 // forgetUnservedKind returns err. If err reports that the server does not serve the resource of obj, the next write of an object
-// of that kind asks discovery for the resource. A 404 for the object alone does not: the deletion of an object that is
-// gone would cost a request of discovery each time.
+// of that kind asks discovery for the resource. A 404 for the object alone has no such effect: the deletion of an object
+// that is gone would cost a request of discovery each time.
 func (c *Client) forgetUnservedKind(obj Object, err error) error {
 	if err != nil && IsNoResource(err) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
 		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())

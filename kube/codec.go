@@ -43,21 +43,21 @@ func (d decoder) decode(data []byte, into any) error {
 	return kubejson.Decode(data, into)
 }
 
-// objectCodec decodes the objects of one resource.
-type objectCodec struct {
+// objectDecoder decodes the objects of one resource.
+type objectDecoder struct {
 	cluster        string
 	resource       wire.Resource
 	representation wire.Representation
 	decoder        decoder
 }
 
-// do sends r by h, and decodes the answer into obj.
-func (c objectCodec) do(ctx context.Context, h wire.Handler, r *wire.Request, obj Object) error {
+// send sends r by h, and decodes the answer into obj.
+func (d objectDecoder) send(ctx context.Context, h wire.Handler, r *wire.Request, obj Object) error {
 	response, err := h.Do(ctx, r)
 	if err != nil {
 		return err
 	}
-	err = c.decode(response.Body, obj)
+	err = d.decode(response.Body, obj)
 	if e, ok := errors.AsType[*wire.DecodeError](err); ok && e.Ref.Name == "" {
 		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not name the object
 	}
@@ -70,24 +70,24 @@ var errIncomplete = errors.New("a conversion between versions has left something
 
 // decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
 // error is a [*wire.DecodeError].
-func (c objectCodec) decode(data []byte, obj Object) error {
-	err := c.decodeContent(data, obj)
+func (d objectDecoder) decode(data []byte, obj Object) error {
+	err := d.decodeContent(data, obj)
 	if err == nil && isTyped(obj) && obj.GetAnnotations()[ident.IncompleteAnnotation] != "" {
 		err = errIncomplete
 	}
 	if err != nil {
-		return c.decodeError(data, err)
+		return d.decodeError(data, err)
 	}
-	if c.representation == wire.MetadataOnly {
+	if d.representation == wire.MetadataOnly {
 		// The server sends the kind PartialObjectMetadata. The kind of the object is more useful.
-		obj.GetObjectKind().SetGroupVersionKind(c.resource.GroupVersionKind)
+		obj.GetObjectKind().SetGroupVersionKind(d.resource.GroupVersionKind)
 	} else if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-		kind.SetGroupVersionKind(c.resource.GroupVersionKind)
+		kind.SetGroupVersionKind(d.resource.GroupVersionKind)
 	}
 	return nil
 }
 
-// isTyped reports whether obj has a Go type of its own. An unstructured object and metadata stand for any kind.
+// isTyped reports whether the Go type of obj is of one kind. An unstructured object and metadata stand for any kind.
 func isTyped(obj Object) bool {
 	switch obj.(type) {
 	case interface{ SetUnstructuredContent(map[string]any) }, *metav1.PartialObjectMetadata:
@@ -98,10 +98,10 @@ func isTyped(obj Object) bool {
 
 // decodeContent decodes data into obj as Unmarshal does. It does not call the JSON method of an
 // unstructured object, which refuses objects without a kind, such as the items of most lists.
-func (c objectCodec) decodeContent(data []byte, obj Object) error {
+func (d objectDecoder) decodeContent(data []byte, obj Object) error {
 	u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) })
 	if !ok {
-		return c.decoder.decode(data, obj)
+		return d.decoder.decode(data, obj)
 	}
 	content := make(map[string]any)
 	if err := utiljson.Unmarshal(data, &content); err != nil { // integers stay integers
@@ -112,8 +112,8 @@ func (c objectCodec) decodeContent(data []byte, obj Object) error {
 }
 
 // decodeError returns the error of an object that does not fit its type because of err.
-func (c objectCodec) decodeError(data []byte, err error) error {
-	e := &wire.DecodeError{Ref: wire.Ref{Cluster: c.cluster, Resource: c.resource}, Err: err}
+func (d objectDecoder) decodeError(data []byte, err error) error {
+	e := &wire.DecodeError{Ref: wire.Ref{Cluster: d.cluster, Resource: d.resource}, Err: err}
 	var object ident.Answer
 	if Unmarshal(data, &object) == nil {
 		m := object.Metadata

@@ -25,8 +25,8 @@ const (
 	execV1beta1 = "client.authentication.k8s.io/v1beta1"
 )
 
-// execTimeout is how long a credential plugin may run. Some wait for a login in a browser.
-const execTimeout = 5 * time.Minute
+// pluginTimeout is how long a credential plugin may run. Some wait for a login in a browser.
+const pluginTimeout = 5 * time.Minute
 
 // pluginRunner runs a credential plugin, one run at a time. It keeps the credentials until their end, or
 // until the server refuses them.
@@ -44,11 +44,11 @@ type pluginRunner struct {
 	running chan struct{}
 	mu      sync.Mutex
 	// result is nil before the first run.
-	result *execResult
+	result *pluginCredentials
 }
 
-// execResult is what one run of the plugin printed.
-type execResult struct {
+// pluginCredentials are the credentials that one run of the plugin printed.
+type pluginCredentials struct {
 	token string
 	// certificate is nil if the plugin printed none.
 	certificate *tls.Certificate
@@ -124,7 +124,7 @@ func newPluginRunner(config *Config) (*pluginRunner, error) {
 }
 
 // get returns credentials that have not expired. It runs the plugin if there are none.
-func (e *pluginRunner) get(ctx context.Context) (*execResult, error) {
+func (e *pluginRunner) get(ctx context.Context) (*pluginCredentials, error) {
 	if r, ok := e.current(); ok {
 		return r, nil
 	}
@@ -152,7 +152,7 @@ func (e *pluginRunner) get(ctx context.Context) (*execResult, error) {
 }
 
 // current returns the credentials of the last run, or nil. It reports whether they can be used.
-func (e *pluginRunner) current() (r *execResult, ok bool) {
+func (e *pluginRunner) current() (r *pluginCredentials, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.result, e.result != nil && (e.result.expires.IsZero() || !e.now().After(e.result.expires))
@@ -160,7 +160,7 @@ func (e *pluginRunner) current() (r *execResult, ok bool) {
 
 // expire makes the next request run the plugin again, unless the credentials have been renewed
 // since the server refused them.
-func (e *pluginRunner) expire(used *execResult) {
+func (e *pluginRunner) expire(used *pluginCredentials) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.result == used {
@@ -190,7 +190,7 @@ func isSameCertificate(a, b *tls.Certificate) bool {
 }
 
 // run runs the plugin.
-func (e *pluginRunner) run(ctx context.Context) (*execResult, error) {
+func (e *pluginRunner) run(ctx context.Context) (*pluginCredentials, error) {
 	interactive, err := e.isInteractive()
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (e *pluginRunner) run(ctx context.Context) (*execResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, execTimeout, fmt.Errorf("it ran for longer than %s", execTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, pluginTimeout, fmt.Errorf("it ran for longer than %s", pluginTimeout))
 	defer cancel()
 	var stdout bytes.Buffer
 	cmd := exec.CommandContext(ctx, e.config.Command, e.config.Args...)
@@ -214,7 +214,7 @@ func (e *pluginRunner) run(ctx context.Context) (*execResult, error) {
 		cmd.Stdin = os.Stdin
 	}
 	if err := cmd.Run(); err != nil {
-		return nil, e.failure(ctx, err)
+		return nil, e.runError(ctx, err)
 	}
 	return e.parse(stdout.Bytes())
 }
@@ -236,8 +236,8 @@ func (e *pluginRunner) isInteractive() (bool, error) {
 	}
 }
 
-// failure returns the error of a plugin that did not run, or failed.
-func (e *pluginRunner) failure(ctx context.Context, err error) error {
+// runError returns the error of a plugin that did not run, or failed.
+func (e *pluginRunner) runError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -252,7 +252,7 @@ func (e *pluginRunner) failure(ctx context.Context, err error) error {
 }
 
 // parse returns the credentials that the plugin printed.
-func (e *pluginRunner) parse(stdout []byte) (*execResult, error) {
+func (e *pluginRunner) parse(stdout []byte) (*pluginCredentials, error) {
 	encoded, err := yaml.YAMLToJSON(stdout)
 	if err != nil {
 		return nil, errors.New("its output is no ExecCredential") // the output is secret
@@ -273,7 +273,7 @@ func (e *pluginRunner) parse(stdout []byte) (*execResult, error) {
 	case (status.ClientCertificateData == "") != (status.ClientKeyData == ""):
 		return nil, errors.New("it printed only one of a client certificate and its key")
 	}
-	r := &execResult{token: status.Token}
+	r := &pluginCredentials{token: status.Token}
 	if status.ExpirationTimestamp != nil {
 		r.expires = *status.ExpirationTimestamp
 	}

@@ -59,7 +59,7 @@ func deleteObject(ctx context.Context, h wire.Handler, t target, name string, op
 	if err := cmp.Or(t.requireName(wire.VerbDelete, name), t.rejectSubresource(wire.VerbDelete, name)); err != nil {
 		return err
 	}
-	return doDelete(ctx, h, t.request(wire.VerbDelete, name), options)
+	return sendDelete(ctx, h, t.request(wire.VerbDelete, name), options)
 }
 
 // deleteAll deletes the objects of t that selectors select. See [API.DeleteAll].
@@ -79,15 +79,15 @@ func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, o
 	for _, s := range streams {
 		r := s.Request(wire.VerbDeleteCollection)
 		r.Representation = wire.Full
-		if err := doDelete(ctx, c, r, options); err != nil {
+		if err := sendDelete(ctx, c, r, options); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// doDelete sends a deletion with options.
-func doDelete(ctx context.Context, h wire.Handler, r *wire.Request, options []DeleteOption) error {
+// sendDelete sends a deletion with options.
+func sendDelete(ctx context.Context, h wire.Handler, r *wire.Request, options []DeleteOption) error {
 	if len(options) > 0 {
 		o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 		for _, option := range options {

@@ -126,39 +126,39 @@ func (d difference) check(t target) error {
 	return nil
 }
 
-// differenceRequest returns the patch from before to after, or nil if they are equal.
-func differenceRequest(t target, before, after Object, options writeOptions) (*wire.Request, error) {
+// differenceRequest returns the patch from before to after. If they are equal, hasChanged is false, and there is no patch.
+func differenceRequest(t target, before, after Object, options writeOptions) (r *wire.Request, hasChanged bool, err error) {
 	if before.GetUID() == "" {
-		return nil, errors.New("the object before has no uid: give PatchDifference the object as it was read")
+		return nil, false, errors.New("the object before has no uid: give PatchDifference the object as it was read")
 	}
 	if err := identityOf(before).check(after); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	// Two reads of an object have different managedFields if somebody has changed the object in between.
 	if before.GetResourceVersion() == after.GetResourceVersion() && !reflect.DeepEqual(before.GetManagedFields(), after.GetManagedFields()) {
-		return nil, errors.New("managedFields have changed, which PatchDifference leaves alone: change them by a patch of kube.JSONPatch")
+		return nil, false, errors.New("managedFields have changed, which PatchDifference leaves alone: change them by a patch of kube.JSONPatch")
 	}
 	from, err := t.encode(before)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	to, err := t.encode(after)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	d, err := differenceOf(from, to)
 	if err == nil {
 		err = d.check(t)
 	}
 	if err != nil || len(d.members) == 0 {
-		return nil, err
+		return nil, false, err
 	}
-	r := t.request(wire.VerbPatch, before.GetName())
+	r = t.request(wire.VerbPatch, before.GetName())
 	r.Query, r.ContentType = options.query(), wire.ContentMergePatch
 	r.Preconditions.UID = before.GetUID()
 	if d.hasList {
 		r.Preconditions.ResourceVersion = before.GetResourceVersion()
 	}
 	r.Body, err = d.patch(r.Preconditions)
-	return r, err
+	return r, true, err
 }

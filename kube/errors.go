@@ -16,8 +16,8 @@ func AsError(err error) (*wire.Error, bool) {
 	return errors.AsType[*wire.Error](err)
 }
 
-// HasReason reports whether the server refused a request for a reason, such as metav1.StatusReasonUnauthorized. The
-// functions below it name the reasons that most programs meet. An answer without a reason has that of its HTTP status.
+// HasReason reports whether the server refused a request for a reason, such as metav1.StatusReasonUnauthorized. For the
+// reasons that most programs meet there are functions, such as [IsNotFound] and [IsConflict]. An answer without a reason has that of its HTTP status.
 // StatusReasonGone includes StatusReasonExpired: a resource version or a continue token is too old to go on from. It
 // does not concern objects that were deleted: see [IsNotFound].
 func HasReason(err error, reason metav1.StatusReason) bool {

@@ -19,8 +19,8 @@ import (
 // a child. The apply was not sent. See [Adopt].
 var ErrForeignChild = errors.New("the object exists and is not its child")
 
-// childGuardHandler is the outermost handler of a client, if it reports whether the handlers of the client refuse applies to
-// foreign children by themselves. The client of a reconcile has such a handler. Another client calls [guardChild].
+// childGuardHandler is a handler that reports whether it, or a handler below it, refuses applies to foreign children. It is
+// the outermost handler of the client of a reconcile. A client with another outermost handler calls [guardChild].
 type childGuardHandler interface{ HasChildGuard() bool }
 
 // guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the live object must be

@@ -19,9 +19,11 @@ type shipSpec struct {
 	Cargo map[string]string `json:"cargo,omitempty"`
 	Rig   rig               `json:"rig"`
 }
+
 type rig struct {
 	Sails []string `json:"sails,omitempty"`
 }
+
 type shipStatus struct {
 	Afloat   bool  `json:"afloat,omitempty"`
 	Replicas int32 `json:"replicas,omitempty"`
@@ -61,6 +63,8 @@ func defineShip(t *testing.T, cluster *yaretest.Cluster) {
 	cluster.Kubectl(t, shipCRD, "apply", "--server-side", "-f", "-")
 	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "crd/ships.kube-test.yare.dev", "--timeout=60s")
 }
+
+// must returns a function that fails the test if err is an error, and otherwise returns v.
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

@@ -41,7 +41,7 @@ func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// script is a Handler that answers one request after the other, and keeps them.
+// script is a Handler that answers one request after the other by its steps, and keeps the requests.
 type script struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -105,12 +105,12 @@ func refuse(code int, reason metav1.StatusReason, message string, change ...func
 	}
 }
 
-// lost breaks the connection; sent reports whether the request may have arrived.
-func lost(sent bool) wire.HandlerFunc {
+// breakConnection answers nothing. isSent is true if the request may have arrived.
+func breakConnection(isSent bool) wire.HandlerFunc {
 	return func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 		e := wire.NewError(r)
 		e.Err = fmt.Errorf("the connection broke")
-		e.Unknown = sent && r.Verb.IsWrite()
+		e.Unknown = isSent && r.Verb.IsWrite()
 		return nil, e
 	}
 }
@@ -125,4 +125,9 @@ func wantError(t *testing.T, err error, parts ...string) {
 			t.Errorf("the error is %q, want %q in it", err, part)
 		}
 	}
+}
+
+// hasReason returns a function that reports whether an error has the reason.
+func hasReason(reason metav1.StatusReason) func(error) bool {
+	return func(err error) bool { return HasReason(err, reason) }
 }

@@ -190,8 +190,8 @@ func TestModifyWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conflict := refuse(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 		mine := strings.NewReplacer(`"resourceVersion":"7"`, `"resourceVersion":"9","labels":{"by":"somebody"}`, `"size":1`, `"size":2`).Replace(storedGadget)
-		s := &script{t: t, steps: []wire.HandlerFunc{answer(storedGadget), lost(true), conflict, answer(mine), answer(mine), answer(mine)}}
-		client := NewClientFromHandler(retry{next: s, limit: 30 * time.Second})
+		s := &script{t: t, steps: []wire.HandlerFunc{answer(storedGadget), breakConnection(true), conflict, answer(mine), answer(mine), answer(mine)}}
+		client := NewClientFromHandler(retry{next: s, timeout: 30 * time.Second})
 		_, err := Namespaced[gadget](client, "ns").Modify(t.Context(), "g", func(g *gadget) error { g.Spec.Size++; return nil })
 		last := s.got[len(s.got)-1]
 		if last.Verb == wire.VerbUpdate && strings.Contains(string(last.Body), `"size":3`) {

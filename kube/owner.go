@@ -72,17 +72,18 @@ func OwnedBy[O Object](owner Object, child O) O {
 }
 
 // removeKeptValues removes from a new child the annotations in which conversions between versions keep values of owner: an
-// author has copied all annotations of owner, and the values are none of child. A child that was read keeps its own.
+// author has copied all annotations of owner, and the values do not belong to child. A child that was read keeps its
+// annotations.
 func removeKeptValues(owner, child Object) {
 	if child.GetUID() != "" {
 		return
 	}
 	annotations := child.GetAnnotations()
-	hasOwn := false
+	hasKept := false
 	for key := range annotations {
-		hasOwn = hasOwn || isKeptValue(owner, key)
+		hasKept = hasKept || isKeptValue(owner, key)
 	}
-	if !hasOwn {
+	if !hasKept {
 		return
 	}
 	annotations = maps.Clone(annotations) // owner can have the same map

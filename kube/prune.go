@@ -27,11 +27,11 @@ import (
 // In types of k8s.io/api an empty struct is left out. The schema of a type that defines itself requires
 // every struct without omitempty, and has no defaults for the fields of a missing struct. In these types {}
 // is sent unless the tag has omitempty.
-type pruner struct{ types pruningTypes }
+type pruner struct{ prunings pruningTable }
 
 func newPruner() *pruner { return new(pruner) }
 
-// serverWritten holds the members of metadata that no apply may or should claim.
+// serverWritten holds the members of metadata that the server sets. No apply may claim them.
 var serverWritten = map[string]bool{
 	"managedFields": true, "creationTimestamp": true, "generation": true, "selfLink": true,
 	"deletionTimestamp": true, "deletionGracePeriodSeconds": true,
@@ -77,7 +77,7 @@ func (p *pruner) statusBody(obj Object, r wire.Resource, resourceVersion string)
 func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name string) bool) ([]byte, error) {
 	value := reflect.ValueOf(obj).Elem()
 	_, isDefined := obj.(Defined)
-	root := p.types.pruning(pruneKey{value.Type(), isDefined})
+	root := p.prunings.pruning(pruneKey{value.Type(), isDefined})
 	d := jsonDecoder(full)
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.Join(errors.New("it is no JSON object"), err)
@@ -134,8 +134,8 @@ func (p *pruner) appendMember(dst []byte, d *jsontext.Decoder, name string, m me
 }
 
 // appendValue appends the next value, which is the JSON of the Go value v.
-func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, how *pruning, v reflect.Value, without map[string]bool) ([]byte, error) {
-	if how == nil || how.members == nil && how.elem == nil {
+func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruning, v reflect.Value, without map[string]bool) ([]byte, error) {
+	if rules == nil || rules.members == nil && rules.elem == nil {
 		raw, err := d.ReadValue()
 		return append(dst, raw...), err
 	}
@@ -144,8 +144,8 @@ func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, how *pruning, v re
 	}
 	switch kind := d.PeekKind(); {
 	case kind == '{':
-		return p.appendObject(dst, d, how, v, without)
-	case kind == '[' && how.elem != nil:
+		return p.appendObject(dst, d, rules, v, without)
+	case kind == '[' && rules.elem != nil:
 		if _, err := d.ReadToken(); err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, how *pruning, v re
 				dst = append(dst, ',')
 			}
 			var err error
-			if dst, err = p.appendValue(dst, d, how.elem, elementAt(v, i), nil); err != nil {
+			if dst, err = p.appendValue(dst, d, rules.elem, elementAt(v, i), nil); err != nil {
 				return nil, err
 			}
 		}
@@ -168,7 +168,7 @@ func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, how *pruning, v re
 }
 
 // appendObject appends the next value, which is the JSON object of the Go value v, without some members.
-func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, how *pruning, v reflect.Value, without map[string]bool) ([]byte, error) {
+func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruning, v reflect.Value, without map[string]bool) ([]byte, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -181,18 +181,18 @@ func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, how *pruning, v r
 		switch {
 		case without[name]:
 			err = d.SkipValue()
-		case how.members != nil:
-			dst, err = p.appendMember(dst, d, name, how.members[name], v, nil)
+		case rules.members != nil:
+			dst, err = p.appendMember(dst, d, name, rules.members[name], v, nil)
 		default: // a map: its author set every key
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
 			dst = append(appendString(dst, name), ':')
 			var element reflect.Value
-			if how.elem.members != nil || how.elem.elem != nil {
+			if rules.elem.members != nil || rules.elem.elem != nil {
 				element = elementOf(v, name)
 			}
-			dst, err = p.appendValue(dst, d, how.elem, element, nil)
+			dst, err = p.appendValue(dst, d, rules.elem, element, nil)
 		}
 		if err != nil {
 			return nil, err

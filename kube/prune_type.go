@@ -56,29 +56,29 @@ func (m member) fieldOf(in reflect.Value) reflect.Value {
 	return v
 }
 
-// pruneKey names a type and the place where it is used, which have one pruning.
+// pruneKey is a Go type and the context of its use. The same type can have one pruning in each context.
 type pruneKey struct {
 	t reflect.Type
-	// isInDefined is true inside of types that define themselves.
+	// isInDefined is true inside of types with a [Definition].
 	isInDefined bool
 }
 
-// pruningTypes holds the prunings of types. It is safe for concurrent use.
-type pruningTypes struct {
+// pruningTable holds the prunings of types. It is safe for concurrent use.
+type pruningTable struct {
 	mu sync.Mutex
 	// prunings holds a pruning before it is complete, because a type may contain itself.
 	prunings map[pruneKey]*pruning
 }
 
 // pruning returns the pruning of a type.
-func (p *pruningTypes) pruning(key pruneKey) *pruning {
+func (p *pruningTable) pruning(key pruneKey) *pruning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pruningLocked(key)
 }
 
 // pruningLocked returns the pruning of a type, and makes it if there is none.
-func (p *pruningTypes) pruningLocked(key pruneKey) *pruning {
+func (p *pruningTable) pruningLocked(key pruneKey) *pruning {
 	if known, ok := p.prunings[key]; ok {
 		return known
 	}
@@ -105,7 +105,7 @@ func (p *pruningTypes) pruningLocked(key pruneKey) *pruning {
 }
 
 // addMembersLocked adds the members of the struct key.t, which is embedded in the structs of outers.
-func (p *pruningTypes) addMembersLocked(members map[string]member, key pruneKey, outers []reflect.Type) {
+func (p *pruningTable) addMembersLocked(members map[string]member, key pruneKey, outers []reflect.Type) {
 	if slices.Contains(outers, key.t) {
 		return
 	}

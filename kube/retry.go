@@ -34,9 +34,9 @@ import (
 // Watches and other streams are not repeated: package watch knows where a watch goes on.
 type retry struct {
 	next wire.Handler
-	// limit is the timeout of the client, which bounds two times by one value: the time within which all attempts must
-	// begin, and how long the server may be silent in all attempts together.
-	limit time.Duration
+	// timeout is [Config.Timeout]: how long the server may be silent in all attempts together. No attempt begins when this
+	// time has passed since the first one began.
+	timeout time.Duration
 }
 
 const retryAttempts = 5
@@ -47,7 +47,7 @@ func (h retry) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) 
 		return h.next.Do(ctx, r)
 	}
 	began, caller := time.Now(), ctx
-	ctx, timeout, cancel := withAnswerTimeout(caller, h.limit)
+	ctx, silence, cancel := withAnswerTimeout(caller, h.timeout)
 	defer cancel()
 	unknown := false // an earlier attempt may have been carried out
 	for attempt := 1; ; attempt++ {
@@ -71,20 +71,20 @@ func (h retry) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) 
 		}
 		wait := retryWait(e, attempt)
 		next := time.Now().Add(wait)
-		if end, ok := caller.Deadline(); ok && next.After(end) || next.Sub(began)-timeout.paused > h.limit {
+		if end, ok := caller.Deadline(); ok && next.After(end) || next.Sub(began)-silence.paused > h.timeout {
 			return nil, err
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, callerGoneError(caller, e)
+			return nil, waitEndedError(caller, e)
 		}
 	}
 }
 
-// callerGoneError returns the error for a caller that stopped waiting for the next attempt: e with the
-// error of the caller's context before its own. If the caller still waits, it returns e.
-func callerGoneError(caller context.Context, e *wire.Error) error {
+// waitEndedError returns the error of a wait for the next attempt that has ended early. If the caller has stopped waiting,
+// it is e with the error of the caller's context before its own. Otherwise the server was silent for too long, and it is e.
+func waitEndedError(caller context.Context, e *wire.Error) error {
 	if caller.Err() == nil {
 		return e
 	}

@@ -87,8 +87,8 @@ func isSameObject(live, wanted []byte) bool {
 	}
 	for _, o := range []map[string]any{l, w} {
 		if metadata, ok := o["metadata"].(map[string]any); ok {
-			for _, own := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
-				delete(metadata, own)
+			for _, serverSet := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
+				delete(metadata, serverSet)
 			}
 		}
 		if status, ok := o["status"].(map[string]any); ok && len(status) == 0 {

@@ -74,58 +74,58 @@ func TestRetry(t *testing.T) {
 	}{
 		{"read, 429", requestFor(wire.VerbGet), []wire.HandlerFunc{tooMany, done}, isOK},
 		{"read, 500", requestFor(wire.VerbGet), []wire.HandlerFunc{internal, done}, isOK},
-		{"list, broken", requestFor(wire.VerbList), []wire.HandlerFunc{lost(true), unavailable, lost(false), tooMany, done}, isOK},
+		{"list, broken", requestFor(wire.VerbList), []wire.HandlerFunc{breakConnection(true), unavailable, breakConnection(false), tooMany, done}, isOK},
 		{"read, five times and no more", requestFor(wire.VerbGet), []wire.HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
 		{"read, 404", requestFor(wire.VerbGet), []wire.HandlerFunc{notFound}, isKnown},
 		{"read, 501", requestFor(wire.VerbGet), []wire.HandlerFunc{refuse(501, "", "no")}, isKnown},
 		{"watch is not repeated", requestFor(wire.VerbWatch), []wire.HandlerFunc{internal}, isKnown},
 
 		{"create, 429", requestFor(wire.VerbCreate), []wire.HandlerFunc{tooMany, done}, isOK},
-		{"create, refused connection", requestFor(wire.VerbCreate), []wire.HandlerFunc{lost(false), done}, isOK},
-		{"create, broken", requestFor(wire.VerbCreate), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"create, refused connection", requestFor(wire.VerbCreate), []wire.HandlerFunc{breakConnection(false), done}, isOK},
+		{"create, broken", requestFor(wire.VerbCreate), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 		{"create, 500", requestFor(wire.VerbCreate), []wire.HandlerFunc{internal}, isUnknown},
 		{"create, 504", requestFor(wire.VerbCreate), []wire.HandlerFunc{refuse(504, metav1.StatusReasonTimeout, "timeout")}, isUnknown},
 		{"create, exists", requestFor(wire.VerbCreate), []wire.HandlerFunc{refuse(409, metav1.StatusReasonAlreadyExists, "exists")}, isKnown},
-		{"create, 429 and then broken", requestFor(wire.VerbCreate), []wire.HandlerFunc{tooMany, lost(true)}, isUnknown},
+		{"create, 429 and then broken", requestFor(wire.VerbCreate), []wire.HandlerFunc{tooMany, breakConnection(true)}, isUnknown},
 
-		{"replace, broken", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), done}, isOK},
-		{"replace, own success", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), versionChanged, same}, isOK},
+		{"replace, broken", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{breakConnection(true), done}, isOK},
+		{"replace, own success", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{breakConnection(true), versionChanged, same}, isOK},
 		{"replace, own success after 429", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{internal, tooMany, versionChanged, same}, isOK},
-		{"replace, another's success", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), versionChanged, other}, isUnknown},
-		{"replace, gone", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{lost(true), notFound}, isUnknown},
-		{"replace, last finalizer gone", requestFor(wire.VerbUpdate, withVersion, withBody(lastWord)), []wire.HandlerFunc{lost(true), notFound}, isOK},
+		{"replace, another's success", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{breakConnection(true), versionChanged, other}, isUnknown},
+		{"replace, gone", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{breakConnection(true), notFound}, isUnknown},
+		{"replace, last finalizer gone", requestFor(wire.VerbUpdate, withVersion, withBody(lastWord)), []wire.HandlerFunc{breakConnection(true), notFound}, isOK},
 		{"replace, conflict at once", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{versionChanged}, isKnown},
 		{"replace, conflict after 429", requestFor(wire.VerbUpdate, withVersion, withBody(wanted)), []wire.HandlerFunc{tooMany, versionChanged}, isKnown},
-		{"replace without version, broken", requestFor(wire.VerbUpdate, withBody(wanted)), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"replace without version, broken", requestFor(wire.VerbUpdate, withBody(wanted)), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 		{"replace without version, 429", requestFor(wire.VerbUpdate, withBody(wanted)), []wire.HandlerFunc{tooMany, done}, isOK},
 
-		{"delete of a uid, broken", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), done}, isOK},
-		{"delete of a uid, gone", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), notFound}, isOK},
+		{"delete of a uid, broken", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{breakConnection(true), done}, isOK},
+		{"delete of a uid, gone", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{breakConnection(true), notFound}, isOK},
 		{"delete of a uid, another is there", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{internal, uidChanged}, isOK},
 		{"delete of a uid, gone at once", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{notFound}, isKnown},
 		{"delete of a uid, another at once", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{uidChanged}, isKnown},
-		{"delete of a uid, resource unknown", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), noResource}, isUnknown},
-		{"delete of a uid, terminating", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), versionChanged, terminating}, isOK},
-		{"delete of a uid, conflict", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{lost(true), versionChanged, staying}, isUnknown},
-		{"delete of a version, conflict", requestFor(wire.VerbDelete, withUID, withVersion), []wire.HandlerFunc{lost(true), versionChanged}, isUnknown},
-		{"delete by name, broken", requestFor(wire.VerbDelete), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"delete of a uid, resource unknown", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{breakConnection(true), noResource}, isUnknown},
+		{"delete of a uid, terminating", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{breakConnection(true), versionChanged, terminating}, isOK},
+		{"delete of a uid, conflict", requestFor(wire.VerbDelete, withUID), []wire.HandlerFunc{breakConnection(true), versionChanged, staying}, isUnknown},
+		{"delete of a version, conflict", requestFor(wire.VerbDelete, withUID, withVersion), []wire.HandlerFunc{breakConnection(true), versionChanged}, isUnknown},
+		{"delete by name, broken", requestFor(wire.VerbDelete), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 		{"delete by name, 429", requestFor(wire.VerbDelete), []wire.HandlerFunc{tooMany, done}, isOK},
-		{"delete collection, broken", requestFor(wire.VerbDeleteCollection), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"delete collection, broken", requestFor(wire.VerbDeleteCollection), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 
-		{"apply, broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{lost(true), internal, done}, isOK},
-		{"apply, refused in the end", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{lost(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
-		{"apply, always broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{lost(true), lost(false), lost(false), lost(false), lost(false)}, isUnknown},
-		{"merge patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"apply, broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), internal, done}, isOK},
+		{"apply, refused in the end", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
+		{"apply, always broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), breakConnection(false), breakConnection(false), breakConnection(false), breakConnection(false)}, isUnknown},
+		{"merge patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 		{"merge patch, 429", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{tooMany, done}, isOK},
 		{"JSON patch, 500", requestFor(wire.VerbPatch, withContent(wire.ContentJSONPatch)), []wire.HandlerFunc{internal}, isUnknown},
-		{"strategic patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentStrategicPatch)), []wire.HandlerFunc{lost(true)}, isUnknown},
+		{"strategic patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentStrategicPatch)), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 
 		{"eviction, disruption budget", requestFor(wire.VerbCreate, evict), []wire.HandlerFunc{tooMany}, isKnown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, err := retry{next: scripted(t, test.steps...), limit: time.Minute}.Do(t.Context(), test.r)
+				_, err := retry{next: scripted(t, test.steps...), timeout: time.Minute}.Do(t.Context(), test.r)
 				if (err == nil) != (test.want == isOK) {
 					t.Fatalf("the error is %v", err)
 				}
@@ -148,7 +148,7 @@ func TestNoRetryOfPermanentErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), requestFor(wire.VerbGet))
+			_, err := retry{next: scripted(t, refuse(0, "", "", change)), timeout: time.Minute}.Do(t.Context(), requestFor(wire.VerbGet))
 			if err == nil {
 				t.Error("there is no error")
 			}
@@ -161,7 +161,7 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waited time.Duration
 		start := time.Now()
-		h := retry{limit: time.Minute, next: scripted(t,
+		h := retry{timeout: time.Minute, next: scripted(t,
 			refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *wire.Error) { e.RetryAfter = 20 * time.Second }),
 			func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 				waited = time.Since(start)
@@ -201,7 +201,7 @@ func TestRetryAfterBeyondTheLimit(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
 				defer cancel()
 				start := time.Now()
-				_, err := retry{limit: test.limit, next: scripted(t,
+				_, err := retry{timeout: test.limit, next: scripted(t,
 					refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *wire.Error) { e.RetryAfter = 10 * time.Second }),
 				)}.Do(ctx, requestFor(wire.VerbGet))
 				if !IsTooManyRequests(err) {
@@ -231,7 +231,7 @@ func TestRetryLimitIsForAllAttempts(t *testing.T) {
 				return nil, e
 			}
 		}
-		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(wire.VerbGet))
+		_, err := retry{timeout: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(wire.VerbGet))
 		if !errors.Is(err, errNoAnswer) || !IsUnreachable(err) {
 			t.Errorf("the error is %v", err)
 		}
@@ -247,7 +247,7 @@ func TestRetryEndsWithTheCaller(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("shutting down")
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
-		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(wire.VerbGet))
+		_, err := retry{timeout: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(wire.VerbGet))
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("the error is %v", err)
 		}
@@ -266,7 +266,7 @@ func TestRetryBacksOff(t *testing.T) {
 			at = append(at, time.Now())
 			return internal(ctx, r)
 		}
-		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(wire.VerbGet))
+		_, err := retry{timeout: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(wire.VerbGet))
 		if e, ok := AsError(err); !ok || e.Code != http.StatusInternalServerError {
 			t.Fatalf("the error is %v", err)
 		}

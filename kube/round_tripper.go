@@ -98,7 +98,7 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Authorization") != "" {
 		return t.next.RoundTrip(r)
 	}
-	var used *execResult
+	var used *pluginCredentials
 	switch {
 	case t.token != nil:
 		token, err := t.token.get()

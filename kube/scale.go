@@ -28,7 +28,7 @@ func getScale(ctx context.Context, h wire.Handler, t target, name string) (*Scal
 		return nil, err
 	}
 	t.subresource = "scale"
-	return doScale(ctx, h, t.request(wire.VerbGet, name))
+	return sendScaleRequest(ctx, h, t.request(wire.VerbGet, name))
 }
 
 // setScale sets the wanted number of replicas of an object of t.
@@ -40,11 +40,11 @@ func setScale(ctx context.Context, c *Client, t target, name string, replicas in
 	r := t.request(wire.VerbPatch, name)
 	r.Query, r.ContentType = newWriteOptions(c.manager, options).query(), wire.ContentMergePatch
 	r.Body = []byte(`{"spec":{"replicas":` + strconv.Itoa(int(replicas)) + `}}`)
-	return doScale(ctx, c, r)
+	return sendScaleRequest(ctx, c, r)
 }
 
-// doScale sends a request about a scale, and decodes the answer.
-func doScale(ctx context.Context, h wire.Handler, r *wire.Request) (*Scale, error) {
+// sendScaleRequest sends a request about a scale, and decodes the answer.
+func sendScaleRequest(ctx context.Context, h wire.Handler, r *wire.Request) (*Scale, error) {
 	response, err := h.Do(ctx, r)
 	if err != nil {
 		return nil, err

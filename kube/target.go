@@ -156,14 +156,14 @@ func (t target) encode(obj Object) ([]byte, error) {
 	return data, nil
 }
 
-// codec returns the codec of the objects of t. c may be nil.
+// decoder returns the decoder of the objects of t. c may be nil.
 //
 //go:noinline
-func (t target) codec(c *Client) objectCodec {
+func (t target) decoder(c *Client) objectDecoder {
 	if c == nil {
-		return objectCodec{resource: t.resource, representation: t.representation}
+		return objectDecoder{resource: t.resource, representation: t.representation}
 	}
-	return objectCodec{c.scope.cluster, t.resource, t.representation, c.decoder}
+	return objectDecoder{c.scope.cluster, t.resource, t.representation, c.decoder}
 }
 
 // streams returns the streams of the objects of t that selectors select.

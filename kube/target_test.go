@@ -125,7 +125,7 @@ func TestModificationComparesAnObjectWithItself(t *testing.T) {
 // A codec of metadata gives an object the kind of its resource, and names what it cannot decode.
 func TestObjectCodecNamesWhatItCannotDecode(t *testing.T) {
 	t.Parallel()
-	c := podTarget().codec(nil)
+	c := podTarget().decoder(nil)
 	var g gadget
 	if err := c.decode([]byte(`{"metadata":{"name":"p"}}`), &g); err != nil || g.Kind != "Pod" {
 		t.Errorf("the kind is %q: %v", g.Kind, err)

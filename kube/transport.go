@@ -57,9 +57,9 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	// The timeout of a stream ends with its beginning. A watch that falls silent later is
 	// found by the pings of HTTP/2 and by package watch.
 	ctx, timeout, cancel := withAnswerTimeout(caller, t.timeout)
-	stream := false
+	isStream := false
 	defer func() {
-		if !stream {
+		if !isStream {
 			cancel()
 		}
 	}()
@@ -69,7 +69,7 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { isSent.Store(true) },
 	})
-	request, err := t.request(ctx, r)
+	request, err := t.httpRequest(ctx, r)
 	if err != nil {
 		e := wire.NewError(r)
 		e.Err, e.Permanent = err, true
@@ -89,14 +89,14 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 	switched := r.WantsBodyReader && response.StatusCode == http.StatusSwitchingProtocols
 	if !switched && (response.StatusCode < 200 || response.StatusCode > 299) {
 		defer response.Body.Close()
-		return nil, refusal(r, response)
+		return nil, refusalError(r, response)
 	}
 	if isStreamed(r) {
 		if !timeout.timer.Stop() {
 			response.Body.Close()
 			return nil, t.noAnswerError(caller, ctx, r, errNoAnswer, true)
 		}
-		stream = true
+		isStream = true
 		return &wire.Response{
 			Code: response.StatusCode, Header: response.Header,
 			BodyReader: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
@@ -134,8 +134,8 @@ func (b *streamBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// request returns the HTTP request for r.
-func (t *transport) request(ctx context.Context, r *wire.Request) (*http.Request, error) {
+// httpRequest returns the HTTP request for r.
+func (t *transport) httpRequest(ctx context.Context, r *wire.Request) (*http.Request, error) {
 	if r.Cluster != "" {
 		return nil, fmt.Errorf("the request is for the cluster %q, and this client knows only %s: pass it on to a client of that cluster, with a Handler of your own in Client.With", r.Cluster, t.base.Host)
 	}
@@ -237,8 +237,8 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// noAnswerError returns the error of a request without an answer. isSent reports whether it may have
-// reached the server.
+// noAnswerError returns the error of a request without an answer. isSent is true if the request may have reached the
+// server.
 func (t *transport) noAnswerError(caller, ctx context.Context, r *wire.Request, err error, isSent bool) error {
 	e := wire.NewError(r)
 	e.Unknown = isSent && r.Verb.IsWrite()
@@ -267,8 +267,8 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// refusal returns the error of an answer other than 2xx.
-func refusal(r *wire.Request, response *http.Response) error {
+// refusalError returns the error of an answer other than 2xx.
+func refusalError(r *wire.Request, response *http.Response) error {
 	e := wire.NewError(r)
 	e.Code = response.StatusCode
 	// The server may have carried out the write before it failed.
@@ -363,8 +363,8 @@ func serverURL(host string, tls bool) (*url.URL, error) {
 	return u, nil
 }
 
-// checkSegment returns an error for a name that would lead a URL somewhere else: the object
-// "web/status" is not the object web, and ".." is its namespace.
+// checkSegment returns an error for a name that would lead a URL to something else. The URL of a Pod with the name
+// "web/status" would be that of the status of the Pod web. With the name ".." it would be that of the namespace.
 func checkSegment(what, value string) error {
 	if problems := content.IsPathSegmentName(value); len(problems) > 0 {
 		return fmt.Errorf("the %s %q %s", what, value, problems[0])

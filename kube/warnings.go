@@ -18,13 +18,13 @@ func warnOnce() func(context.Context, *wire.Request, string) {
 	logged := make(map[string]bool)
 	return func(ctx context.Context, r *wire.Request, text string) {
 		mu.Lock()
-		before := logged[text]
+		isLogged := logged[text]
 		if len(logged) >= maxWarnings {
 			clear(logged)
 		}
 		logged[text] = true
 		mu.Unlock()
-		if !before {
+		if !isLogged {
 			slog.WarnContext(ctx, "the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
 		}
 	}

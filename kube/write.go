@@ -20,7 +20,7 @@ import (
 // The result has the type of the value. For an unstructured.Unstructured, discovery finds the resource of its
 // apiVersion and kind, once for each kind. A kind that the server does not have is an error before the apply.
 func Apply[O Object](ctx context.Context, c *Client, o O, options ...ApplyOption) (O, error) {
-	return writeObject(ctx, c, wire.VerbPatch, o, func(t target) (*wire.Request, error) { return c.applyRequest(ctx, t, o, options) })
+	return writeObject(ctx, c, wire.VerbPatch, o, func(t target) (*wire.Request, error) { return c.guardedApplyRequest(ctx, t, o, options) })
 }
 
 // Create creates o in its namespace, and returns the object that the server stored: see [API.Create]. The type of o is
@@ -31,7 +31,7 @@ func Create[O Object](ctx context.Context, c *Client, o O, options ...WriteOptio
 
 // writeObject sends the request that request makes for o, and returns the answer. The request is for the target of o.
 func writeObject[O Object](ctx context.Context, c *Client, verb wire.Verb, o O, request func(target) (*wire.Request, error)) (O, error) {
-	answer, err := doWrite(ctx, c, verb, o, request)
+	answer, err := sendWrite(ctx, c, verb, o, request)
 	if err != nil {
 		var none O
 		return none, err
@@ -39,9 +39,9 @@ func writeObject[O Object](ctx context.Context, c *Client, verb wire.Verb, o O, 
 	return answer.(O), nil
 }
 
-// doWrite sends the request that request makes for obj, and returns the answer. It has no type parameter, so the compiler
+// sendWrite sends the request that request makes for obj, and returns the answer. It has no type parameter, so the compiler
 // compiles it once.
-func doWrite(ctx context.Context, c *Client, verb wire.Verb, obj Object, request func(target) (*wire.Request, error)) (Object, error) {
+func sendWrite(ctx context.Context, c *Client, verb wire.Verb, obj Object, request func(target) (*wire.Request, error)) (Object, error) {
 	t, err := c.targetOf(ctx, verb, obj)
 	if err != nil {
 		return nil, err
@@ -52,14 +52,14 @@ func doWrite(ctx context.Context, c *Client, verb wire.Verb, obj Object, request
 		return nil, err
 	}
 	answer := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(Object)
-	if err := t.codec(c).do(ctx, c, r, answer); err != nil {
-		return nil, c.forgetUnservedKind(obj, nameRefusal(err, obj))
+	if err := t.decoder(c).send(ctx, c, r, answer); err != nil {
+		return nil, c.forgetUnservedKind(obj, addObjectName(err, obj))
 	}
 	return answer, nil
 }
 
-// nameRefusal returns err with the name of obj, if the request of err has the name in its body only.
-func nameRefusal(err error, obj Object) error {
+// addObjectName adds the name of obj to err, if the request of err has the name in its body only. It returns err.
+func addObjectName(err error, obj Object) error {
 	if e, ok := AsError(err); ok && e.Ref.Name == "" {
 		e.Ref.Name = obj.GetName()
 	}

@@ -19,7 +19,7 @@ func TestLimitWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		writing, most := 0, 0
-		h := retry{limit: 2 * time.Second, next: limitWrites(3, wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		h := retry{timeout: 2 * time.Second, next: limitWrites(3, wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Verb.IsWrite() {
 				mu.Lock()
 				writing++
@@ -74,7 +74,7 @@ func TestWriteThatWaitsToBeRepeatedHoldsNoPlace(t *testing.T) {
 			e.Code, e.RetryAfter = http.StatusTooManyRequests, 6*time.Second
 			return nil, e
 		})
-		h := retry{next: limitWrites(4, server), limit: 30 * time.Second}
+		h := retry{next: limitWrites(4, server), timeout: 30 * time.Second}
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() { _, _ = h.Do(t.Context(), requestFor(wire.VerbPatch)) })

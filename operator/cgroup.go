@@ -13,8 +13,9 @@ type memoryGroup struct {
 	top, folder, file string
 }
 
-// upwards returns the folder of the group and the folders of the groups around it.
-func (g memoryGroup) upwards() []string {
+// folders returns the folder of the group and the folders of the groups around it. For example, the group a/b/c below the top a has
+// the folders a/b/c, a/b and a.
+func (g memoryGroup) folders() []string {
 	folders := []string{g.folder}
 	for at := g.folder; at != g.top; {
 		at = path.Dir(at)
@@ -51,16 +52,16 @@ func memoryGroups(memberships, mounts string) []memoryGroup {
 		for line := range strings.Lines(mounts) {
 			if m, ok := parseMount(line); ok && mounted(m) {
 				top := strings.TrimPrefix(m.point, "/")
-				groups = append(groups, memoryGroup{top: top, folder: path.Join(top, below(m.root, member)), file: file})
+				groups = append(groups, memoryGroup{top: top, folder: path.Join(top, pathInMount(m.root, member)), file: file})
 			}
 		}
 	}
 	return groups
 }
 
-// below returns the path from the root of a mount to a group. In a container the mount can
-// begin at the group itself, or the group can be outside of it. The path is empty then.
-func below(root, member string) string {
+// pathInMount returns the path from the root of a mount to a group. For example, the path from /docker to /docker/x is /x. In a
+// container the group can be the root itself, or can be outside of the mount. The path is empty then.
+func pathInMount(root, member string) string {
 	if strings.Contains(member+"/", "/../") {
 		return ""
 	}

@@ -26,7 +26,7 @@ func newCommandLine(program string, addOwnFlags func(*flag.FlagSet)) (*commandLi
 	l := &commandLine{program: program}
 	l.manifests.Replicas = 2
 	isBuiltIn := map[string]bool{"help": true, "h": true}
-	for _, s := range l.flags(program) {
+	for _, s := range l.builtInFlags(program) {
 		// The other commands take a flag of the program after --: see parse.
 		if s.isFor("run") || s.isFor("permissions") {
 			isBuiltIn[s.name] = true
@@ -108,7 +108,7 @@ func (l *commandLine) parseFlags(args []string) error {
 // and those of shared. If the command and shared have a flag of the same name, flags has that of the command.
 func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 	flags, shared = newFlagSet(l.program), newFlagSet(l.program)
-	for _, s := range l.flags(l.program) {
+	for _, s := range l.builtInFlags(l.program) {
 		switch {
 		case !s.isFor(l.command):
 		case s.isFor("run"):

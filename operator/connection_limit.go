@@ -71,6 +71,7 @@ func (c *connectionLimit) surplusLocked() net.Conn {
 	return c.open[0].conn
 }
 
+// removeLocked removes a connection, if it is open.
 func (c *connectionLimit) removeLocked(conn net.Conn) {
 	for i, each := range c.open {
 		if each.conn == conn {

@@ -29,9 +29,9 @@ func convertedKinds(parts []Part) map[schema.GroupKind]bool {
 	return kinds
 }
 
-// conversionsOf returns the conversions of parts, or nil if there are none. The error names everything that is wrong with
-// the converters. Parts that are not valid are left out, because needsOf reports them.
-func conversionsOf(parts []Part) (conversionService, error) {
+// conversionsOf returns the conversions of parts. It reports false if there are none. The error names everything that is wrong
+// with the converters. Parts that are not valid are left out, because needsOf reports them.
+func conversionsOf(parts []Part) (c conversionService, isFound bool, err error) {
 	var valid []Part
 	var defines []kube.Type
 	for _, part := range parts {
@@ -45,7 +45,8 @@ func conversionsOf(parts []Part) (conversionService, error) {
 	}
 	code, err := conversionCodeIn(valid)
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // there are no conversions
+		return nil, false, nil //nolint:nilerr // there are no conversions
 	}
-	return code.openConversions(defines, convertersOf(valid))
+	c, err = code.makeConversions(defines, convertersOf(valid))
+	return c, err == nil, err
 }

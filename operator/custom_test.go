@@ -177,7 +177,7 @@ func serveOwn(t *testing.T, log io.Writer, handlers func(*controller.Runtime) ma
 	listener := anywhere(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	env := environment{log: slog.New(slog.NewTextHandler(log, nil)), listeners: listeners{pages: listener}, handlers: handlers, metrics: metrics}
+	env := environment{log: slog.New(slog.NewTextHandler(log, nil)), listeners: listeners{pages: listener}, ownHandlers: handlers, ownMetrics: metrics}
 	go func() { ended <- runParts(ctx, noServer(), env, []Part{Watcher[gadget](idle)}) }()
 	t.Cleanup(func() {
 		cancel()
@@ -262,7 +262,7 @@ func TestHandlersWithoutListener(t *testing.T) {
 	var log bytes.Buffer
 	env := environment{
 		log: slog.New(slog.NewTextHandler(&log, nil)),
-		handlers: func(*controller.Runtime) map[string]http.Handler {
+		ownHandlers: func(*controller.Runtime) map[string]http.Handler {
 			return map[string]http.Handler{"/": http.NotFoundHandler()}
 		},
 	}

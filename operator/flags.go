@@ -27,7 +27,8 @@ type options struct {
 	election   electionFlags
 	webhooks   webhookFlags
 	verbose    bool
-	isVersion  bool // --version
+	// isVersion is true if the user asks for the version by --version.
+	isVersion bool
 	// isConfirmed and isDryRun are for the commands that change a cluster.
 	isConfirmed, isDryRun bool
 
@@ -44,6 +45,29 @@ type electionFlags struct {
 	timing lease.Timing
 	// name and namespace are those of the Lease. They are empty for those of the program.
 	name, namespace string
+}
+
+// installFlags name an installation, for the commands permissions, manifests and uninstall.
+type installFlags struct {
+	// namespace and prefix are empty for the defaults, which follow from the name of the program.
+	namespace, prefix string
+}
+
+// names returns the name of the objects and the namespace of an installation of the program.
+func (f installFlags) names(program string) (name, namespace string, err error) {
+	name = cmp.Or(f.prefix, program)
+	namespace = cmp.Or(f.namespace, installNamespaceOf(name))
+	// The Service has the name too.
+	if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
+		return "", "", fmt.Errorf("%q is no name for all objects, so give another one with --name-prefix: %s", name, problems[0])
+	}
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		return "", "", fmt.Errorf("%q is no name of a namespace, so give another one with --namespace: %s", namespace, problems[0])
+	}
+	if problems := validation.IsValidLabelValue(program); len(problems) > 0 {
+		return "", "", fmt.Errorf("the name of the program, %q, is no value of a label, so rename its file: %s", program, problems[0])
+	}
+	return name, namespace, nil
 }
 
 // flagSpec describes a built-in flag.
@@ -67,16 +91,17 @@ const (
 	namespaceCommands = "permissions manifests uninstall " + revokeCommand
 	installCommands   = "manifests uninstall " + revokeCommand
 	changeCommands    = "uninstall migrate"
-	// ownFlagCommands have flags that the program can have too. They take those of the program after --.
+	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
+	// stands after --.
 	ownFlagCommands = "manifests uninstall migrate"
-	// revokeCommand is the command of programs with webhooks alone. It is the last one of each text. The help leaves it out
-	// there.
+	// revokeCommand is a command that only programs with webhooks or converters have. It stands at the end of each text above, where
+	// the help cuts it off.
 	revokeCommand = "revoke-webhook-authority"
 )
 
-// flags returns all built-in flags of a program of that name. The command line, the help and the check of the
+// builtInFlags returns all built-in flags of a program of that name. The command line, the help and the check of the
 // program's own flags use this table.
-func (o *options) flags(program string) []flagSpec {
+func (o *options) builtInFlags(program string) []flagSpec {
 	m, u, g := &o.manifests, &o.uninstall, &o.migrate
 	return []flagSpec{
 		{"kubeconfig", "FILE", &o.config.Kubeconfig, clusterCommands,
@@ -145,8 +170,8 @@ func (o *options) flags(program string) []flagSpec {
 	}
 }
 
-// addScope returns a client for the namespaces that the program watches.
-func (o *options) addScope(c *kube.Client) *kube.Client {
+// inWatchedNamespaces returns c for the namespaces that the program watches.
+func (o *options) inWatchedNamespaces(c *kube.Client) *kube.Client {
 	if len(o.namespaces) == 0 {
 		return c
 	}
@@ -268,7 +293,7 @@ func addNamespace(list *[]string) func(string) error {
 	}
 }
 
-// setLabel returns a function that sets value to a name that is a label of DNS. Its error calls the name what.
+// setLabel returns a function that sets value to a name that is a label of DNS. what stands for the name in its error.
 func setLabel(value *string, what string) func(string) error {
 	return func(name string) error { *value = name; return checkLabel(what, name) }
 }
@@ -284,7 +309,7 @@ func setSubdomain(value *string) func(string) error {
 	}
 }
 
-// checkLabel returns an error unless name is a label of DNS. The error calls it what.
+// checkLabel returns an error unless name is a label of DNS. what stands for the name in the error.
 func checkLabel(what, name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("%s is not valid: %s", what, problems[0])

@@ -47,8 +47,8 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		fmt.Fprintf(w, "  %s %-13s %s\n", program, "migrate", "store all objects in the storage version, so that a version can go. It needs get,"+indent+
 			"list and patch of the objects with their status, and of the CustomResourceDefinitions")
 	}
-	isForWebhooks := hasWebhooks(parts)
-	if isForWebhooks {
+	servesCalls := hasWebhooksOrConverters(parts)
+	if servesCalls {
 		fmt.Fprintf(w, "  %s %s\n%sreplace the CA of its webhooks at once, as after the theft of a key, in the\n%s"+
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
 	}
@@ -62,7 +62,7 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		if livePageErr != nil && s.name == "live-page" {
 			continue
 		}
-		if !isForWebhooks && strings.HasPrefix(s.name, "webhook") {
+		if !servesCalls && strings.HasPrefix(s.name, "webhook") {
 			continue
 		}
 		if !hasConverter && s.commands == "migrate" {

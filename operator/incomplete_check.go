@@ -24,14 +24,14 @@ const maxNamedIncomplete = 20
 func checkIncomplete(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, definitions []*crd.CustomResourceDefinition) error {
 	var errs []error
 	for _, k := range kinds {
-		name := k.Versions()[0].Resource.String()
+		name := definitionName(k)
 		i := slices.IndexFunc(definitions, func(d *crd.CustomResourceDefinition) bool { return d.Metadata.Name == name })
 		if i < 0 {
 			continue
 		}
-		there, exists, err := live.Find(ctx, client, manifests.DefinitionResource(), "", name)
+		current, exists, err := live.Find(ctx, client, manifests.DefinitionResource(), "", name)
 		if err == nil && exists {
-			err = checkIncompleteObjects(ctx, client, k, there, definitions[i].Spec.Versions)
+			err = checkIncompleteObjects(ctx, client, k, current, definitions[i].Spec.Versions)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
@@ -40,16 +40,17 @@ func checkIncomplete(ctx context.Context, client *kube.Client, kinds []*conversi
 	return errors.Join(errs...)
 }
 
-// checkIncompleteObjects returns an error for each of versions that there, the CustomResourceDefinition of the cluster, does
-// not serve or store yet, and in which objects would be incomplete.
-func checkIncompleteObjects(ctx context.Context, client *kube.Client, k *conversion.Kind, there *live.Object, versions []crd.Version) error {
-	source, hasSource := readableVersion(k, there.Spec.Versions)
+// checkIncompleteObjects returns an error for each of versions in which objects would be incomplete, if current, the
+// CustomResourceDefinition of the cluster, does not serve or store the version yet. For example, the cluster serves v1, and versions
+// are v1 and v2: each object is read in v1 and converted to v2.
+func checkIncompleteObjects(ctx context.Context, client *kube.Client, k *conversion.Kind, current *live.Object, versions []crd.Version) error {
+	source, hasSource := readableVersion(k, current.Spec.Versions)
 	var begun []string
 	for _, v := range versions {
 		isAsBefore := func(old live.Version) bool {
 			return old.Name == v.Name && (old.Served || !v.Served) && (old.Storage || !v.Storage)
 		}
-		if (v.Served || v.Storage) && !slices.ContainsFunc(there.Spec.Versions, isAsBefore) {
+		if (v.Served || v.Storage) && !slices.ContainsFunc(current.Spec.Versions, isAsBefore) {
 			begun = append(begun, v.Name)
 		}
 	}
@@ -83,10 +84,11 @@ func checkIncompleteObjects(ctx context.Context, client *kube.Client, k *convers
 	return errors.Join(errs...)
 }
 
-// readableVersion returns the version of k in which the cluster can be asked for objects with the fewest conversions: the one
-// in which they are stored, if it is served. It reports false if k knows no version that is served.
-func readableVersion(k *conversion.Kind, there []live.Version) (r wire.Resource, isFound bool) {
-	for _, old := range there {
+// readableVersion returns the version of k in which the cluster can be asked for objects with the fewest conversions. That is the
+// version in which the objects are stored, if the cluster serves it, or else any version that the cluster serves. readableVersion
+// reports false if k knows no version that the cluster serves.
+func readableVersion(k *conversion.Kind, current []live.Version) (r wire.Resource, isFound bool) {
+	for _, old := range current {
 		for _, v := range k.Versions() {
 			if old.Served && old.Name == v.Resource.Version && (!isFound || old.Storage) {
 				r, isFound = v.Resource, true

@@ -67,7 +67,7 @@ func incompletePolicy(name string, resources []schema.GroupResource) []manifests
 // objects of the namespace are its parameters: the expression is evaluated for each of them, and looks at the one with the
 // name of the Scale. The API server follows the objects for that.
 func incompleteScalePolicy(name string, r wire.Resource) []manifests.Object {
-	const isIncomplete = "has(params.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in params.metadata.annotations"
+	const incompleteParamExpr = "has(params.metadata.annotations) && '" + ident.IncompleteAnnotation + "' in params.metadata.annotations"
 	meta := func() manifests.Object { return manifests.Object{"name": name} }
 	return []manifests.Object{
 		{
@@ -79,7 +79,7 @@ func incompleteScalePolicy(name string, r wire.Resource) []manifests.Object {
 					"apiGroups": []any{r.Group}, "apiVersions": []any{r.Version}, "operations": []any{"UPDATE"}, "resources": []any{r.Plural + "/scale"}, "scope": "*",
 				}}},
 				"validations": []any{manifests.Object{
-					"expression": "params.metadata.name != object.metadata.name || !(" + isIncomplete + ")",
+					"expression": "params.metadata.name != object.metadata.name || !(" + incompleteParamExpr + ")",
 					"message":    incompleteMessage,
 					"reason":     "Invalid",
 				}},

@@ -16,17 +16,17 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
+// endMargin is how much longer a Pod has to end than its slowest part. After a controller come the last events
+// (4 s), the release of the lease (2 s) and the last requests (1 s).
+const endMargin = 12 * time.Second
+
 // installPlan is what a program has in its Deployment. It follows from the flags of the command manifests and from those of the
-// program. Its methods complete the flags with the defaults of an installation, and collect everything that is wrong with the
-// flags.
+// program. [installPlan.complete] adds the defaults of an installation to both.
 type installPlan struct {
 	program string
 	parts   []Part
-	// canBeSecure is that of [manifestPrinter].
-	canBeSecure bool
-	flags       manifestFlags
-	// given are the options of the program that the Deployment runs.
-	given options
+	// options are those of the command line. complete changes them to the options of the program that the Deployment runs.
+	options options
 	// needs are those of the parts, and of what the program serves.
 	needs kube.Needs
 	// name and namespace are those of the objects of the installation.
@@ -36,16 +36,18 @@ type installPlan struct {
 	// port is where the program serves its metrics, or 0, and probesPort is where it serves its health.
 	port, probesPort int
 	webhooks         webhookPlan
-	errs             []error
+	// errs are what is wrong with the flags.
+	errs []error
 }
 
-// options returns the options of the installation, or everything that is wrong with the flags.
-func (p *installPlan) options() (*manifests.Options, error) {
+// complete adds the defaults of an installation to the plan. It returns what the objects of the installation are made of, or
+// everything that is wrong with the flags. It is called once.
+func (p *installPlan) complete() (*manifests.Options, error) {
 	p.setNames()
-	definitions := p.definitions()
+	definitions := p.makeDefinitions()
 	p.checkPod()
-	if len(p.flags.Architectures) == 0 {
-		p.flags.Architectures = []string{"amd64", "arm64"}
+	if len(p.options.manifests.Architectures) == 0 {
+		p.options.manifests.Architectures = []string{"amd64", "arm64"}
 	}
 	p.addElection()
 	p.addPages()
@@ -53,13 +55,13 @@ func (p *installPlan) options() (*manifests.Options, error) {
 	p.addWebhooks()
 	p.addCertificate()
 	p.checkPages()
-	p.args = append(p.args, p.flags.args...)
-	if p.given.election.isOn {
-		p.addAccess(p.given.election.access(p.program))
+	p.args = append(p.args, p.options.manifests.args...)
+	if p.options.election.isOn {
+		p.addAccess(p.options.election.access(p.program))
 	}
 	return &manifests.Options{
 		Installation: manifests.Installation{Program: p.program, Name: p.name, Namespace: p.namespace, ManagedBy: manifests.ManagedBy},
-		Choices:      p.flags.Choices, Version: programVersion(), OwnNamespace: p.given.install.namespace == "",
+		Choices:      p.options.manifests.Choices, Version: programVersion(), OwnNamespace: p.options.install.namespace == "",
 		Args: p.args, Port: p.port, IsSecure: p.isSecure(), ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
 		Definitions: definitions, Roles: p.roles(), AddWebhooks: p.webhooks.addTo,
 	}, errors.Join(p.errs...)
@@ -75,17 +77,17 @@ func (p *installPlan) recordError(err error) {
 // setNames sets the name and the namespace.
 func (p *installPlan) setNames() {
 	var err error
-	p.name, p.namespace, err = p.given.install.names(p.program)
+	p.name, p.namespace, err = p.options.install.names(p.program)
 	p.recordError(err)
-	if p.flags.helm != "" {
+	if p.options.manifests.helm != "" {
 		p.name, p.namespace = manifests.HelmRelease, manifests.HelmNamespace
 	}
 }
 
-// definitions returns the CustomResourceDefinitions of the installation.
-func (p *installPlan) definitions() []*crd.CustomResourceDefinition {
+// makeDefinitions makes the CustomResourceDefinitions of the installation.
+func (p *installPlan) makeDefinitions() []*crd.CustomResourceDefinition {
 	own := ownDefinitions(p.needs)
-	if p.flags.withoutDefinitions {
+	if p.options.manifests.withoutDefinitions {
 		own = nil
 	}
 	definitions, err := crd.From(own...)
@@ -95,40 +97,41 @@ func (p *installPlan) definitions() []*crd.CustomResourceDefinition {
 
 // checkPod checks the flags about the Pod of the program, and about the format of what is printed.
 func (p *installPlan) checkPod() {
-	if p.flags.Image == "" && p.flags.helm == "" {
+	if p.options.manifests.Image == "" && p.options.manifests.helm == "" {
 		p.recordError(errors.New("--image is missing: give the image of the program, best with its digest, such as registry.example.com/webapp@sha256:…"))
 	}
-	if strings.ContainsAny(p.flags.Image, " \t\n") {
-		p.recordError(fmt.Errorf("the image %q contains white space", p.flags.Image))
+	if strings.ContainsAny(p.options.manifests.Image, " \t\n") {
+		p.recordError(fmt.Errorf("the image %q contains white space", p.options.manifests.Image))
 	}
-	if p.flags.Replicas < 1 {
-		p.recordError(fmt.Errorf("--replicas is %d: give at least 1", p.flags.Replicas))
+	if p.options.manifests.Replicas < 1 {
+		p.recordError(fmt.Errorf("--replicas is %d: give at least 1", p.options.manifests.Replicas))
 	}
-	if p.flags.MemoryLimit != "" {
-		if _, err := manifests.ParseMemory(p.flags.MemoryLimit); err != nil {
+	if p.options.manifests.MemoryLimit != "" {
+		if _, err := manifests.ParseMemory(p.options.manifests.MemoryLimit); err != nil {
 			p.recordError(fmt.Errorf("--memory-limit: %w", err))
 		}
 	}
-	if p.flags.CPULimit != "" && !isCPU(p.flags.CPULimit) {
-		p.recordError(fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2", p.flags.CPULimit))
+	if p.options.manifests.CPULimit != "" && !isCPU(p.options.manifests.CPULimit) {
+		p.recordError(fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2", p.options.manifests.CPULimit))
 	}
-	if p.flags.kustomize != "" && p.flags.helm != "" {
+	if p.options.manifests.kustomize != "" && p.options.manifests.helm != "" {
 		p.recordError(errors.New("--kustomize and --helm exclude each other: run the command twice"))
 	}
 }
 
 // addElection adds the leader election, unless a flag decides about the election.
 func (p *installPlan) addElection() {
-	if !hasFlag(p.flags.args, "leader-elect") {
-		p.args, p.given.election.isOn = append(p.args, "--leader-elect"), true
+	if !hasFlag(p.options.manifests.args, "leader-elect") {
+		p.args, p.options.election.isOn = append(p.args, "--leader-elect"), true
 	}
 }
 
 // addPages adds the address of the pages, unless a flag gives the address.
 func (p *installPlan) addPages() {
-	listen := &p.given.listen
+	listen := &p.options.listen
+	_, secureErr := secureCodeIn(p.parts)
 	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
-	if listen.address == "" && listen.secureAddress == "" && p.canBeSecure && len(p.given.namespaces) == 0 {
+	if listen.address == "" && listen.secureAddress == "" && secureErr == nil && len(p.options.namespaces) == 0 {
 		p.args, listen.secureAddress = append(p.args, "--listen-secure=:8443"), ":8443"
 		p.addAccess(secureMetricsAccess())
 	}
@@ -139,7 +142,7 @@ func (p *installPlan) addPages() {
 
 // addProbes adds the address of the health, unless a flag gives the address.
 func (p *installPlan) addProbes() {
-	listen := &p.given.listen
+	listen := &p.options.listen
 	if listen.probesAddress == "" {
 		listen.probesAddress = ":8081"
 		if p.port == 8081 {
@@ -156,7 +159,7 @@ func (p *installPlan) addProbes() {
 func (p *installPlan) addWebhooks() {
 	if code, err := webhookCodeIn(p.parts); err == nil {
 		p.webhooks, err = code.planWebhooks(webhookPlanner{
-			program: p.program, name: p.name, namespace: p.namespace, parts: p.parts, options: &p.given,
+			program: p.program, name: p.name, namespace: p.namespace, parts: p.parts, options: &p.options,
 			port: p.port, probesPort: p.probesPort, shutdownTime: p.needs.ShutdownTime,
 		})
 		p.recordError(err)
@@ -172,23 +175,23 @@ func (p *installPlan) addAccess(access []kube.Access) {
 
 // addCertificate adds the certificate of --tls-secret.
 func (p *installPlan) addCertificate() {
-	if p.flags.TLSSecret != "" {
+	if p.options.manifests.TLSSecret != "" {
 		p.args = append(p.args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
 	}
 }
 
 // isSecure reports whether the pages are served with TLS, and for readers with a permission only.
-func (p *installPlan) isSecure() bool { return p.given.listen.secureAddress != "" }
+func (p *installPlan) isSecure() bool { return p.options.listen.secureAddress != "" }
 
 // checkPages checks the flags about the pages.
 func (p *installPlan) checkPages() {
-	flags, isSecure := p.flags, p.isSecure()
+	flags, isSecure := p.options.manifests, p.isSecure()
 	switch {
-	case p.given.listen.isLivePageOn && !isSecure:
+	case p.options.listen.isLivePageOn && !isSecure:
 		p.recordError(errors.New("--live-page in a cluster needs --listen-secure: give it an address, such as :8443"))
 	case flags.TLSSecret != "" && !isSecure:
 		p.recordError(errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
-	case flags.TLSSecret != "" && p.given.listen.tlsCert != "":
+	case flags.TLSSecret != "" && p.options.listen.tlsCert != "":
 		p.recordError(errors.New("--tls-secret and --tls-cert exclude each other: both name the certificate"))
 	case flags.ServiceMonitor && p.port == 0:
 		p.recordError(errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080, or --listen-secure"))
@@ -199,7 +202,7 @@ func (p *installPlan) checkPages() {
 
 // roles returns the roles of the program.
 func (p *installPlan) roles() (roles []any) {
-	for _, r := range rolesOf(access.For(p.needs, p.given.namespaces), p.name, p.namespace) {
+	for _, r := range rolesOf(access.For(p.needs, p.options.namespaces), p.name, p.namespace) {
 		roles = append(roles, r)
 	}
 	return roles

@@ -41,11 +41,11 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 	if i.Name == "" {
 		i.Name = i.file
 	} else if problems := validation.IsDNS1035Label(i.Name); len(problems) > 0 {
-		return i.fail(fmt.Errorf("the field Name of operator.Program is %q: %s", i.Name, problems[0]))
+		return i.printError(fmt.Errorf("the field Name of operator.Program is %q: %s", i.Name, problems[0]))
 	}
 	line, err := newCommandLine(i.Name, i.Flags)
 	if err != nil {
-		return i.fail(err)
+		return i.printError(err)
 	}
 	if err := line.parse(args); err != nil {
 		fmt.Fprintf(i.stderr, "%s: %v\nsee %s --help\n", i.file, err, i.file)
@@ -57,7 +57,7 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		if err != nil {
 			needs.Defines = nil // the help does without the kinds
 		}
-		writeHelp(i.stdout, i.file, line.flags(i.Name), line.ownFlags, parts, needs.Defines)
+		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), line.ownFlags, parts, needs.Defines)
 		return statusOK
 	case "version":
 		_, err = fmt.Fprintln(i.stdout, i.Name, versions())
@@ -65,13 +65,13 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		err = i.runCommand(ctx, line)
 	}
 	if err != nil {
-		return i.fail(err)
+		return i.printError(err)
 	}
 	return statusOK
 }
 
-// fail prints err, and returns the exit status.
-func (i invocation) fail(err error) int {
+// printError prints err, and returns the exit status.
+func (i invocation) printError(err error) int {
 	fmt.Fprintf(i.stderr, "%s: %v\n", i.file, err)
 	return statusFailed
 }
@@ -107,9 +107,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		_, secureErr := secureCodeIn(parts)
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flagValues: line.manifests, canBeSecure: secureErr == nil, parts: parts}
-		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, options: line.options, parts: parts, needs: needs}
+		return m.print(ctx, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
 		})
@@ -118,7 +117,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts, hasWebhooks: hasWebhooks(parts)}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts}
 		return u.uninstall(ctx, line.options, needs)
 	case "migrate":
 		client, server, err := i.newAdminClient(line)
@@ -175,7 +174,7 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 	return client, server, err
 }
 
-// runProgram runs the parts by the options of the command line.
+// runProgram runs the command run: it sets what belongs to the process, such as the log, and then runs the parts.
 func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
 	handler := i.Log
 	if handler == nil {
@@ -197,8 +196,8 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
-	p := &programStart{invocation: i, line: line, parts: parts, needs: needs, log: log, config: config}
-	return p.run(ctx, namespace)
+	r := &programRunner{invocation: i, line: line, parts: parts, needs: needs, log: log, config: config}
+	return r.run(ctx, namespace)
 }
 
 // printDefinitions prints the CustomResourceDefinitions of a program.

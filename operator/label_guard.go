@@ -44,7 +44,7 @@ func (g *labelGuard) Do(ctx context.Context, r *wire.Request) (*wire.Response, e
 	if err := kube.Unmarshal(r.Body, &applied); err != nil || !g.hasOwner(applied.Labels) {
 		return g.next.Do(ctx, r) // the server refuses a body that is no object
 	}
-	live, err := g.get(ctx, r)
+	live, err := g.liveMetadata(ctx, r)
 	guarded := *r
 	member, value := "uid", string(live.UID)
 	switch {
@@ -70,8 +70,8 @@ func (g *labelGuard) hasOwner(values map[string]string) bool {
 	return slices.ContainsFunc(g.labels, func(label string) bool { return values[label] != "" })
 }
 
-// get returns the metadata of the live object that r applies.
-func (g *labelGuard) get(ctx context.Context, r *wire.Request) (live metav1.PartialObjectMetadata, err error) {
+// liveMetadata returns the metadata of the live object that r applies.
+func (g *labelGuard) liveMetadata(ctx context.Context, r *wire.Request) (live metav1.PartialObjectMetadata, err error) {
 	response, err := g.next.Do(ctx, &wire.Request{
 		Cluster: r.Cluster, Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
 		Representation: wire.MetadataOnly, Live: r.Live,

@@ -98,7 +98,7 @@ func TestWarningOfAControllerOnAnotherVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conversions, err := conversionsOf(parts)
+			conversions, _, err := conversionsOf(parts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestPoliciesOfScales(t *testing.T) {
 		first  = kube.CustomResource[scaledLantern1, status]
 		second = kube.CustomResource[scaledLantern2, status]
 	)
-	conversions, err := conversionsOf([]Part{
+	conversions, _, err := conversionsOf([]Part{
 		lanternConverter(),
 		Convert(func(a *first, b *second) { b.Spec.Count = a.Spec.Replicas }, func(b *second, a *first) { a.Spec.Replicas = b.Spec.Count }),
 	})

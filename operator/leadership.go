@@ -24,7 +24,7 @@ const releaseTimeout = 2 * time.Second
 // lastLineTimeout is how long the log may take to write why the lease is lost. The process ends then at the latest.
 const lastLineTimeout = time.Second
 
-// leaderElection is the part of a program in the election of its leader.
+// leaderElection takes part in the election of the leader for this replica, and ends the process when its lease is lost.
 type leaderElection struct {
 	fence   *lease.Fence
 	elector *lease.Elector
@@ -64,15 +64,14 @@ type candidacy struct {
 	exit func(status int)
 }
 
-// startElection makes the program a candidate for its Lease. When the lease is
-// lost, the process ends within two seconds, even if the writer of the log blocks: whatever began in the term ends
-// with it.
+// startElection makes the program a candidate for its Lease. When the lease is lost, the process ends within two seconds, even if
+// the writer of the log blocks. So nothing that began in the term goes on after the term.
 func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	// The elector decides itself when its requests are repeated.
 	client := kube.NewClientFromHandler(c.fence.Transport()).WithFieldManager(c.program)
-	all := client
+	watchedClient := client
 	if len(c.watched) > 0 {
-		all = client.InNamespaces(c.watched...)
+		watchedClient = client.InNamespaces(c.watched...)
 	}
 	elector, err := lease.New(lease.Config{
 		Client: client.With(c.problems.handler),
@@ -90,13 +89,13 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	l.running.Go(func() {
 		select {
 		case <-elector.Elected():
-			l.warnOfOtherInstallations(ctx, all, c)
+			l.warnOfOtherInstallations(ctx, watchedClient, c)
 		case <-ctx.Done():
 		}
 	})
-	hasEnded := make(chan struct{})
+	ended := make(chan struct{})
 	l.running.Go(func() {
-		defer close(hasEnded)
+		defer close(ended)
 		if err := elector.Run(ctx); err != nil {
 			c.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
 		}
@@ -106,7 +105,7 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 			return
 		}
 		select {
-		case <-hasEnded:
+		case <-ended:
 		case <-time.After(lastLineTimeout):
 		}
 		c.exit(statusFailed)
@@ -114,9 +113,9 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	return l, nil
 }
 
-// maxRenewalAge is how old the last renewal of the lease of another installation may be for the installation to be active, by
-// the clocks of both machines. It is longer than the same time of the command uninstall: a warning too many does less harm than
-// a second leader that nobody sees.
+// maxRenewalAge is how old the last renewal of another Lease may be, by the clocks of both machines, if its installation is taken
+// for active. The command uninstall has a shorter time for the same decision. Here a warning too many does less harm than a second
+// leader that nobody sees.
 const maxRenewalAge = 2 * time.Minute
 
 // warnOfOtherInstallations logs the other installations of the program in the namespaces that the program
@@ -147,7 +146,7 @@ func (l *leaderElection) warnOfOtherInstallations(ctx context.Context, client *k
 	}
 }
 
-// kindsHashOf returns a hash of the kinds that a program reconciles, or nothing if it reconciles none.
+// kindsHashOf returns a hash of the kinds that a program reconciles, or an empty text if it reconciles none.
 func kindsHashOf(kinds []wire.Resource) string {
 	if len(kinds) == 0 {
 		return ""
@@ -192,8 +191,8 @@ func (l *leaderElection) isLost() bool { return l != nil && l.elector.IsLost() }
 // isLeading reports whether the replica leads at this moment. Without an election each replica does.
 func (l *leaderElection) isLeading() bool { return l == nil || l.elector.IsLeading() }
 
-// leadership returns whether the replica leads, in words. It returns nothing without an election.
-func (l *leaderElection) leadership() string {
+// leadershipText returns whether the replica leads, in words. It returns an empty text without an election.
+func (l *leaderElection) leadershipText() string {
 	switch {
 	case l == nil:
 		return ""

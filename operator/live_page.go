@@ -57,7 +57,7 @@ type servedLivePage struct {
 	isEnded bool
 }
 
-func (p *servedLivePage) observer(next controller.Observer) controller.Observer {
+func (p *servedLivePage) wrapObserver(next controller.Observer) controller.Observer {
 	p.recorder = livepage.NewRecorder(next)
 	return p.recorder
 }
@@ -74,7 +74,7 @@ func (p *servedLivePage) start(rt livePageRuntime, pages *pages) error {
 	}
 	if p.isOn {
 		for _, pattern := range []string{"GET " + livePagePath, "GET " + livePagePath + "/"} {
-			if err := pages.handle(pattern, handler); err != nil {
+			if err := pages.addHandler(pattern, handler); err != nil {
 				return err
 			}
 		}
@@ -106,8 +106,8 @@ func (p *servedLivePage) end() {
 func (rt livePageRuntime) certificateEnds() map[string]time.Time {
 	ends := make(map[string]time.Time)
 	maps.Copy(ends, rt.webhooks.certificateEnds())
-	if rt.pagesEnd != nil {
-		if end, err := rt.pagesEnd(); err == nil {
+	if rt.pagesCertificateEnd != nil {
+		if end, err := rt.pagesCertificateEnd(); err == nil {
 			ends["the pages"] = end
 		}
 	}

@@ -21,7 +21,7 @@ type livePageCodePart interface{ livePageCode() livePageCode }
 // livePageCode serves the live page of a program. A program without the part [LivePage] has no code for the page: see
 // part_code.go.
 type livePageCode interface {
-	// openLivePage opens the socket of yare dev, if there is one.
+	// openLivePage returns the live page. It opens the socket of yare dev, if there is one.
 	openLivePage(ctx context.Context, s livePageSettings) (livePageService, error)
 }
 
@@ -43,7 +43,7 @@ func (linkedLivePageCode) livePageCode() livePageCode { return programLivePageCo
 // programLivePageCode implements [livePageCode].
 type programLivePageCode struct{}
 
-// openLivePage opens the socket of yare dev, if there is one.
+// openLivePage returns the live page. It opens the socket of yare dev, if there is one.
 func (programLivePageCode) openLivePage(ctx context.Context, s livePageSettings) (livePageService, error) {
 	p := &servedLivePage{livePageSettings: s}
 	if s.socket == "" {
@@ -60,11 +60,12 @@ func (programLivePageCode) openLivePage(ctx context.Context, s livePageSettings)
 
 // livePageService is the live page of a program.
 type livePageService interface {
-	// observer returns the observer of the controllers. It passes what it receives to next, which may be nil.
-	observer(next controller.Observer) controller.Observer
-	// start begins to serve by rt, and adds the page to pages if the flag is given. It is called after observer.
+	// wrapObserver returns the observer of the controllers. It records for the page what it receives, and passes it to next,
+	// which may be nil. It is called once.
+	wrapObserver(next controller.Observer) controller.Observer
+	// start begins to serve by rt, and adds the page to pages if the flag is given. It is called after wrapObserver.
 	start(rt livePageRuntime, pages *pages) error
-	// end ends the page. It may be called again.
+	// end ends the page. A second call does nothing.
 	end()
 }
 
@@ -89,21 +90,23 @@ type livePageRuntime struct {
 	leadership func() string
 	// unreadyReasons returns why the program is not ready.
 	unreadyReasons func() []string
-	// pagesEnd returns when the certificate of the pages ends. It is nil without a certificate.
-	pagesEnd func() (time.Time, error)
-	webhooks webhookService
+	// pagesCertificateEnd returns when the certificate of the pages ends. It is nil without a certificate.
+	pagesCertificateEnd func() (time.Time, error)
+	webhooks            webhookService
 	// fail ends the program with an error.
 	fail func(error)
 }
 
-// openLivePageOf opens the live page of parts, if the flag or yare dev asks for the page. It returns nil otherwise.
-func openLivePageOf(ctx context.Context, parts []Part, s livePageSettings) (livePageService, error) {
+// openLivePageService opens the live page of parts, if the flag or yare dev asks for the page. It reports false if nobody asks, or
+// if yare dev asks for the page of a program without one.
+func openLivePageService(ctx context.Context, parts []Part, s livePageSettings) (page livePageService, isOpen bool, err error) {
 	code, err := livePageCodeIn(parts)
 	switch {
 	case err != nil && s.isOn:
-		return nil, err
+		return nil, false, err
 	case err != nil || !s.isOn && s.socket == "":
-		return nil, nil //nolint:nilnil // there is no page
+		return nil, false, nil
 	}
-	return code.openLivePage(ctx, s)
+	page, err = code.openLivePage(ctx, s)
+	return page, err == nil, err
 }

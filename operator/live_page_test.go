@@ -131,7 +131,7 @@ func TestLivePageIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	s := livePageSettings{program: "gadgets", log: slog.New(slog.NewTextHandler(&log, nil))}
-	if page, err := openLivePageOf(t.Context(), []Part{LivePage()}, s); page != nil || err != nil {
+	if page, isOpen, err := openLivePageService(t.Context(), []Part{LivePage()}, s); isOpen || err != nil {
 		t.Errorf("there is a page: %v, %v", page, err)
 	}
 }

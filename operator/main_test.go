@@ -75,6 +75,12 @@ func TestMain(m *testing.M) {
 				runRelease(pumpPrograms)
 			case "bulbs":
 				runRelease(bulbPrograms)
+			case "caller":
+				if err := runCaller(); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
+				os.Exit(0)
 			}
 			Main(Watcher[gadget](programs[name]), SecureListener(), LivePage())
 		}

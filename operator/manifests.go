@@ -1,260 +1,106 @@
 package operator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"time"
+	"reflect"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/kube/wire"
 )
 
-// manifestFlags are the flags of the command manifests.
-type manifestFlags struct {
-	manifests.Choices
-	kustomize string
-	helm      string
-	check     bool
-	// withoutDefinitions leaves the definitions out of what is printed.
-	withoutDefinitions bool
-	// webhookEntries prints the webhook configurations with their entries.
-	webhookEntries bool
-	// webhookSecret is the Secret with the certificate for the webhooks, or empty.
-	webhookSecret string
-	// webhookAnnotations are those of the webhook configurations.
-	webhookAnnotations map[string]string
-	// args are the flags of the program that the command line gives, for the Deployment.
-	args []string
+// Manifests holds the objects that the command manifests prints: see the field Manifests of [Program].
+type Manifests struct {
+	// Objects are the objects as decoded JSON, in the order of their application. Their integers are int64. A
+	// function may change, add and remove objects. [EditManifest] and [AddManifest] do so with the types of
+	// k8s.io/api.
+	Objects []map[string]any
+	// Namespace is where the program is installed. In a chart of Helm, Namespace and the names of the
+	// objects are placeholders.
+	Namespace string
 }
 
-// addPolicyLabel adds a label, such as kubernetes.io/metadata.name=monitoring, to the NetworkPolicy.
-func (f *manifestFlags) addPolicyLabel(text string) error {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-		return errors.New("the label is not valid: write it as kubernetes.io/metadata.name=monitoring")
-	}
-	if f.PolicyLabels == nil {
-		f.PolicyLabels = make(map[string]string)
-	}
-	f.PolicyLabels[key], f.NetworkPolicy = value, true
-	return nil
-}
-
-// addAccountAnnotation adds an annotation of the ServiceAccount.
-func (f *manifestFlags) addAccountAnnotation(text string) error {
-	return addAnnotation(&f.AccountAnnotations, text, "example.com/role=operator")
-}
-
-// isAboutWebhooks reports whether a flag is only for programs with webhooks.
-func (f *manifestFlags) isAboutWebhooks() bool {
-	return f.webhookEntries || f.webhookSecret != "" || len(f.webhookAnnotations) > 0
-}
-
-// addWebhookAnnotation adds an annotation of the webhook configurations.
-func (f *manifestFlags) addWebhookAnnotation(text string) error {
-	return addAnnotation(&f.webhookAnnotations, text, "cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE")
-}
-
-// addAnnotation adds an annotation to a map, which it makes if necessary. Its error has the example.
-func addAnnotation(annotations *map[string]string, text, example string) error {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || len(validation.IsQualifiedName(key)) > 0 {
-		return errors.New("the annotation is not valid: write it as " + example)
-	}
-	if *annotations == nil {
-		*annotations = make(map[string]string)
-	}
-	(*annotations)[key] = value
-	return nil
-}
-
-// installFlags name an installation, for the commands permissions, manifests and uninstall.
-type installFlags struct {
-	// namespace and prefix are empty for the defaults, which follow from the name of the program.
-	namespace, prefix string
-}
-
-// names returns the name of the objects and the namespace of an installation of the program.
-func (f installFlags) names(program string) (name, namespace string, err error) {
-	name = cmp.Or(f.prefix, program)
-	namespace = cmp.Or(f.namespace, installNamespaceOf(name))
-	// The Service has the name too.
-	if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
-		return "", "", fmt.Errorf("%q is no name for all objects, so give another one with --name-prefix: %s", name, problems[0])
-	}
-	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return "", "", fmt.Errorf("%q is no name of a namespace, so give another one with --namespace: %s", namespace, problems[0])
-	}
-	if problems := validation.IsValidLabelValue(program); len(problems) > 0 {
-		return "", "", fmt.Errorf("the name of the program, %q, is no value of a label, so rename its file: %s", program, problems[0])
-	}
-	return name, namespace, nil
-}
-
-// endMargin is how much longer a Pod has to end than its slowest part. After a controller come the last events
-// (4 s), the release of the lease (2 s) and the last requests (1 s).
-const endMargin = 12 * time.Second
-
-// manifestPrinter runs the command manifests.
-type manifestPrinter struct {
-	// program is the name of the program.
-	program string
-	// out gets the manifests. notes gets lines for the user.
-	out, notes io.Writer
-	// edit is the field Manifests of [Program]. It may be nil.
-	edit func(*Manifests) error
-	// flagValues are the values of the flags of the command.
-	flagValues manifestFlags
-	// canBeSecure is true if the program has the part of [SecureListener].
-	canBeSecure bool
-	// parts are the parts of the program.
-	parts []Part
-}
-
-// print prints the objects that install the program, or writes them into files. newClient returns a client of
-// the cluster.
-func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
-	install, err := p.newInstallPlan(o, needs).options()
+// EditManifest calls edit with each object of T's kind among the manifests, such as the Deployment,
+// whose only container is named operator:
+//
+//	operator.EditManifest(m, func(d *appsv1.Deployment) {
+//		container := &d.Spec.Template.Spec.Containers[0]
+//		container.Env = append(container.Env, corev1.EnvVar{Name: "TZ", Value: "Europe/Berlin"})
+//	})
+//
+// EditManifest returns an error if there is no object of that kind, or T cannot be decoded or encoded. T
+// follows the rules of [kube.API.Apply]: nil values and empty structs are left out.
+func EditManifest[T any, P kube.ObjectOf[T]](m *Manifests, edit func(*T)) error {
+	resource, err := kube.ResourceOf[T, P]()
 	if err != nil {
 		return err
 	}
-	var client *kube.Client // nil without --check
-	if p.flagValues.check {
-		client, err = newClient()
+	found := false
+	for i, object := range m.Objects {
+		if object["kind"] != resource.Kind || object["apiVersion"] != resource.GroupVersion().String() {
+			continue
+		}
+		found = true
+		content, err := kube.Marshal(object)
+		t := new(T)
 		if err == nil {
-			err = p.checkDefinitions(ctx, client, o, install)
+			err = kube.Unmarshal(content, t)
 		}
 		if err != nil {
+			return fmt.Errorf("decode the manifest of a %s: %w", resource.Kind, err)
+		}
+		edit(t)
+		if m.Objects[i], err = manifestOf[T, P](t); err != nil {
 			return err
 		}
 	}
-	p.noteRisks()
-	if p.flagValues.helm != "" { // the names and the namespace of a release are not known
-		return p.writeChart(client, needs, install)
-	}
-	objects, err := p.objects(install)
-	if err != nil {
-		return err
-	}
-	if client != nil {
-		if err := p.checkObjects(ctx, client, o, needs, install, objects); err != nil {
-			return err
-		}
-	}
-	return p.writeObjects(install, objects)
-}
-
-// checkDefinitions returns an error if the server would refuse the definitions of the installation, or if an apply of the
-// definitions would do harm.
-func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
-	return errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
-		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, o, install))
-}
-
-// noteRisks prints what may go wrong with the flags later.
-func (p manifestPrinter) noteRisks() {
-	flags := p.flagValues
-	if flags.Image != "" && isMovingTag(flags.Image) {
-		p.note("the image " + flags.Image + " may be another one tomorrow: name a version, or best the digest")
-	}
-	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
-		p.note("nobody writes the CA of the Secret " + flags.webhookSecret + " into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry")
-	}
-}
-
-// writeChart writes a chart for Helm. client is nil without --check.
-func (p manifestPrinter) writeChart(client *kube.Client, needs kube.Needs, install *manifests.Options) error {
-	objects, err := p.objects(manifests.ForHelm(install))
-	if err != nil {
-		return err
-	}
-	if client != nil {
-		manifests.NoteGrants(objects, ownGroups(needs), p.note)
-	}
-	return manifests.WriteChart(p.flagValues.helm, install, objects)
-}
-
-// checkObjects returns an error if objects of the installation conflict with objects of the cluster. It prints what the user
-// should know besides.
-func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, o options, needs kube.Needs, install *manifests.Options, objects []map[string]any) error {
-	c := manifests.Conflicts{
-		Installation: install.Installation, Client: client, Groups: ownGroups(needs), Finalizers: needs.Finalizers, Note: p.note,
-	}
-	manifests.NoteGrants(objects, c.Groups, p.note)
-	if err := c.Check(ctx, objects); err != nil {
-		return err
-	}
-	if code, err := webhookCodeIn(p.parts); err == nil && !o.webhooks.isOff() {
-		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: o.namespaces, Note: c.Note,
-		}, webhooksOf(p.parts))
+	if !found {
+		return fmt.Errorf("there is no %s (%s) among the manifests", resource.Kind, ident.GoTypeName(reflect.TypeFor[T]()))
 	}
 	return nil
 }
 
-// writeObjects prints the objects, or writes them into a base for Kustomize.
-func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[string]any) error {
-	pruneCommand := install.AddObjectHashes(objects)
-	if p.flagValues.kustomize != "" {
-		return manifests.WriteBase(p.flagValues.kustomize, p.program, objects)
-	}
-	text, err := manifests.Documents(objects)
+// AddManifest adds an object before all Deployments, such as a ConfigMap that the program mounts. The
+// object gets the labels of the installation, so that it is updated and removed with the rest.
+func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
+	object, err := manifestOf[T, P](t)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n"+
-		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
-		p.program, install.Version, pruneCommand, p.program, text)
-	return err
-}
-
-// newInstallPlan returns the plan of an installation of the program with the options o.
-func (p manifestPrinter) newInstallPlan(o options, needs kube.Needs) *installPlan {
-	return &installPlan{program: p.program, parts: p.parts, canBeSecure: p.canBeSecure, flags: p.flagValues, given: o, needs: needs, args: []string{"run"}}
-}
-
-// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
-// make objects incomplete.
-func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, o options, install *manifests.Options) error {
-	c, err := conversionsOf(p.parts)
-	if err != nil || c == nil {
-		return err
-	}
-	err = c.checkIncomplete(ctx, client, install.Definitions)
-	if o.webhooks.isOff() {
-		return err
-	}
-	return errors.Join(err, c.check(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
-}
-
-// note prints a line for the user.
-func (p manifestPrinter) note(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) }
-
-// objects returns the objects of an installation as the author has changed them, with labels.
-func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, error) {
-	objects, err := manifests.Objects(options)
-	if err != nil {
-		return nil, err
-	}
-	if p.edit != nil {
-		m := &Manifests{Objects: objects, Namespace: options.Namespace}
-		if err := p.edit(m); err != nil {
-			return nil, err
+	var before, after []map[string]any
+	for _, o := range m.Objects {
+		if o["kind"] == "Deployment" {
+			after = append(after, o)
+		} else {
+			before = append(before, o)
 		}
-		objects = m.Objects
 	}
-	options.Label(objects)
-	return objects, nil
+	m.Objects = append(append(before, object), after...)
+	return nil
 }
 
-// isMovingTag reports whether an image may be another one tomorrow: it has the tag latest, or neither tag nor digest.
-func isMovingTag(image string) bool {
-	name := image[strings.LastIndex(image, "/")+1:]
-	return strings.HasSuffix(name, ":latest") || !strings.ContainsAny(name, ":@")
+// manifestOf returns t as an apply would send it.
+func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
+	var recorded []byte
+	// The recorder refuses the apply, which is not an error here.
+	recorder := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		recorded = r.Body
+		return nil, errRecorded
+	})
+	_, err := kube.Apply(context.Background(), kube.NewClientFromHandler(recorder), P(t))
+	object := make(map[string]any)
+	if errors.Is(err, errRecorded) {
+		err = json.Unmarshal(recorded, &object) // integers stay integers
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode a manifest: %w", err)
+	}
+	return object, nil
 }
+
+// errRecorded is the answer to a request that was recorded and not sent.
+var errRecorded = errors.New("the request was recorded")

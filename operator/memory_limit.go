@@ -41,7 +41,7 @@ func memoryLimit(root fs.FS) (limit int64, ok bool) {
 		return 0, false
 	}
 	for _, group := range memoryGroups(string(memberships), string(mounts)) {
-		for _, folder := range group.upwards() {
+		for _, folder := range group.folders() {
 			found, hasLimit := readLimit(root, folder+"/"+group.file)
 			if hasLimit && (!ok || found < limit) {
 				limit, ok = found, true

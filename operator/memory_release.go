@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// The sync is over when the program allocates less than calmBytes in calmTime. releasedBytes is how much
-	// it has allocated at least, so that there is memory to release.
+	// The program has read its objects when it allocates less than calmBytes in calmTime. Before that it has allocated
+	// releasedBytes at least. Otherwise there is no memory to release.
 	calmTime      = 2 * time.Second
 	calmBytes     = 4 << 20
 	releasedBytes = 16 << 20

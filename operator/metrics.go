@@ -60,20 +60,20 @@ func registerProcessMetrics(r *metrics.Registry) {
 		})
 	}
 	registerGauge(r, "go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
-	for _, each := range []struct{ name, help, of string }{
+	for _, each := range []struct{ name, help, source string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
 		{"go_gc_heap_live_bytes", "Objects on the heap that the last garbage collection found live.", "/gc/heap/live:bytes"},
 		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system.", "/memory/classes/total:bytes"},
 		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {
-		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.of) })
+		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.source) })
 	}
 	r.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
 		[]string{"version", "yare_version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
 }
 
-// registerCertificateMetric registers when the certificate of the pages expires. end is nil without a certificate.
-func registerCertificateMetric(r *metrics.Registry, end func() (time.Time, error)) {
+// registerPagesCertificate registers the metric of the certificate of the pages. end is nil without a certificate.
+func registerPagesCertificate(r *metrics.Registry, end func() (time.Time, error)) {
 	if end == nil {
 		return
 	}

@@ -50,24 +50,22 @@ func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) erro
 	return code.migrate(ctx, m, o, needs)
 }
 
-// run does the work of migrate. Only [programConversionCode] calls run, so that a program without a converter does not have
-// the code.
+// run does the work of migrate, in a program with a converter. Only [programConversionCode] calls run, so that a program without
+// a converter does not have the code.
 func (m migrator) run(ctx context.Context, o options, needs kube.Needs) error {
 	kinds, err := migratedKinds(needs)
 	if err != nil {
 		return err
 	}
-	conversions, err := conversionsOf(m.parts)
+	conversions, _, err := conversionsOf(m.parts)
 	if err != nil {
 		return err
 	}
-	if conversions != nil {
-		for i := range kinds {
-			definition := kinds[i].Resource.GroupResource().String()
-			kinds[i].Converter = conversions.fieldConverter(kinds[i].Resource.GroupKind())
-			kinds[i].GiveUpConversion = func(ctx context.Context) (bool, error) {
-				return conversions.giveUp(ctx, m.client.WithFieldManager(m.program), definition)
-			}
+	for i := range kinds {
+		definition := kinds[i].Resource.GroupResource().String()
+		kinds[i].Converter = conversions.fieldConverter(kinds[i].Resource.GroupKind())
+		kinds[i].GiveUpConversion = func(ctx context.Context) (bool, error) {
+			return conversions.giveUp(ctx, m.client.WithFieldManager(m.program), definition)
 		}
 	}
 	if len(kinds) == 0 {

@@ -19,8 +19,8 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		}
 		needs, err := part.Needs()
 		errs = append(errs, err)
-		errs = append(errs, unique("two controllers of the program are named %q: give one another controller.Name", all.Controllers, needs.Controllers))
-		errs = append(errs, unique("two parts of the program apply as the field manager %q: give one another controller.FieldManager", all.FieldManagers, needs.FieldManagers))
+		errs = append(errs, checkUnique("two controllers of the program are named %q: give one another controller.Name", all.Controllers, needs.Controllers))
+		errs = append(errs, checkUnique("two parts of the program apply as the field manager %q: give one another controller.FieldManager", all.FieldManagers, needs.FieldManagers))
 		all.Controllers = append(all.Controllers, needs.Controllers...)
 		all.FieldManagers = append(all.FieldManagers, needs.FieldManagers...)
 		all.Defines = append(all.Defines, needs.Defines...)
@@ -34,7 +34,7 @@ func needsOf(parts []Part) (kube.Needs, error) {
 	if code, err := webhookCodeIn(parts); err == nil {
 		errs = append(errs, code.checkDoubles(webhooksOf(parts)))
 	}
-	if _, err := conversionsOf(parts); err != nil {
+	if _, _, err := conversionsOf(parts); err != nil {
 		errs = append(errs, err)
 	}
 	if errors.Join(errs...) == nil { // the definitions of a part with an error are not known
@@ -46,8 +46,8 @@ func needsOf(parts []Part) (kube.Needs, error) {
 	return all, errors.Join(errs...)
 }
 
-// unique returns an error if one of names is taken.
-func unique(format string, taken, names []string) error {
+// checkUnique returns an error if one of names is taken.
+func checkUnique(format string, taken, names []string) error {
 	for _, name := range names {
 		if slices.Contains(taken, name) {
 			return fmt.Errorf(format, name)

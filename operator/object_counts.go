@@ -17,14 +17,14 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/objectcounts"
 )
 
-// objectCountSettings are what the count of the objects of converted kinds needs.
-type objectCountSettings struct {
+// objectCounter counts the objects of converted kinds for the metrics.
+type objectCounter struct {
 	// client lists and watches. It has no cache.
 	client *kube.Client
 	cache  *cache.Cache
 	// namespaces are the namespaces that the program watches. None means all.
 	namespaces []string
-	// elected is that of [controller.Runtime]. Only the leader counts.
+	// elected is the field Elected of [controller.Runtime]. Only the leader counts.
 	elected <-chan struct{}
 	// areSubscribed reports whether all controllers of the program have subscribed to their streams.
 	areSubscribed func() bool
@@ -40,10 +40,10 @@ type kindCount struct {
 	counters []*objectcounts.Counter
 }
 
-// all returns the number of the objects of the kind. It reports false while the number is not known.
-func (k *kindCount) all() (int, bool) {
-	for _, c := range k.counters {
-		if n, isKnown := c.Counts(); isKnown {
+// objectCount returns the number of the objects of the kind. It reports false while the number is not known.
+func (k *kindCount) objectCount() (int, bool) {
+	for _, counter := range k.counters {
+		if n, isKnown := counter.Counts(); isKnown {
 			return n.All, true
 		}
 	}
@@ -53,27 +53,27 @@ func (k *kindCount) all() (int, bool) {
 // subscriptionPollTime is the time between two checks of whether the controllers have subscribed.
 const subscriptionPollTime = time.Second
 
-// countObjects counts the objects of kinds for the metrics, while the replica leads and ctx has not ended. A stream of the
-// cache costs nothing more. Each other version that is served costs a watch of metadata. published returns the states of the
-// CustomResourceDefinitions.
-func (s objectCountSettings) countObjects(ctx context.Context, converted []*conversion.Kind, published func() []crdpublishing.Status) {
-	if s.elected != nil {
+// countObjects counts the objects of the converted kinds for the metrics, while the replica leads and ctx has not ended. It
+// subscribes to the streams that the cache has anyway, and watches the metadata of each other version that is served. published
+// returns the states of the CustomResourceDefinitions.
+func (c objectCounter) countObjects(ctx context.Context, converted []*conversion.Kind, published func() []crdpublishing.Status) {
+	if c.elected != nil {
 		select {
-		case <-s.elected:
+		case <-c.elected:
 		case <-ctx.Done():
 		}
 	}
-	for !s.areSubscribed() {
+	for !c.areSubscribed() {
 		if clock.SleepReal(ctx, subscriptionPollTime) != nil {
 			return
 		}
 	}
-	streams := s.cache.Stats()
+	cached := c.cache.Stats()
 	var kinds []*kindCount
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, k := range converted {
-		count := &kindCount{definition: k.Versions()[0].Resource.String()}
+		count := &kindCount{definition: definitionName(k)}
 		kinds = append(kinds, count)
 		for _, v := range k.Versions() {
 			if !v.Served {
@@ -81,13 +81,13 @@ func (s objectCountSettings) countObjects(ctx context.Context, converted []*conv
 			}
 			counter := &objectcounts.Counter{}
 			count.versions, count.counters = append(count.versions, v), append(count.counters, counter)
-			for _, stream := range streamsOf(v.Resource, s.namespaces) {
+			for _, stream := range streamsOf(v.Resource, c.namespaces) {
 				counter.AddStream()
-				running.Go(func() { s.countStream(ctx, counter, stream, streams) })
+				running.Go(func() { c.countStream(ctx, counter, stream, cached) })
 			}
 		}
 	}
-	registerObjectCounts(s.registry, kinds, published)
+	registerObjectCounts(c.registry, kinds, published)
 }
 
 // streamsOf returns the streams of all objects of a resource in namespaces. None means all.
@@ -101,20 +101,22 @@ func streamsOf(r wire.Resource, namespaces []string) (all []wire.Stream) {
 	return all
 }
 
-// countStream counts the objects of a stream until ctx ends. cached are the streams of the cache.
-func (s objectCountSettings) countStream(ctx context.Context, counter *objectcounts.Counter, stream wire.Stream, cached []cache.Stats) {
+// countStream counts the objects of a stream until ctx ends. cached are the streams of the cache. A stream of the cache with the
+// same objects serves in any representation.
+func (c objectCounter) countStream(ctx context.Context, counter *objectcounts.Counter, stream wire.Stream, cached []cache.Stats) {
 	i := slices.IndexFunc(cached, func(each cache.Stats) bool {
-		stream.Representation = each.Stream.Representation
-		return each.Stream == stream
+		same := stream
+		same.Representation = each.Stream.Representation
+		return each.Stream == same
 	})
 	if i >= 0 {
-		_ = counter.Subscribe(ctx, s.cache, cached[i].Stream) // an error is the end of the cache
+		_ = counter.Subscribe(ctx, c.cache, cached[i].Stream) // an error is the end of the cache
 		return
 	}
 	problem := ""
-	counter.Follow(ctx, s.client, stream, func(err error) {
+	counter.Follow(ctx, c.client, stream, func(err error) {
 		if text := err.Error(); text != problem {
-			s.log.Warn("cannot count the objects of a kind with conversions; will try again", "stream", stream.String(), "error", err)
+			c.log.Warn("cannot count the objects of a kind with conversions; will try again", "stream", stream.String(), "error", err)
 			problem = text
 		}
 	})
@@ -134,8 +136,8 @@ func registerObjectCounts(r *metrics.Registry, kinds []*kindCount, published fun
 	} {
 		r.Collect(metrics.KindGauge, each.name, each.help, []string{"definition", "version"}, func(emit metrics.Emit) {
 			for _, k := range kinds {
-				for i, c := range k.counters {
-					if n, isKnown := c.Counts(); isKnown {
+				for i, counter := range k.counters {
+					if n, isKnown := counter.Counts(); isKnown {
 						emit(float64(each.value(n)), k.definition, k.versions[i].Resource.Version)
 					}
 				}
@@ -159,7 +161,7 @@ func registerObjectCounts(r *metrics.Registry, kinds []*kindCount, published fun
 				if version == "" || i < 0 {
 					continue
 				}
-				n, isKnown := kinds[i].all()
+				n, isKnown := kinds[i].objectCount()
 				if slices.Equal(s.StoredVersions, []string{version}) {
 					n, isKnown = 0, true
 				}

@@ -25,14 +25,14 @@ type pages struct {
 	// mux has all pages, and probes has only the health.
 	mux, probes *http.ServeMux
 	log         *slog.Logger
-	// ready and builtInMetrics are set before the first request.
-	ready          *readiness
+	// readiness and builtInMetrics are set before the first request.
+	readiness      *readiness
 	builtInMetrics io.WriterTo
-	// ownMetrics writes the author's metrics. It may be nil.
+	// ownMetrics writes the metrics of the author. It may be nil.
 	ownMetrics func(io.Writer)
 }
 
-// newPages returns the pages of a program. handlers are the author's, by pattern. ownMetrics may be nil. isLost
+// newPages returns the pages of a program. handlers are those of the author, by pattern. ownMetrics may be nil. isLost
 // reports whether the program has lost its lease.
 func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLost func() bool, log *slog.Logger) (*pages, error) {
 	p := &pages{mux: http.NewServeMux(), probes: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
@@ -48,15 +48,15 @@ func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLo
 	}
 	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
 	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {
-		if err := p.handle(pattern, handlers[pattern]); err != nil {
+		if err := p.addHandler(pattern, handlers[pattern]); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// handle adds a handler of the author, or the live page. It returns an error if the pattern or the handler is not valid.
-func (p *pages) handle(pattern string, handler http.Handler) (err error) {
+// addHandler adds a handler of the author, or the live page. It returns an error if the pattern or the handler is not valid.
+func (p *pages) addHandler(pattern string, handler http.Handler) (err error) {
 	_, path, _ := strings.Cut(pattern, "/")
 	switch {
 	case handler == nil:
@@ -92,7 +92,7 @@ func (p *pages) logPanic(what string) {
 
 // serveReady answers whether the program is ready.
 func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if reasons := p.ready.unreadyReasons(); len(reasons) > 0 {
+	if reasons := p.readiness.unreadyReasons(); len(reasons) > 0 {
 		writeText(w, http.StatusServiceUnavailable, strings.Join(reasons, "\n")+"\n")
 		return
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Part is something that a program runs: a [controller.Controller], a [Watcher], a [Task],
-// an events.Recorder, or a part of an author's own. [kube.Needs] says on which replicas the part runs, and
+// an events.Recorder, or a part of an author's own. [kube.Needs] sets on which replicas the part runs, and
 // whether other parts use it. [OnEveryReplica] changes the replicas of any part.
 //
 // The program is ready when all of its parts have started. A part with Controllers in its [kube.Needs] has started when it

@@ -29,9 +29,9 @@ func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
 	var others, services sync.WaitGroup
 	for _, part := range parts {
 		if needs, err := part.Needs(); err == nil && needs.Service {
-			services.Go(func() { g.start(serviceCtx, part) })
+			services.Go(func() { g.runPart(serviceCtx, part) })
 		} else {
-			others.Go(func() { g.start(ctx, part) })
+			others.Go(func() { g.runPart(ctx, part) })
 		}
 	}
 	others.Wait()
@@ -43,8 +43,9 @@ func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
 	return errors.Join(g.errs...)
 }
 
-// start runs one part. The end of its context is no error of the part.
-func (g *partGroup) start(ctx context.Context, part Part) {
+// runPart runs one part until it ends. A part for one replica alone starts when the replica leads. The end of its
+// context is no error of the part.
+func (g *partGroup) runPart(ctx context.Context, part Part) {
 	// A part with controllers is ready when these have subscribed. Streams that the functions
 	// of a controller follow for a while do not affect its readiness.
 	needs, err := part.Needs()

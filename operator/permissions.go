@@ -28,24 +28,24 @@ type roleMetadata struct {
 }
 
 // rolesOf returns the roles of grants: the ClusterRole, and then the Roles in the order of their namespaces.
-// name is the name of the objects of the installation, and own its namespace. Outside of this namespace a role has
-// another name, such as webapp.team-a: see [manifests.ClusterName].
-func rolesOf(grants access.Grants, name, own string) []role {
+// name is the name of the objects of the installation, and installed is its namespace. For example, webapp in team-a has the Role
+// webapp in team-a. The ClusterRole and the Roles in other namespaces are called webapp.team-a: see [manifests.ClusterName].
+func rolesOf(grants access.Grants, name, installed string) []role {
 	var roles []role
-	elsewhere := manifests.ClusterName(name, own)
+	clusterName := manifests.ClusterName(name, installed)
 	if len(grants.Cluster) > 0 {
-		roles = append(roles, newRole("ClusterRole", elsewhere, "", grants.Cluster))
+		roles = append(roles, newRole("ClusterRole", clusterName, "", grants.Cluster))
 	}
 	rules := maps.Clone(grants.Namespaced)
 	if len(grants.Own) > 0 {
 		if rules == nil {
 			rules = make(map[string][]kube.PolicyRule)
 		}
-		rules[own] = slices.Concat(rules[own], grants.Own)
+		rules[installed] = slices.Concat(rules[installed], grants.Own)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
-		roleName := elsewhere
-		if namespace == own {
+		roleName := clusterName
+		if namespace == installed {
 			roleName = name
 		}
 		roles = append(roles, newRole("Role", roleName, namespace, rules[namespace]))
@@ -65,7 +65,7 @@ func installNamespaceOf(name string) string { return name + "-system" }
 func printPermissions(w io.Writer, program string, o options, needs kube.Needs, parts []Part) error {
 	namespace := cmp.Or(o.install.namespace, installNamespaceOf(program))
 	if c, err := webhookCodeIn(parts); err == nil && !o.webhooks.isOff() && o.webhooks.cert == "" {
-		needs.Access = append(slices.Clone(needs.Access), c.webhookPermissions(cmp.Or(o.webhooks.service, program), namespace, parts)...)
+		needs.Access = append(slices.Clone(needs.Access), c.webhookAccess(cmp.Or(o.webhooks.service, program), namespace, parts)...)
 	}
 	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)
 	if len(roles) == 0 {

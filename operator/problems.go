@@ -129,8 +129,8 @@ func (reporter *problemReporter) hasReported(err error) bool {
 	return isUnreachable && kube.IsUnreachable(err)
 }
 
-// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. A failure of another kind
-// does not show that.
+// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. For example, an answer 404 shows
+// that the server can be reached again, but not that it knows a kind.
 func (p problem) isOver(ref wire.Ref, r *wire.Request, err error) bool {
 	e, isAPIError := kube.AsError(err)
 	isAnswered := err == nil || isAPIError && e.Code != 0
@@ -218,7 +218,7 @@ func (p problem) action() string {
 	return text
 }
 
-// texts returns what is wrong, the end of p, and what to do, in words.
+// texts returns what the log says about p: what is wrong, that it is over, and what to do.
 func (reporter *problemReporter) texts(p problem) (headline, recovery, remedy string) {
 	resource := p.resource.String()
 	switch p.kind {

@@ -107,9 +107,9 @@ func Main(parts ...Part) {
 // signal ends the program at once.
 //
 // With --leader-elect one replica leads, by a Lease of the program's name in its namespace (see
-// [controller.Runtime]). --lease-name and --lease-namespace choose another Lease. The other replicas stand by: see [OnEveryReplica]. A replica that loses the lease ends at
-// once, with the status 1. --lease-duration sets how soon another replica follows after a crash of the leader,
-// from 3s to 5m. Default: 30s.
+// [controller.Runtime]). --lease-name and --lease-namespace choose another Lease. The other replicas stand by: see
+// [OnEveryReplica]. A replica that loses the lease ends at once, with the status 1. --lease-duration sets how soon
+// another replica follows after a crash of the leader, from 3s to 5m. Default: 30s.
 func (p Program) Main() {
 	i := invocation{Program: p, file: executableName(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	ctx, stop := untilSignal(i.stderr)

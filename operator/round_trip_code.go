@@ -15,20 +15,18 @@ type linkedRoundTripCode struct{}
 // objects, to all other versions and back. The same seed gives the same objects.
 //
 // report is called once for each kind: with what breaks a law of conversions, and with the fields whose values only an
-// annotation keeps, by the step, such as "v2 to v1". A value that is false, zero or empty does not count. sample is called with some objects in a version that is served and what they are
-// in another one. Errors: what is wrong with the converters.
+// annotation keeps, by the step, such as "v2 to v1". A value that is false, zero or empty does not count. sample is called with
+// some objects in a version that is served, and with what they are in another version. CheckRoundTrips returns an error of
+// sample, or what is wrong with the converters.
 func (linkedRoundTripCode) CheckRoundTrips(parts []Part, seed uint64, count int,
 	report func(kind string, problems []string, kept map[string][]string),
 	sample func(from, to wire.Resource, object, converted []byte) error,
 ) error {
-	service, err := conversionsOf(parts)
-	if err != nil {
+	service, isFound, err := conversionsOf(parts)
+	if err != nil || !isFound {
 		return err
 	}
-	all, _ := service.(*conversions) // it is nil if there are no converters
-	if all == nil {
-		return nil
-	}
+	all, _ := service.(*programConversions) // the only conversionService
 	for _, k := range all.kinds {
 		var objects, nonZero [][]byte
 		for _, from := range k.Versions() {

@@ -29,11 +29,11 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	env := environment{log: withoutLogHandler(log), unfencedClient: c}
 	var isTest bool
 	var test webhookTest
-	if env.namespace, isTest = access.FromContext(ctx); isTest {
+	if env.namespace, isTest = access.CheckedNamespace(ctx); isTest {
 		env.mode, test = testMode, &webhookProbe{}
 	}
 	var err error
-	env.webhooks, err = openWebhooksOf(ctx, parts, webhookSettings{
+	env.webhooks, err = openWebhookService(ctx, parts, webhookSettings{
 		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, test: test, log: env.log,
 	})
 	if err != nil {
@@ -43,7 +43,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	return runParts(ctx, c, env, parts)
 }
 
-// environment is what a program has besides its parts and its client.
+// environment is what a program has beside its parts and its client.
 type environment struct {
 	log *slog.Logger
 	// listeners take requests to the program. Whoever opens the listeners closes them. The program serves them only while it
@@ -51,9 +51,9 @@ type environment struct {
 	listeners listeners
 	// problems reports the problems of requests. It may be nil.
 	problems *problemReporter
-	// handlers and metrics are the fields of [Program]. They may be nil.
-	handlers func(*controller.Runtime) map[string]http.Handler
-	metrics  func(io.Writer)
+	// ownHandlers and ownMetrics are the fields Handlers and Metrics of [Program]. They may be nil.
+	ownHandlers func(*controller.Runtime) map[string]http.Handler
+	ownMetrics  func(io.Writer)
 	// tracer is the Tracer of the [Program]. It may be nil.
 	tracer wire.Tracer
 	// namespace and pod are the fields of [controller.Runtime].
@@ -100,7 +100,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := newProgramRun(c, env, parts, needs, cancel)
+	r := newPartsRun(c, env, parts, needs, cancel)
 	defer r.cache.Close()
 	if err := r.makePages(); err != nil {
 		return err

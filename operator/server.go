@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 )
 
@@ -20,24 +19,6 @@ type server struct {
 
 // shutdownTimeout is how long requests that are being answered may take at the end.
 const shutdownTimeout = time.Second
-
-// listen opens an address, such as :8080. Requests may arrive from then on. They are answered
-// after [serve].
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, listenError("--listen, --listen-secure or --listen-probes", err)
-	}
-	return listener, nil
-}
-
-// listenError returns the error of an address that flags give. A taken port is what users meet most.
-func listenError(flags string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen on the address that %s gives: another program has the port: end that program, or give another port: %w", flags, err)
-	}
-	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
-}
 
 // serve answers requests by handler until [server.close]. If the listener fails, serve calls
 // failed with the reason.

@@ -33,9 +33,8 @@ type uninstaller struct {
 	// in is where the user answers. It is nil without an input.
 	in  *os.File
 	out io.Writer
-	// parts are the parts of the program. hasWebhooks is true if it has webhooks.
-	parts       []Part
-	hasWebhooks bool
+	// parts are the parts of the program.
+	parts []Part
 }
 
 // uninstall removes what the command manifests has printed for the program from the cluster.
@@ -60,7 +59,7 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 	return uninstall.Run(ctx, u.client, &uninstall.Options{
 		Installation: manifests.Installation{Program: u.program, Name: name, Namespace: namespace},
 		Watched:      o.namespaces, LeaseNamespace: o.election.namespace, LeaseName: o.election.name,
-		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooks: u.hasWebhooks,
+		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooks: hasWebhooksOrConverters(u.parts),
 		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: o.isDryRun,
 		Timeout: timeout, Out: u.out,
 		Migrate: func(ctx context.Context) error {

@@ -11,18 +11,18 @@ import (
 // webhookAccess returns the permissions with which a program issues the certificates of its webhooks and publishes
 // the webhooks and conversions of its parts. name is the name of the Service, and namespace is that of the program.
 func webhookAccess(name, namespace string, parts []Part) []kube.Access {
-	hasValidators, hasDefaulters := webhookRoles(webhooksOf(parts))
+	hasValidators, hasDefaulters := webhookTypes(webhooksOf(parts))
 	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
 		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
 	})
-	if conversions, err := conversionsOf(parts); err == nil && conversions != nil {
+	if conversions, isFound, err := conversionsOf(parts); err == nil && isFound {
 		all = append(all, conversions.access()...)
 	}
 	return all
 }
 
-// webhookRoles reports which kinds of webhooks there are.
-func webhookRoles(webhooks []*admission.Webhook) (hasValidators, hasDefaulters bool) {
+// webhookTypes reports whether there are validators, and whether there are defaulters.
+func webhookTypes(webhooks []*admission.Webhook) (hasValidators, hasDefaulters bool) {
 	for _, w := range webhooks {
 		hasDefaulters = hasDefaulters || w.IsDefaulter
 		hasValidators = hasValidators || !w.IsDefaulter

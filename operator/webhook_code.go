@@ -3,15 +3,10 @@ package operator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
-	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
 // webhookCodePart is a part that brings the [webhookCode]: each [webhookPart] and each [converterPart].
@@ -19,11 +14,17 @@ type webhookCodePart interface{ webhookCode() webhookCode }
 
 // webhookCode acts for all webhooks and converters of a program. A program without any has no code for them: see part_code.go.
 type webhookCode interface {
+	// openWebhooks opens the address of the webhooks.
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
+	// checkDoubles returns an error for each webhook that is there twice.
 	checkDoubles(webhooks []*admission.Webhook) error
+	// planWebhooks returns what an installation has for its webhooks.
 	planWebhooks(p webhookPlanner) (webhookPlan, error)
-	webhookPermissions(name, namespace string, parts []Part) []kube.Access
+	// webhookAccess returns the permissions to issue certificates and to publish the webhooks and conversions of parts.
+	webhookAccess(name, namespace string, parts []Part) []kube.Access
+	// searchWebhookConflicts notes the webhooks of others that API servers call beside webhooks. It sets c.Webhooks.
 	searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error
+	// revokeAuthority runs the command [revokeCommand].
 	revokeAuthority(ctx context.Context, i invocation, line *commandLine) error
 }
 
@@ -47,7 +48,7 @@ type programWebhookCode struct{}
 
 // openWebhooks opens the address of the webhooks, and reads the files of their certificate.
 func (*programWebhookCode) openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
-	return openWebhooks(ctx, s)
+	return openServedWebhooks(ctx, s)
 }
 
 // checkDoubles returns an error for each webhook that is there twice.
@@ -58,12 +59,12 @@ func (*programWebhookCode) checkDoubles(webhooks []*admission.Webhook) error {
 // planWebhooks returns what an installation has for its webhooks.
 func (*programWebhookCode) planWebhooks(p webhookPlanner) (webhookPlan, error) { return p.plan() }
 
-// webhookPermissions returns what [webhookAccess] returns.
-func (*programWebhookCode) webhookPermissions(name, namespace string, parts []Part) []kube.Access {
+// webhookAccess returns what the function [webhookAccess] returns.
+func (*programWebhookCode) webhookAccess(name, namespace string, parts []Part) []kube.Access {
 	return webhookAccess(name, namespace, parts)
 }
 
-// searchWebhookConflicts adds to c the webhooks of others that are called beside these webhooks.
+// searchWebhookConflicts notes the webhooks of others that API servers call beside webhooks. It sets c.Webhooks.
 func (*programWebhookCode) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
 	for _, w := range webhooks {
 		c.Webhooks = append(c.Webhooks, w.Name())
@@ -71,61 +72,7 @@ func (*programWebhookCode) searchWebhookConflicts(ctx context.Context, c *manife
 	return c.Search(ctx)
 }
 
-// revokeAuthority replaces the authorities in the Secret of an installation by a new one, and revokes them and those of
-// the published bundles.
+// revokeAuthority does what [revokeWebhookAuthority] does.
 func (*programWebhookCode) revokeAuthority(ctx context.Context, i invocation, line *commandLine) error {
-	name, namespace, err := line.install.names(i.Name)
-	if err != nil {
-		return err
-	}
-	client, server, err := i.newAdminClient(line)
-	if err != nil {
-		return err
-	}
-	client = client.WithFieldManager(i.Name) // the program owns the fields of the Secret
-	secret := manifests.WebhookSecretName(name)
-	fmt.Fprintf(i.stdout, "revokes the authorities of webhooks in the Secret %s/%s of the cluster %s\n", namespace, secret, server)
-	_, exists, err := live.Find(ctx, client, certificates.Resource(), namespace, secret)
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return fmt.Errorf("there is no Secret %s/%s: give --namespace and --name-prefix of the installation. A program with --webhook-cert issues no certificates, so replace the Secret that is mounted there", namespace, secret)
-	}
-	bundles, err := publishedBundles(ctx, client, manifests.ClusterName(name, namespace), i.stdout)
-	if err != nil {
-		return err
-	}
-	err = certificates.Revoke(ctx, certificates.Config{
-		Client: client, Namespace: namespace, Secret: secret, Names: certificates.ServiceNames(name, namespace),
-		Log: slog.New(newLogHandler(i.stderr, line.verbose)),
-	}, bundles...)
-	if err != nil {
-		return fmt.Errorf("revoke the authorities of webhooks: %w", err)
-	}
-	fmt.Fprintf(i.stdout, "revoked the authorities of the Secret and of %d published bundles, and made a new authority\n"+
-		"the replicas that run present the new authority now, and publish its bundle. Calls may fail until then\n", len(bundles))
-	return nil
-}
-
-// publishedBundles returns the different bundles in the webhook configurations of a name, and prints where they are.
-func publishedBundles(ctx context.Context, client *kube.Client, name string, out io.Writer) (bundles [][]byte, err error) {
-	isKnown := make(map[string]bool)
-	for _, resource := range manifests.WebhookConfigurations() {
-		c, exists, err := live.Find(ctx, client, resource, "", name)
-		if err != nil {
-			return nil, err
-		}
-		if !exists {
-			continue
-		}
-		for _, w := range c.Webhooks {
-			if bundle := w.ClientConfig.CABundle; len(bundle) > 0 && !isKnown[string(bundle)] {
-				isKnown[string(bundle)] = true
-				bundles = append(bundles, bundle)
-			}
-		}
-		fmt.Fprintf(out, "read the bundles of %s\n", c)
-	}
-	return bundles, nil
+	return revokeWebhookAuthority(ctx, i, line)
 }

@@ -39,10 +39,10 @@ type webhookEndpoint interface {
 	// isPublishedByProgram reports whether the program publishes the configurations of its webhooks, with the bundle of bundleFor.
 	// Otherwise whoever gives the program its certificate publishes them.
 	isPublishedByProgram() bool
-	// bundleFor and changed are those of [configpublishing.Config].
+	// bundleFor and changed are the fields BundleFor and Changed of [configpublishing.Config].
 	bundleFor(published []byte) []byte
 	changed() <-chan struct{}
-	// isRemovedAtEnd reports whether the configurations end with the program.
+	// isRemovedAtEnd reports whether the program deletes the configurations of its webhooks when it ends.
 	isRemovedAtEnd() bool
 }
 
@@ -61,8 +61,8 @@ func (a webhookAddress) close() {
 	}
 }
 
-// openService opens the address of --webhooks, which a Service has as its target.
-func openService(ctx context.Context, s webhookSettings) (a webhookAddress, err error) {
+// openServiceAddress opens the address of --webhooks, which a Service has as its target.
+func openServiceAddress(ctx context.Context, s webhookSettings) (a webhookAddress, err error) {
 	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.flags.address); err != nil {
 		return a, listenError("--webhooks", err)
 	}
@@ -80,7 +80,7 @@ type storeEndpoint struct {
 }
 
 func (e *storeEndpoint) open(ctx context.Context) (webhookAddress, error) {
-	return openService(ctx, e.settings)
+	return openServiceAddress(ctx, e.settings)
 }
 
 func (e *storeEndpoint) start(rt webhookRuntime) (err error) {
@@ -90,7 +90,7 @@ func (e *storeEndpoint) start(rt webhookRuntime) (err error) {
 		Names: certificates.ServiceNames(service, e.settings.namespace), Log: e.settings.log,
 	})
 	if err == nil {
-		registerCertificateMetrics(rt.registry, e.store.Status)
+		registerWebhookCertificates(rt.registry, e.store.Status)
 	}
 	return err
 }
@@ -116,7 +116,7 @@ type filesEndpoint struct {
 }
 
 func (e *filesEndpoint) open(ctx context.Context) (webhookAddress, error) {
-	a, err := openService(ctx, e.settings)
+	a, err := openServiceAddress(ctx, e.settings)
 	if err == nil {
 		e.files, err = certificates.NewFiles(e.settings.flags.cert, e.settings.flags.key, e.settings.log)
 	}
@@ -124,7 +124,7 @@ func (e *filesEndpoint) open(ctx context.Context) (webhookAddress, error) {
 }
 
 func (e *filesEndpoint) start(rt webhookRuntime) error {
-	registerCertificateMetrics(rt.registry, e.files.Status)
+	registerWebhookCertificates(rt.registry, e.files.Status)
 	return nil
 }
 

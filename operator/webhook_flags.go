@@ -24,7 +24,7 @@ func (f *webhookFlags) setAddress(text string) error {
 	return setAddress(&f.address)(text)
 }
 
-// isOff reports whether the command line says that no webhook is served and published.
+// isOff reports whether the user wants that the program neither serves nor publishes webhooks, by --webhooks "".
 func (f *webhookFlags) isOff() bool { return f.isGiven && f.address == "" }
 
 // check returns what is wrong with flags that are valid each by itself.

@@ -35,8 +35,8 @@ func (m *callMetrics) ObserveCall(webhook, operation string, result admission.Re
 // ObserveDropped counts fields that a defaulter wanted to change or remove, for [admission.Observer].
 func (m *callMetrics) ObserveDropped(webhook string, fields int) { m.dropped.Add(fields, webhook) }
 
-// registerCertificateMetrics registers the metrics of the certificates of webhooks.
-func registerCertificateMetrics(r *metrics.Registry, status func() certificates.Status) {
+// registerWebhookCertificates registers the metrics of the certificates of webhooks.
+func registerWebhookCertificates(r *metrics.Registry, status func() certificates.Status) {
 	for _, each := range []struct {
 		name, help string
 		value      func(certificates.Status) float64
@@ -52,8 +52,8 @@ func registerCertificateMetrics(r *metrics.Registry, status func() certificates.
 	}
 }
 
-// registerConfigurationMetrics registers the metrics of the webhook configurations.
-func registerConfigurationMetrics(r *metrics.Registry, status func() []configpublishing.Status) {
+// registerWebhookConfigurations registers the metrics of the webhook configurations.
+func registerWebhookConfigurations(r *metrics.Registry, status func() []configpublishing.Status) {
 	for _, each := range []struct {
 		name, help string
 		value      func(configpublishing.Status) bool

@@ -17,7 +17,7 @@ import (
 type webhookPlan struct {
 	// addTo adds the webhooks to the objects of the installation. It is nil without webhooks.
 	addTo func(objects []manifests.Object) ([]manifests.Object, error)
-	// args are the arguments of the Deployment that are not given.
+	// args are the arguments of the Deployment that are not webhooks.
 	args []string
 	// access are the permissions that the program needs for its webhooks.
 	access []kube.Access
@@ -85,12 +85,12 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 		Name: p.name, Namespace: p.namespace, Port: port, Secret: p.options.manifests.webhookSecret, IsIssuing: p.isIssuing(),
 		Configurations: all, Annotations: p.options.manifests.webhookAnnotations,
 	}
-	conversions, err := conversionsOf(p.parts)
+	conversions, hasConversions, err := conversionsOf(p.parts)
 	if err != nil {
 		return plan, err
 	}
 	plan.addTo = func(objects []manifests.Object) ([]manifests.Object, error) {
-		if conversions != nil {
+		if hasConversions {
 			objects = conversions.addTo(objects, p.name, p.namespace)
 		}
 		return w.AddTo(objects)
@@ -100,14 +100,14 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 
 // check returns an error if the flags do not fit.
 func (p webhookPlanner) check() error {
-	given, flags := p.options.webhooks, p.options.manifests
+	webhooks, flags := p.options.webhooks, p.options.manifests
 	switch {
-	case given.isOff() && flags.isAboutWebhooks():
+	case webhooks.isOff() && flags.isAboutWebhooks():
 		return errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
-	case flags.webhookSecret != "" && given.cert != "":
+	case flags.webhookSecret != "" && webhooks.cert != "":
 		return errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
-	case given.service != "" && given.service != p.name:
-		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", given.service)
+	case webhooks.service != "" && webhooks.service != p.name:
+		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", webhooks.service)
 	case p.port == manifests.WebhookPort:
 		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give --listen, or --listen-secure, another port", p.port)
 	}
@@ -122,25 +122,26 @@ func (p webhookPlanner) isIssuing() bool {
 // configurations returns the webhook configurations. They have entries if the program does not publish its webhooks, or
 // if the user wants that.
 func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, err error) {
-	var entries [2][]any
+	var validatingEntries, mutatingEntries []any
 	if p.options.manifests.webhookEntries || !p.isIssuing() {
 		validating, mutating, err := configuration.Entries(webhooksOf(p.parts), configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.options.namespaces})
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range validating {
-			entries[0] = append(entries[0], e)
+			validatingEntries = append(validatingEntries, e)
 		}
 		for _, e := range mutating {
-			entries[1] = append(entries[1], e)
+			mutatingEntries = append(mutatingEntries, e)
 		}
 	}
-	hasValidators, hasDefaulters := webhookRoles(webhooksOf(p.parts))
-	resources := manifests.WebhookConfigurations()
-	for i, exists := range []bool{hasValidators, hasDefaulters} {
-		if exists {
-			all = append(all, manifests.WebhookConfiguration{Resource: resources[i], Entries: entries[i]})
-		}
+	hasValidators, hasDefaulters := webhookTypes(webhooksOf(p.parts))
+	resources := manifests.WebhookConfigurations() // of validators, and then of defaulters
+	if hasValidators {
+		all = append(all, manifests.WebhookConfiguration{Resource: resources[0], Entries: validatingEntries})
+	}
+	if hasDefaulters {
+		all = append(all, manifests.WebhookConfiguration{Resource: resources[1], Entries: mutatingEntries})
 	}
 	return all, nil
 }

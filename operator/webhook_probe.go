@@ -26,10 +26,10 @@ const (
 // webhookTest is what a program does about its webhooks in the process of a test alone. [Run] alone makes one, so the linker
 // leaves the code out of programs made with [Main]. The types of its parameters are linked into each program.
 type webhookTest interface {
-	// handler returns a handler that answers probes, and passes all other calls on to next.
-	handler(next http.Handler) http.Handler
+	// wrapHandler returns a handler that answers probes, and passes all other calls on to next. It is called once.
+	wrapHandler(next http.Handler) http.Handler
 	// waitForCalls waits until the API server calls the webhooks of configurations of these kinds. The client makes probes with a
-	// namespace and a name. ready returns nil once the configurations are published. handler was called before.
+	// namespace and a name. ready returns nil once the configurations are published. wrapHandler was called before.
 	waitForCalls(ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string) error
 	// waitForNoCalls waits until no probe reaches the handler any more, or ctx ends.
 	waitForNoCalls(ctx context.Context, client *kube.Client, namespace, name string)
@@ -39,10 +39,10 @@ type webhookTest interface {
 
 // webhookProbe is a [webhookTest]. Its probes are dry runs of new ConfigMaps.
 type webhookProbe struct {
-	prober *admission.Prober // handler sets it
+	prober *admission.Prober // wrapHandler sets it
 }
 
-func (p *webhookProbe) handler(next http.Handler) http.Handler {
+func (p *webhookProbe) wrapHandler(next http.Handler) http.Handler {
 	p.prober = admission.NewProber(next)
 	return p.prober
 }

@@ -247,7 +247,7 @@ func TestTwoProcessesServeWebhooks(t *testing.T) {
 	start := func() *yaretest.Process {
 		return yaretest.Run(t, cluster.Kubeconfig(), self, "as:pumps", operator.Pumps{}.Group(), "first", "", namespace, "run", "--watch-namespace", namespace)
 	}
-	isRefused := func() error {
+	checkRefused := func() error {
 		p := &operator.Pump[operator.Pumps]{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "large"}}
 		p.Spec.Size = 11
 		if _, err := kube.Create(t.Context(), client, p, kube.DryRun()); !kube.IsInvalid(err) {
@@ -262,16 +262,16 @@ func TestTwoProcessesServeWebhooks(t *testing.T) {
 		}
 	})
 	first := start()
-	yaretest.Eventually(t, isRefused)
+	yaretest.Eventually(t, checkRefused)
 	second := start()
 	second.WaitForLog(t, "another process of this program serves its webhooks at 127.0.0.1:")
 	if status := second.Wait(t); status != 1 {
 		t.Errorf("the second process ended with the status %d", status)
 	}
-	if err := isRefused(); err != nil {
+	if err := checkRefused(); err != nil {
 		t.Error(err)
 	}
 	first.Kill()
 	start()
-	yaretest.Eventually(t, isRefused)
+	yaretest.Eventually(t, checkRefused)
 }

@@ -64,13 +64,13 @@ func TestWebhookSchedules(t *testing.T) {
 // is restored to before the rotation, and then deleted or emptied. A copy of the configuration keeps the bundle of before, as an
 // API server that lags does. No call fails, and the certificates of the program are published again.
 func rotationsUnderLoad(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Pumps](t, cluster, network, "pumps-rotations")
+	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-rotations")
 	s.apply("second")
 	pods := []*pod{s.start("second"), s.start("second")}
-	yaretest.Eventually(t, func() error { return errors.Join(s.isRefused(6), s.hasEntries(1, 1)) })
+	yaretest.Eventually(t, func() error { return errors.Join(s.checkRefused(6), s.checkEntries(1, 1)) })
 	users := startLoad(t, 8, func(ctx context.Context, caller, n int) error {
 		if n%2 == 0 {
-			return s.isRefused(6)
+			return s.checkRefused(6)
 		}
 		_, err := s.pumps.Create(ctx, s.newPump(fmt.Sprintf("pump-%d-%d", caller, n), 5), kube.DryRun())
 		return err
@@ -105,7 +105,7 @@ func rotationsUnderLoad(t *testing.T, cluster *yaretest.Cluster, network *servic
 
 // waitForNextSecond waits until another second has begun. Real rotations are months apart. Certificates have whole seconds, so that
 // of the CAs of one second a full bundle may drop any.
-func (s *site[G]) waitForNextSecond() {
+func (s *pumpSite[G]) waitForNextSecond() {
 	s.t.Helper()
 	began := time.Now().Unix()
 	yaretest.Eventually(s.t, func() error {
@@ -117,7 +117,7 @@ func (s *site[G]) waitForNextSecond() {
 }
 
 // keepBundle makes a copy of the configuration of validators, which nobody keeps up to date. It replaces the last copy.
-func (s *site[G]) keepBundle() {
+func (s *pumpSite[G]) keepBundle() {
 	s.t.Helper()
 	live, err := kube.Get[admissionv1.ValidatingWebhookConfiguration](s.t.Context(), s.client, "", "pumps."+s.namespace)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *site[G]) keepBundle() {
 }
 
 // waitForRotation waits until the certificates of a Secret have a successor that is published, and returns the data of the Secret.
-func (s *site[G]) waitForRotation(before map[string][]byte) (rotated map[string][]byte) {
+func (s *pumpSite[G]) waitForRotation(before map[string][]byte) (rotated map[string][]byte) {
 	s.t.Helper()
 	yaretest.Eventually(s.t, func() error {
 		rotated = s.secretData()
@@ -158,7 +158,7 @@ func sortedAuthorities(bundle []byte) []string {
 }
 
 // waitForSecret waits until the Secret has the key of a rotation again, for ten seconds at most.
-func (s *site[G]) waitForSecret(after string, rotated map[string][]byte) {
+func (s *pumpSite[G]) waitForSecret(after string, rotated map[string][]byte) {
 	s.t.Helper()
 	yaretest.Eventually(yaretest.Within(s.t, 10*time.Second), func() error {
 		secret, err := kube.Get[corev1.Secret](s.t.Context(), s.client, s.namespace, s.secretName())
@@ -175,7 +175,7 @@ func (s *site[G]) waitForSecret(after string, rotated map[string][]byte) {
 // Rows 1 and 8: three replicas start at once, while the Secret has no data, or certificates that expired long ago. They make one
 // authority, under which all answer. The authorities of the rounds before stay in the bundle, because they are published.
 func startWithoutCertificates(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Pumps](t, cluster, network, "pumps-start")
+	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-start")
 	s.apply("second")
 	expired := s.agedSecrets(730 * 24 * time.Hour)[0]
 	for round := range figure(2, 6) {
@@ -200,7 +200,7 @@ func startWithoutCertificates(t *testing.T, cluster *yaretest.Cluster, network *
 					network.remove(s.service, other.webhooks)
 				}
 			}
-			yaretest.Eventually(t, func() error { return s.isRefused(6) })
+			yaretest.Eventually(t, func() error { return s.checkRefused(6) })
 			for j, other := range pods {
 				if i != j {
 					network.add(s.service, other.webhooks)
@@ -217,13 +217,13 @@ func startWithoutCertificates(t *testing.T, cluster *yaretest.Cluster, network *
 // Row 9: two replicas are replaced one after the other, while kube-proxy is late and fast and slow users write. No call
 // fails.
 func rollingRestarts(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Pumps](t, cluster, network, "pumps-restarts")
+	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-restarts")
 	s.apply("second")
 	pods := []*pod{s.start("second"), s.start("second")}
-	yaretest.Eventually(t, func() error { return s.isRefused(6) })
+	yaretest.Eventually(t, func() error { return s.checkRefused(6) })
 	users := startLoad(t, 8, func(ctx context.Context, caller, n int) error {
 		if n%2 == 0 {
-			return s.isRefused(6)
+			return s.checkRefused(6)
 		}
 		_, err := s.pumps.Create(ctx, s.newPump(fmt.Sprintf("pump-%d-%d", caller, n), 5), kube.DryRun())
 		return err
@@ -241,11 +241,11 @@ const toleratedTime = 5 * time.Second
 // Row 10: a replica is killed during a call, and another one loses its lease during a call. Two replicas run. A call may
 // fail if it is in flight or sent to the dead replica, and none later than toleratedTime after.
 func crashAndLossOfTheLease(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Pumps](t, cluster, network, "pumps-crash")
+	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-crash")
 	s.lease = shortLease.String()
 	s.apply("first")
 	pods := []*pod{s.start("first"), s.start("first")}
-	yaretest.Eventually(t, func() error { return s.isRefused(11) })
+	yaretest.Eventually(t, func() error { return s.checkRefused(11) })
 	leases := kube.Namespaced[coordinationv1.Lease](s.client, s.namespace)
 	for _, each := range []struct {
 		name string
@@ -306,7 +306,7 @@ func crashAndLossOfTheLease(t *testing.T, cluster *yaretest.Cluster, network *se
 }
 
 // leaderOf returns which of two Pods leads, and the other one.
-func (s *site[G]) leaderOf(pods []*pod) (leader, other *pod) {
+func (s *pumpSite[G]) leaderOf(pods []*pod) (leader, other *pod) {
 	s.t.Helper()
 	yaretest.Eventually(s.t, func() error {
 		lease, err := kube.Namespaced[coordinationv1.Lease](s.client, s.namespace).Get(s.t.Context(), "pumps")
@@ -326,7 +326,7 @@ func (s *site[G]) leaderOf(pods []*pod) (leader, other *pod) {
 
 // startSlowCalls begins n calls, each of which takes two seconds, and returns when the validators of the Pods have been called.
 // The function that it returns waits for the errors of the calls.
-func (s *site[G]) startSlowCalls(n int, pods []*pod) (wait func() []error) {
+func (s *pumpSite[G]) startSlowCalls(n int, pods []*pod) (wait func() []error) {
 	s.t.Helper()
 	called := func() (all int) {
 		for _, p := range pods {
@@ -357,7 +357,7 @@ func (s *site[G]) startSlowCalls(n int, pods []*pod) (wait func() []error) {
 // webhooks, then by the command of the guide one without, and then the last release again. No write fails, and the API
 // server calls what the present release has, and nothing else.
 func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Pumps](t, cluster, network, "pumps-upgrade")
+	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-upgrade")
 	s.apply("none")
 	// Regression: the end of the leader made the first new Pod the leader, which added its entries before kube-proxy knew
 	// the Pod. Until then writes failed.
@@ -401,14 +401,14 @@ func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *servic
 		if got := colorOf("defaulted"); got != "red" {
 			return fmt.Errorf("the new release sets the color %q", got)
 		}
-		return s.isRefused(6)
+		return s.checkRefused(6)
 	})
 
 	s.apply("first")
 	pods = s.roll("first", pods...)
 	yaretest.Eventually(yaretest.Within(t, 10*time.Second), func() error {
 		_, err := s.pumps.Create(t.Context(), s.newPump("larger", 10), kube.DryRun())
-		return errors.Join(err, s.isRefused(11), s.hasEntries(1, 0))
+		return errors.Join(err, s.checkRefused(11), s.checkEntries(1, 0))
 	})
 	if got := colorOf("undefaulted"); got != "" {
 		t.Errorf("the earlier release sets the color %q", got)
@@ -423,7 +423,7 @@ func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *servic
 	}
 	s.apply("none")
 	pods = s.roll("none", pods...)
-	if err := s.hasEntries(0, 0); err != nil {
+	if err := s.checkEntries(0, 0); err != nil {
 		t.Errorf("after the rollback to a release without webhooks: %v", err)
 	}
 	if _, err := s.pumps.Create(t.Context(), s.newPump("large", 100), kube.DryRun()); err != nil {
@@ -433,13 +433,13 @@ func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *servic
 	s.apply("second")
 	leader, other = s.leaderOf(pods)
 	s.roll("second", leader, other)
-	yaretest.Eventually(t, func() error { return errors.Join(s.isRefused(6), s.hasEntries(1, 1)) })
+	yaretest.Eventually(t, func() error { return errors.Join(s.checkRefused(6), s.checkEntries(1, 1)) })
 	users.mustNotFail()
 	s.answers.mustBeNone(t)
 }
 
-// hasEntries returns an error unless the configurations of the installation have these numbers of entries.
-func (s *site[G]) hasEntries(validating, mutating int) error {
+// checkEntries returns an error unless the configurations of the installation have these numbers of entries.
+func (s *pumpSite[G]) checkEntries(validating, mutating int) error {
 	name := "pumps." + s.namespace
 	v, errV := kube.Get[admissionv1.ValidatingWebhookConfiguration](s.t.Context(), s.client, "", name)
 	m, errM := kube.Get[admissionv1.MutatingWebhookConfiguration](s.t.Context(), s.client, "", name)
@@ -480,13 +480,13 @@ func guideCommands(t *testing.T, page, after, program, namespace string) []strin
 // Row 12: objects are older than a stricter validator and a defaulter. Whoever changes something else, and whoever deletes
 // them or their namespace, is not refused, also while the operator is down.
 func stricterRelease(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Everywhere](t, cluster, network, "pumps-stricter")
+	s := newPumpSite[operator.Everywhere](t, cluster, network, "pumps-stricter")
 	s.isWide = true // else a namespace that ends takes the permissions in it along
 	// Each of the namespaces is deleted. No replica runs when the last one is.
 	s.users = append(s.users, cluster.Namespace(t), cluster.Namespace(t))
 	s.apply("first")
 	pods := []*pod{s.start("first"), s.start("first")}
-	yaretest.Eventually(t, func() error { return s.isRefused(11) })
+	yaretest.Eventually(t, func() error { return s.checkRefused(11) })
 	const objects = 10
 	for _, namespace := range s.users {
 		for i := range objects {
@@ -499,7 +499,7 @@ func stricterRelease(t *testing.T, cluster *yaretest.Cluster, network *serviceNe
 	}
 	s.apply("second")
 	pods = s.roll("second", pods...)
-	yaretest.Eventually(t, func() error { return s.isRefused(6) })
+	yaretest.Eventually(t, func() error { return s.checkRefused(6) })
 
 	for _, patch := range []map[string]any{
 		{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}},
@@ -561,7 +561,7 @@ func stricterRelease(t *testing.T, cluster *yaretest.Cluster, network *serviceNe
 
 // mustLoseNamespace deletes a namespace of users and waits until it is gone. If isDown, it removes the finalizers, as a user
 // does when the operator is down.
-func (s *site[G]) mustLoseNamespace(namespace string, isDown bool) {
+func (s *pumpSite[G]) mustLoseNamespace(namespace string, isDown bool) {
 	s.t.Helper()
 	if err := s.client.Delete(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		s.t.Fatal(err)
@@ -590,10 +590,10 @@ func (s *site[G]) mustLoseNamespace(namespace string, isDown bool) {
 // Row 13: a validator hangs, panics, and is called a thousand times at once. Each failure is one clear error, other calls
 // get their answers, and the memory of the program is bounded.
 func validatorThatFails(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Pumps](t, cluster, network, "pumps-failing")
+	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-failing")
 	s.apply("first")
 	pods := []*pod{s.start("first"), s.start("first")}
-	yaretest.Eventually(t, func() error { return s.isRefused(11) })
+	yaretest.Eventually(t, func() error { return s.checkRefused(11) })
 	calls := func(n int, act string) (errs []error) {
 		errs = make([]error, n)
 		var running sync.WaitGroup
@@ -649,7 +649,7 @@ func validatorThatFails(t *testing.T, cluster *yaretest.Cluster, network *servic
 	if !isHanging.Load() {
 		t.Log("the calls that hang have ended first")
 	}
-	if err := s.isRefused(11); err != nil {
+	if err := s.checkRefused(11); err != nil {
 		t.Errorf("while calls hang: %v", err)
 	}
 	hanging.Wait()
@@ -699,7 +699,7 @@ func (p *pod) watchMemory(t *testing.T) (most func() float64) {
 // Row 14: the Namespace of an installation is deleted, and a second installation follows. Then a user uninstalls the second
 // one. The cluster can be written each time, and the validation is on again in between.
 func uninstallAndSecondInstallation(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newSite[operator.Uninstalled](t, cluster, network, "pumps-again")
+	s := newPumpSite[operator.Uninstalled](t, cluster, network, "pumps-again")
 	s.isDeployed = true
 	write := func() error {
 		_, err := s.pumps.Create(t.Context(), s.newPump("large", 100), kube.DryRun())
@@ -728,14 +728,14 @@ func uninstallAndSecondInstallation(t *testing.T, cluster *yaretest.Cluster, net
 			for _, p := range pods {
 				p.Kill()
 			}
-			if err := s.hasEntries(0, 0); err != nil {
+			if err := s.checkEntries(0, 0); err != nil {
 				t.Error(err)
 			}
 		},
 	} {
 		s.apply("first")
 		pods := []*pod{s.start("first"), s.start("first")}
-		yaretest.Eventually(t, func() error { return s.isRefused(11) })
+		yaretest.Eventually(t, func() error { return s.checkRefused(11) })
 		if _, err := s.pumps.Apply(t.Context(), s.newPump("pump", 1)); err != nil {
 			t.Fatal(err)
 		}

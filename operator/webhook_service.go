@@ -18,13 +18,34 @@ import (
 )
 
 const (
-	// callsEndTime is how long the calls may take that were accepted last: the timeout of a webhook, and a margin.
+	// callsEndTime is how long the last calls may take after the drain: the timeout of a webhook, and a margin.
 	callsEndTime = 12 * time.Second
 	// removalTime is how long the removal of the configurations may take at the end of a program in development.
 	removalTime = 5 * time.Second
 )
 
-// servedWebhooks are the webhooks of a program that are served at a [webhookEndpoint].
+// webhookService serves all webhooks of a program.
+type webhookService interface {
+	// start begins to serve. It returns an error if the webhooks cannot be served.
+	start(ctx context.Context, rt webhookRuntime) error
+	// unreadyReasons returns why the replica is not ready.
+	unreadyReasons() []string
+	// certificateEnds returns when the certificates end, by what they are for.
+	certificateEnds() map[string]time.Time
+	// end serves until the API servers have found other replicas, and releases everything. It does so too if start was
+	// not called.
+	end()
+}
+
+// unservedWebhooks is the service of a program without webhooks, or with webhooks that are not served.
+type unservedWebhooks struct{}
+
+func (unservedWebhooks) start(context.Context, webhookRuntime) error { return nil }
+func (unservedWebhooks) unreadyReasons() []string                    { return nil }
+func (unservedWebhooks) certificateEnds() map[string]time.Time       { return nil }
+func (unservedWebhooks) end()                                        {}
+
+// servedWebhooks implements [webhookService] by a [webhookEndpoint].
 type servedWebhooks struct {
 	webhookSettings
 	endpoint webhookEndpoint
@@ -41,12 +62,13 @@ type servedWebhooks struct {
 	server              *serving.Server
 	// probeClient is the client that makes probes. It is nil outside of tests.
 	probeClient *kube.Client
-	stop        context.CancelFunc
-	running     sync.WaitGroup
+	// stop ends the goroutines that running waits for.
+	stop    context.CancelFunc
+	running sync.WaitGroup
 }
 
-// openWebhooks opens the address of the webhooks, and reads the files of their certificate.
-func openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
+// openServedWebhooks opens the address of the webhooks, and reads the files of their certificate.
+func openServedWebhooks(ctx context.Context, s webhookSettings) (webhookService, error) {
 	endpoint := s.newEndpoint()
 	address, err := endpoint.open(ctx)
 	if err != nil {
@@ -68,16 +90,16 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 		return err
 	}
 	// The certificates and the bundles are kept until the end of the last call.
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	servingCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop
 	if err := w.endpoint.start(rt); err != nil {
 		return err
 	}
 	if w.endpoint.isPublishedByProgram() {
-		if w.publisher, err = w.newPublisher(rt, w.reachable(running)); err != nil {
+		if w.publisher, err = w.newPublisher(rt, w.reachable(servingCtx)); err != nil {
 			return err
 		}
-		registerConfigurationMetrics(rt.registry, w.publisher.Status)
+		registerWebhookConfigurations(rt.registry, w.publisher.Status)
 	}
 	if w.endpoint.isRemovedAtEnd() && w.mode != testMode && rt.isLeading() {
 		if err := w.checkOtherProcess(ctx); err != nil {
@@ -89,14 +111,14 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 		return err
 	}
 	w.serve(ctx, handler, rt.fail)
-	w.running.Go(func() { w.run(running, w.endpoint.run, rt.fail) })
+	w.runInBackground(servingCtx, w.endpoint.run, rt.fail)
 	if w.publisher != nil {
-		w.running.Go(func() { w.run(running, w.publisher.Run, rt.fail) })
+		w.runInBackground(servingCtx, w.publisher.Run, rt.fail)
 	}
-	if err := w.startConversions(ctx, running, rt); err != nil || w.test == nil {
+	if err := w.startConversions(ctx, servingCtx, rt); err != nil || w.test == nil {
 		return err
 	}
-	return w.waitForCalls(ctx, rt.unfencedClient)
+	return w.publishInTest(ctx, rt.unfencedClient)
 }
 
 // addConversions returns a handler that answers the calls of conversions, and passes all other calls on to next. It makes
@@ -105,7 +127,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 	if w.conversions == nil {
 		return next, nil
 	}
-	handler, err := w.conversions.startHandler(next, w.log, rt.registry)
+	handler, err := w.conversions.makeHandler(next, w.log, rt.registry)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +135,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 		w.conversions.warnOfVersions(rt.reconciled, w.log)
 	}
 	if w.endpoint.isPublishedByProgram() && w.mode != testMode {
-		w.conversionPublisher, err = w.conversions.newPublisher(conversionSettings{
+		w.conversionPublisher, err = w.conversions.makePublisher(conversionSettings{
 			target: w.address.target, client: rt.unfencedClient, log: w.log, registry: rt.registry,
 			bundleFor: w.endpoint.bundleFor, changed: w.endpoint.changed,
 		})
@@ -124,7 +146,7 @@ func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (h
 // serve begins to serve. The server drains its connections when ctx ends.
 func (w *servedWebhooks) serve(ctx context.Context, handler http.Handler, fail func(error)) {
 	if w.test != nil {
-		handler = w.test.handler(handler)
+		handler = w.test.wrapHandler(handler)
 	}
 	options := serving.Options{GetCertificate: w.endpoint.certificate(), Log: w.log, Fail: fail}
 	if w.pod != "" {
@@ -136,30 +158,30 @@ func (w *servedWebhooks) serve(ctx context.Context, handler http.Handler, fail f
 	w.log.Info("serving webhooks", "address", w.address.listener.Addr().String())
 }
 
-// startConversions begins to publish the conversions, and to count the objects. running ends after the last call.
-func (w *servedWebhooks) startConversions(ctx, running context.Context, rt webhookRuntime) error {
+// startConversions begins to publish the conversions, and to count the objects. servingCtx ends after the last call.
+func (w *servedWebhooks) startConversions(ctx, servingCtx context.Context, rt webhookRuntime) error {
 	if w.conversions == nil {
 		return nil
 	}
 	if w.conversionPublisher != nil {
-		w.running.Go(func() { w.run(running, w.conversionPublisher.Run, rt.fail) })
+		w.runInBackground(servingCtx, w.conversionPublisher.Run, rt.fail)
 		if w.mode.isStrict() { // objects must not be read before API servers convert them
-			if err := waitForConversions(ctx, w.conversionPublisher); err != nil {
+			if err := waitForPublication(ctx, w.conversionPublisher); err != nil {
 				return err
 			}
 		}
 	}
 	if rt.isCounting {
-		counted := objectCountSettings{
+		counter := objectCounter{
 			client: rt.unfencedClient, cache: rt.cache, namespaces: w.watched, elected: rt.elected, areSubscribed: rt.areSubscribed, log: w.log, registry: rt.registry,
 		}
-		w.running.Go(func() { w.conversions.countObjects(ctx, counted) })
+		w.running.Go(func() { w.conversions.countObjects(ctx, counter) })
 	}
 	return nil
 }
 
-// waitForCalls publishes the conversions in a test, and waits until the API server calls the webhooks.
-func (w *servedWebhooks) waitForCalls(ctx context.Context, client *kube.Client) error {
+// publishInTest publishes the conversions in a test. It returns when the API server calls the webhooks.
+func (w *servedWebhooks) publishInTest(ctx context.Context, client *kube.Client) error {
 	w.probeClient = client
 	if w.conversions != nil {
 		if err := w.test.publishConversions(ctx, w.conversions, client, w.log); err != nil {
@@ -216,11 +238,13 @@ func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct
 	return configpublishing.New(c)
 }
 
-// run runs f, and passes an error of f to fail.
-func (w *servedWebhooks) run(ctx context.Context, f func(context.Context) error, fail func(error)) {
-	if err := f(ctx); err != nil {
-		fail(err)
-	}
+// runInBackground runs f in a goroutine that [servedWebhooks.end] waits for, and passes an error of f to fail.
+func (w *servedWebhooks) runInBackground(ctx context.Context, f func(context.Context) error, fail func(error)) {
+	w.running.Go(func() {
+		if err := f(ctx); err != nil {
+			fail(err)
+		}
+	})
 }
 
 // unreadyReasons returns why the replica is not ready: it has no certificate, or a bundle is not published. A standby can be
@@ -280,7 +304,7 @@ func (w *servedWebhooks) end() {
 		w.log.Warn("functions of webhooks go on at the end of the program", "error", err)
 	}
 	if w.conversions != nil {
-		if err := w.conversions.wait(ctx); err != nil {
+		if err := w.conversions.finishCalls(ctx); err != nil {
 			w.log.Warn("conversions go on at the end of the program", "error", err)
 		}
 	}

@@ -39,8 +39,9 @@ type webhookSettings struct {
 	log  *slog.Logger
 }
 
-// openWebhooksOf opens where the webhooks of parts are served, unless they are not served or there are none.
-func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webhookService, error) {
+// openWebhookService opens the address of the webhooks and converters of parts. It returns unservedWebhooks if parts have none, or
+// if the program does not serve them.
+func openWebhookService(ctx context.Context, parts []Part, s webhookSettings) (webhookService, error) {
 	code, err := webhookCodeIn(parts)
 	if err != nil {
 		if s.flags.address != "" {
@@ -49,7 +50,7 @@ func openWebhooksOf(ctx context.Context, parts []Part, s webhookSettings) (webho
 		return unservedWebhooks{}, nil
 	}
 	s.webhooks = webhooksOf(parts)
-	if s.conversions, err = conversionsOf(parts); err != nil {
+	if s.conversions, _, err = conversionsOf(parts); err != nil {
 		return nil, err
 	}
 	switch {
@@ -67,11 +68,11 @@ type webhookRuntime struct {
 	// unfencedClient does not pass the fence of the leader election, because each replica answers and publishes bundles.
 	// fencedClient passes the fence.
 	unfencedClient, fencedClient *kube.Client
-	// handlerClient is unfencedClient with the handlers of [addHandlers], without the cache. The functions read by both. Nothing but
-	// webhooks may link the cache.
+	// handlerClient is unfencedClient with the handlers of [addHandlers]. The functions of the author read by handlerClient and cache.
+	// start puts the two together, because a program without webhooks must not link the reads of the cache.
 	handlerClient *kube.Client
 	cache         *cache.Cache
-	// isLeading reports whether the replica leads. elected is that of [controller.Runtime].
+	// isLeading reports whether the replica leads. elected is the field Elected of [controller.Runtime].
 	isLeading func() bool
 	elected   <-chan struct{}
 	// fail ends the program with an error.
@@ -79,9 +80,9 @@ type webhookRuntime struct {
 	// registry gets the metrics. isCounting is true if somebody can read them.
 	registry   *metrics.Registry
 	isCounting bool
-	// reconciled are the resources that the controllers reconcile. areSubscribed reports whether all controllers have
-	// subscribed to their streams. It is nil unless isCounting is true.
-	reconciled    []wire.Resource
+	// reconciled are the resources that the controllers reconcile.
+	reconciled []wire.Resource
+	// areSubscribed reports whether all controllers have subscribed to their streams. It is nil unless isCounting is true.
 	areSubscribed func() bool
 }
 

@@ -89,7 +89,7 @@ func failingPart() Part {
 // were set.
 func TestReplicaIsNotReadyBeforeItServesWebhooks(t *testing.T) {
 	t.Parallel()
-	w, err := openWebhooks(t.Context(), webhookSettings{flags: webhookFlags{address: "127.0.0.1:0"}, program: "web", namespace: "shop", log: slog.New(slog.DiscardHandler)})
+	w, err := openServedWebhooks(t.Context(), webhookSettings{flags: webhookFlags{address: "127.0.0.1:0"}, program: "web", namespace: "shop", log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

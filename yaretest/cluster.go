@@ -24,16 +24,16 @@ type Cluster struct {
 	kubeconfig string
 	config     *kube.Config
 	tests      *testStates
-	// inProcess is what the programs in this process have in common.
-	inProcess *programctx.Shared
+	// sharedByPrograms is what all programs in this process that use the cluster have in common.
+	sharedByPrograms *programctx.Shared
 	// isShared is true for the control plane of [Shared], which all tests of the process use.
 	isShared bool
 	// programNamespacesOverride holds the argument of InNamespaces. It is nil if InNamespaces was not called.
 	programNamespacesOverride *[]string
 }
 
-// shared starts the control plane of this test process, once. All tests of the process use it,
-// so it has no other owner. It ends with the process.
+// shared returns the cluster that all tests of this process use. The first call starts the control plane, which ends with the
+// process.
 var shared = sync.OnceValues(func() (*Cluster, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return openExisting(path)
@@ -111,13 +111,14 @@ func New(t testing.TB, options ...Option) *Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.plane.Close)
-	t.Cleanup(func() { _ = c.inProcess.Close() }) // the control plane ends too
+	t.Cleanup(func() { _ = c.sharedByPrograms.Close() }) // the control plane ends too
 	return c
 }
 
+// start starts a control plane.
 func start(o plane.Options) (*Cluster, error) {
 	o.Console = console.ForTests("yaretest")
-	// This is not how long a test may take, but long enough for the first build.
+	// The first build takes minutes. The timeout of a test does not count here.
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	p, err := plane.Start(ctx, o)
@@ -129,7 +130,7 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), inProcess: new(programctx.Shared)}, nil
+	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared)}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.
@@ -186,8 +187,8 @@ func (c *Cluster) removeAfter(t testing.TB, client *kube.Client, obj kube.Object
 	})
 }
 
-// InNamespaces returns c for programs that [RunParts] runs in these namespaces, or in all
-// namespaces if there are none. Nothing else changes.
+// InNamespaces returns a copy of c, for which [RunParts] runs programs in these namespaces. Without names, the programs run
+// in all namespaces. The copy stands for the same cluster as c.
 func (c *Cluster) InNamespaces(names ...string) *Cluster {
 	narrowed := *c
 	narrowed.programNamespacesOverride = &names

@@ -22,42 +22,42 @@ const (
 
 // Stop ends a component as an administrator would. It stays down until StartComponent.
 func (c *Cluster) Stop(t testing.TB, component string) {
-	c.control(t, "stop", component, (*plane.Plane).Stop)
+	c.controlComponent(t, "stop", component, (*plane.Plane).Stop)
 }
 
 // Kill ends a component as a crash would. It stays down until StartComponent.
 func (c *Cluster) Kill(t testing.TB, component string) {
-	c.control(t, "kill", component, (*plane.Plane).Kill)
+	c.controlComponent(t, "kill", component, (*plane.Plane).Kill)
 }
 
 // StartComponent starts a component that was stopped or killed, and waits until it is ready.
 func (c *Cluster) StartComponent(t testing.TB, component string) {
-	c.control(t, "start", component, (*plane.Plane).StartComponent)
+	c.controlComponent(t, "start", component, (*plane.Plane).StartComponent)
 }
 
 // Restart stops a component and starts it again, and waits until it is ready.
 func (c *Cluster) Restart(t testing.TB, component string) {
-	c.control(t, "restart", component, (*plane.Plane).Restart)
+	c.controlComponent(t, "restart", component, (*plane.Plane).Restart)
 }
 
 // Pause freezes a component until Resume. It keeps its connections and answers nothing.
 func (c *Cluster) Pause(t testing.TB, component string) {
-	c.control(t, "pause", component, (*plane.Plane).Pause)
+	c.controlComponent(t, "pause", component, (*plane.Plane).Pause)
 }
 
 // Resume ends a Pause.
 func (c *Cluster) Resume(t testing.TB, component string) {
-	c.control(t, "resume", component, (*plane.Plane).Resume)
+	c.controlComponent(t, "resume", component, (*plane.Plane).Resume)
 }
 
-// control calls do for a component. verb is the name of what do does, for errors.
-func (c *Cluster) control(t testing.TB, verb, component string, do func(*plane.Plane, context.Context, string) error) {
+// controlComponent calls action, a method of the control plane, with a component. verb names the action in errors.
+func (c *Cluster) controlComponent(t testing.TB, verb, component string, action func(*plane.Plane, context.Context, string) error) {
 	t.Helper()
 	c.skipIfExisting(t, verb+" the "+component)
 	// This is not the test's own context, because a Cleanup may repair what the test broke.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*timeoutOf(t))
 	defer cancel()
-	if err := do(c.plane, ctx, component); err != nil {
+	if err := action(c.plane, ctx, component); err != nil {
 		t.Fatalf("%s %s: %v", verb, component, err)
 	}
 }

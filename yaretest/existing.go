@@ -48,7 +48,7 @@ func openExisting(path string) (*Cluster, error) {
 		return nil, fmt.Errorf("%s=%s: the cluster %s does not allow tests, which create and delete objects: to allow them, kubectl label namespace kube-system %s=%s",
 			kubeconfigVariable, path, config.Host, allowedLabel, allowedValue)
 	}
-	return &Cluster{kubeconfig: path, config: config, tests: newTestStates(), inProcess: new(programctx.Shared)}, nil
+	return &Cluster{kubeconfig: path, config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared)}, nil
 }
 
 // skipIfExisting skips t on an existing cluster, because t is about to do something to the control
@@ -60,8 +60,8 @@ func (c *Cluster) skipIfExisting(t testing.TB, action string) {
 	}
 }
 
-// kubectl returns the path of a binary whose subcommand kubectl is kubectl.
-func (c *Cluster) kubectl(ctx context.Context) (string, error) {
+// kubectlBinary returns the path of a binary that has kubectl as its subcommand kubectl.
+func (c *Cluster) kubectlBinary(ctx context.Context) (string, error) {
 	if c.plane != nil {
 		return c.plane.Binary(), nil
 	}

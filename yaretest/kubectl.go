@@ -23,7 +23,7 @@ func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
 // if kubectl fails.
 func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	binary, err := c.kubectl(t.Context())
+	binary, err := c.kubectlBinary(t.Context())
 	if err != nil {
 		return "", "", err
 	}

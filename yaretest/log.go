@@ -50,27 +50,25 @@ func (l *testLog) end() {
 	l.isEnded = true
 }
 
-// setDefaultLogger makes the default logger pass the records of programs in tests to their tests,
-// by the context of the record. It leaves the records of others to the former default. The default
-// logger belongs to the process, so it is set once.
+// setDefaultLogger makes a [perTestHandler] the default logger. The default logger belongs to the process, so it is set once.
 var setDefaultLogger = sync.OnceFunc(func() {
 	// SetDefault redirects package log to the default logger, and the first default logger writes
 	// through package log.
 	output, flags := log.Writer(), log.Flags()
-	slog.SetDefault(slog.New(operator.LogHandler(perTest{former: slog.Default().Handler()})))
+	slog.SetDefault(slog.New(operator.LogHandler(perTestHandler{former: slog.Default().Handler()})))
 	log.SetOutput(output)
 	log.SetFlags(flags)
 })
 
-// perTest passes each record to the log of the program whose context it has, or to the former
-// default.
-type perTest struct {
+// perTestHandler passes each record to the log of the program that the context of the record names. It passes a record
+// without a program to the former default handler.
+type perTestHandler struct {
 	former slog.Handler
 	// derive holds the calls of WithAttrs and WithGroup, in their order.
 	derive []func(slog.Handler) slog.Handler
 }
 
-func (h perTest) handlerFor(ctx context.Context) slog.Handler {
+func (h perTestHandler) handlerFor(ctx context.Context) slog.Handler {
 	handler := h.former
 	if log := logctx.ProgramLogger(ctx); log != nil {
 		handler = log.Handler()
@@ -82,25 +80,25 @@ func (h perTest) handlerFor(ctx context.Context) slog.Handler {
 }
 
 // Enabled implements [slog.Handler].
-func (h perTest) Enabled(ctx context.Context, level slog.Level) bool {
+func (h perTestHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.handlerFor(ctx).Enabled(ctx, level)
 }
 
 // Handle implements [slog.Handler].
-func (h perTest) Handle(ctx context.Context, r slog.Record) error {
+func (h perTestHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.handlerFor(ctx).Handle(ctx, r)
 }
 
 // WithAttrs implements [slog.Handler].
-func (h perTest) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h perTestHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h.with(func(handler slog.Handler) slog.Handler { return handler.WithAttrs(attrs) })
 }
 
 // WithGroup implements [slog.Handler].
-func (h perTest) WithGroup(name string) slog.Handler {
+func (h perTestHandler) WithGroup(name string) slog.Handler {
 	return h.with(func(handler slog.Handler) slog.Handler { return handler.WithGroup(name) })
 }
 
-func (h perTest) with(derive func(slog.Handler) slog.Handler) slog.Handler {
-	return perTest{h.former, append(h.derive[:len(h.derive):len(h.derive)], derive)}
+func (h perTestHandler) with(derive func(slog.Handler) slog.Handler) slog.Handler {
+	return perTestHandler{h.former, append(h.derive[:len(h.derive):len(h.derive)], derive)}
 }

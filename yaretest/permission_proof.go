@@ -192,7 +192,7 @@ func (a *auditedCluster) tryUse(t *testing.T, p PermissionProof, unasked map[per
 	p.Use(t, run)
 	asked := a.asked(t, "system:serviceaccount:"+run.Namespace+":")
 	declared := granted.permissions()
-	t.Logf("of %d permissions it used %d", len(declared), len(asked))
+	t.Logf("the program has used %d of %d permissions", len(asked), len(declared))
 	for each := range asked {
 		if !declared[each] {
 			t.Errorf("it does not declare %s", each)
@@ -230,7 +230,7 @@ func (a *auditedCluster) asked(t *testing.T, users string) map[permission]bool {
 			continue
 		}
 		if event.ResponseStatus.Code == http.StatusForbidden {
-			t.Errorf("it was refused: %s %s", event.Verb, event.RequestURI)
+			t.Errorf("the server has refused a request of the program: %s %s", event.Verb, event.RequestURI)
 		}
 		each := permission{event.Verb, event.ObjectRef.APIGroup, event.ObjectRef.Resource}
 		if event.ObjectRef.Subresource != "" {

@@ -102,9 +102,9 @@ func (r permissionRules) everywhereWithout(p permission) permissionRules {
 	return permissionRules{"": rest}
 }
 
-// isGetOfUnwritten reports whether p is the get of objects that the program does not write. So no write can
-// leave them in doubt. The program gets one only while a stream is still of the past that the
-// restoration of a backup has undone: see TestViewDoesNotUseAStoreOfThePast in package cache.
+// isGetOfUnwritten reports whether p is the get of objects that the program does not write. No write without an answer makes
+// the program get such an object. Only a store in doubt after the restoration of a backup does: see
+// TestViewDoesNotUseAStoreOfThePast in package cache.
 func (r permissionRules) isGetOfUnwritten(p permission) bool {
 	if p.verb != string(wire.VerbGet) {
 		return false

@@ -128,10 +128,12 @@ func (p *Process) Kill() {
 
 // lines is a writer that keeps what is written to it, by lines.
 type lines struct {
-	mu   sync.Mutex
-	done []string
-	rest []byte
-	more chan struct{} // closed with the next line
+	mu sync.Mutex
+	// complete holds the lines, and rest the beginning of the next one.
+	complete []string
+	rest     []byte
+	// more is closed with the next line, and then made anew.
+	more chan struct{}
 }
 
 func newLines() *lines { return &lines{more: make(chan struct{})} }
@@ -140,15 +142,15 @@ func (l *lines) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rest = append(l.rest, data...)
-	before := len(l.done)
+	before := len(l.complete)
 	for {
 		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
 		if !ok {
 			break
 		}
-		l.done, l.rest = append(l.done, string(line)), rest
+		l.complete, l.rest = append(l.complete, string(line)), rest
 	}
-	if len(l.done) > before {
+	if len(l.complete) > before {
 		close(l.more)
 		l.more = make(chan struct{})
 	}
@@ -159,7 +161,7 @@ func (l *lines) Write(data []byte) (int, error) {
 func (l *lines) snapshot() ([]string, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.done), l.more
+	return slices.Clone(l.complete), l.more
 }
 
 func (l *lines) all() []string {

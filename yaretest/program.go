@@ -87,7 +87,7 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	log := newTestLog(t)
 	p := &Program{t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := programctx.WithShared(context.Background(), target.targetCluster().inProcess)
+	ctx := programctx.WithShared(context.Background(), target.targetCluster().sharedByPrograms)
 	ctx = access.WithCheck(logctx.WithProgramLogger(clock.With(ctx, p.clock), slog.New(log.handler())), namespace)
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))

@@ -52,7 +52,7 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 		t.Fatal(err)
 	}
 	t.Cleanup(p.proxy.Close)
-	session, err := p.proxy.Session("test")
+	session, err := p.proxy.NewSession("test")
 	if err != nil {
 		t.Fatal(err)
 	}

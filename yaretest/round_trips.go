@@ -21,13 +21,13 @@ const (
 	roundTripObjects = 1000
 	// roundTripSeed makes the objects of each run the same.
 	roundTripSeed = 1
-	// shownProblems is how many problems of a kind are printed, each of another law, version or field.
+	// shownProblems is how many problems of a kind are printed. No two of them differ in the object alone.
 	shownProblems = 5
 	// acceptedSamples is how many samples of a pair of versions the API server has to accept.
 	acceptedSamples = 3
 )
 
-// roundTripChecker is a part with a converter. See package operator for the method.
+// roundTripChecker is a part with a converter. The parts of [operator.Convert] implement it.
 type roundTripChecker interface {
 	CheckRoundTrips(parts []operator.Part, seed uint64, count int,
 		report func(kind string, problems []string, kept map[string][]string),
@@ -114,21 +114,21 @@ var credential = regexp.MustCompile(`(?i)(password|token|secret|key|credential)[
 // report fails the test with the problems of a kind, and logs what annotations keep.
 func (c *roundTrips) report(kind string, problems []string, kept map[string][]string) {
 	c.t.Helper()
-	// The shortest problem of each law is about the smallest object.
+	// Problems with the same description differ in their objects. The shortest one has the smallest object.
 	slices.SortStableFunc(problems, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
-	var laws []string
-	byLaw := make(map[string][]string)
+	var descriptions []string
+	byDescription := make(map[string][]string)
 	for _, each := range problems {
-		law, _, _ := strings.Cut(each, ": {") // the JSON of the object follows
-		if byLaw[law] == nil {
-			laws = append(laws, law)
+		description, _, _ := strings.Cut(each, ": {") // the JSON of the object follows
+		if byDescription[description] == nil {
+			descriptions = append(descriptions, description)
 		}
-		byLaw[law] = append(byLaw[law], each)
+		byDescription[description] = append(byDescription[description], each)
 	}
-	for _, law := range laws[:min(len(laws), shownProblems)] {
-		c.t.Errorf("%s (seed %d), %d times: %s", kind, roundTripSeed, len(byLaw[law]), byLaw[law][0])
+	for _, each := range descriptions[:min(len(descriptions), shownProblems)] {
+		c.t.Errorf("%s (seed %d), %d times: %s", kind, roundTripSeed, len(byDescription[each]), byDescription[each][0])
 	}
-	if more := len(laws) - shownProblems; more > 0 {
+	if more := len(descriptions) - shownProblems; more > 0 {
 		c.t.Errorf("%s has %d further kinds of problems", kind, more)
 	}
 	for _, step := range slices.Sorted(maps.Keys(kept)) {

@@ -36,7 +36,7 @@ func newStartup(controllers []string, parts int) *startup {
 	return s
 }
 
-// observe returns part with a start that s sees.
+// observe returns a part that does the same as part, and reports its start to s.
 func (s *startup) observe(part operator.Part) operator.Part {
 	return observedPart{part, s}
 }

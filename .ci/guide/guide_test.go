@@ -68,8 +68,9 @@ type world struct {
 	// images are the images of the releases.
 	images map[string]string
 	users  *kube.Client
-	model  map[string]int64 // the watts of each lamp
 	mu     sync.Mutex
+	// watts holds the watts that each lamp must have.
+	watts map[string]int64
 }
 
 // userName is the user of all calls that must not fail.
@@ -81,7 +82,7 @@ func newWorld(t *testing.T, group string, releases map[string]release) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, scratch: t.TempDir(), group: group, images: make(map[string]string), model: make(map[string]int64)}
+	w := &world{T: t, scratch: t.TempDir(), group: group, images: make(map[string]string), watts: make(map[string]int64)}
 	w.auditLog = filepath.Join(w.scratch, "audit.log")
 	module := filepath.Join(w.scratch, "lamps")
 	w.must(os.MkdirAll(module, 0o755))
@@ -146,9 +147,9 @@ func (w *world) run(folder, command string) string {
 	return string(out)
 }
 
-// follow runs a command of a page, which is in a block of code there, with a release. program is the name of the program in the
-// page.
-func (w *world) follow(page, program, release, command string) {
+// runFromPage runs a command of a release. The command must stand in a block of code of the page. program is the name of the
+// program in the page.
+func (w *world) runFromPage(page, program, release, command string) {
 	w.Helper()
 	content, err := os.ReadFile("../../docs/guide/" + page)
 	w.must(err)
@@ -195,20 +196,20 @@ func newLamp(version, name string, watts int64) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}}
 }
 
-// create creates the lamps.
-func (w *world) create(version string) {
+// createLamps creates all lamps in a version.
+func (w *world) createLamps(version string) {
 	w.Helper()
 	api := w.lamps(version)
 	for i := range objects {
 		_, err := api.Create(w.Context(), newLamp(version, name(i), int64(1+i)))
 		w.must(err)
-		w.model[name(i)] = int64(1 + i)
+		w.watts[name(i)] = int64(1 + i)
 	}
 }
 
-// start starts four users who work in a version, on the lamps whose numbers begin at first, in steps of eight. The function that it
-// returns ends them.
-func (w *world) start(version string, first int) (end func()) {
+// startUsers starts four users who work in a version until end is called. The user k works on the lamps first+k, first+k+8,
+// first+k+16 and so on.
+func (w *world) startUsers(version string, first int) (end func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var working sync.WaitGroup
 	api := w.lamps(version)
@@ -232,7 +233,7 @@ func (w *world) start(version string, first int) (end func()) {
 					w.Errorf("%s, a user of %s: %v", time.Now().Format(time.TimeOnly), version, err)
 				} else if n%4 < 2 {
 					w.mu.Lock()
-					w.model[name(i)] = watts
+					w.watts[name(i)] = watts
 					w.mu.Unlock()
 				}
 				select {
@@ -247,7 +248,7 @@ func (w *world) start(version string, first int) (end func()) {
 	return end
 }
 
-// mustFit compares all lamps with the model. No user works.
+// mustFit compares the watts of all lamps with those that they must have. It must not be called while users work.
 func (w *world) mustFit(versions ...string) {
 	w.Helper()
 	for _, version := range versions {
@@ -257,11 +258,11 @@ func (w *world) mustFit(versions ...string) {
 			w.Errorf("%d of %d lamps in %s", len(all), objects, version)
 		}
 		for _, o := range all {
-			if want := newLamp(version, o.GetName(), w.model[o.GetName()]); fmt.Sprint(o.Object["spec"]) != fmt.Sprint(want.Object["spec"]) {
+			if want := newLamp(version, o.GetName(), w.watts[o.GetName()]); fmt.Sprint(o.Object["spec"]) != fmt.Sprint(want.Object["spec"]) {
 				w.Errorf("%s in %s is %v, want %v", o.GetName(), version, o.Object["spec"], want.Object["spec"])
 			}
 		}
-		w.Logf("%d lamps fit the model in %s", len(all), version)
+		w.Logf("%d lamps are right in %s", len(all), version)
 	}
 }
 
@@ -317,30 +318,30 @@ func TestVersionsPage(t *testing.T) {
 		dryRun  = "webapp migrate --dry-run"
 		migrate = "webapp migrate"
 	)
-	do := func(release string, commands ...string) {
+	run := func(release string, commands ...string) {
 		t.Helper()
 		for _, command := range commands {
-			w.follow(page, "webapp", release, command)
+			w.runFromPage(page, "webapp", release, command)
 		}
 	}
-	do("a", apply, rollout)
+	run("a", apply, rollout)
 	w.waitUntilServed("v1alpha1")
-	w.create("v1alpha1")
-	alpha := w.start("v1alpha1", 0)
-	do("b", first, rollout, apply, rollout)
+	w.createLamps("v1alpha1")
+	alpha := w.startUsers("v1alpha1", 0)
+	run("b", first, rollout, apply, rollout)
 	w.waitUntilServed("v1")
-	v1 := w.start("v1", 4)
-	do("c", apply, rollout, dryRun, migrate)
+	v1 := w.startUsers("v1", 4)
+	run("c", apply, rollout, dryRun, migrate)
 	alpha()
 	v1()
 	w.mustFit("v1alpha1", "v1")
-	v1 = w.start("v1", 4)
-	do("d", apply, rollout, migrate)
-	do("e", apply, rollout)
+	v1 = w.startUsers("v1", 4)
+	run("d", apply, rollout, migrate)
+	run("e", apply, rollout)
 	v1()
 	w.mustFit("v1")
-	v1 = w.start("v1", 4)
-	do("d", apply, rollout) // the rollback by one row
+	v1 = w.startUsers("v1", 4)
+	run("d", apply, rollout) // the rollback by one row
 	v1()
 	w.mustFit("v1")
 	w.mustHaveNoFailedCall()
@@ -356,16 +357,17 @@ func TestWebhooksPage(t *testing.T) {
 		configs  = "kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations -l app.kubernetes.io/instance=cronjob,manifests.yare.dev/namespace=cronjob-system"
 		rollout  = "kubectl rollout status --namespace webapp-system deployment/webapp"
 	)
-	do := func(release string, commands ...string) {
+	run := func(release string, commands ...string) {
 		t.Helper()
 		for _, command := range commands {
-			w.follow(page, "cronjob", release, command)
+			w.runFromPage(page, "cronjob", release, command)
 		}
-		w.follow("versions.md", "webapp", release, rollout)
+		w.runFromPage("versions.md", "webapp", release, rollout)
 	}
 	admin := w.lamps("v1alpha1").For(w.cluster.Client(t), "default")
-	// isValidated returns an error unless the API server refuses a lamp and completes another one, or does neither.
-	isValidated := func(want bool) func() error {
+	// checkWebhooks returns a function. If want is true, it returns an error unless the API server refuses a lamp and completes
+	// another one. If want is false, it returns an error unless the API server does neither.
+	checkWebhooks := func(want bool) func() error {
 		return func() error {
 			neon := newLamp("v1alpha1", "probe", 100)
 			neon.Object["spec"] = map[string]any{"colour": "neon", "watts": int64(100)}
@@ -385,17 +387,17 @@ func TestWebhooksPage(t *testing.T) {
 			return nil
 		}
 	}
-	do("none", apply)
+	run("none", apply)
 	w.waitUntilServed("v1alpha1")
-	w.create("v1alpha1")
-	end := w.start("v1alpha1", 0)
-	do("webhooks", apply)
-	yaretest.Eventually(t, isValidated(true))
+	w.createLamps("v1alpha1")
+	end := w.startUsers("v1alpha1", 0)
+	run("webhooks", apply)
+	yaretest.Eventually(t, checkWebhooks(true))
 	t.Log("the API server refuses and completes lamps")
-	do("none", bindings, configs, apply)
-	w.must(isValidated(false)())
-	do("webhooks", apply)
-	yaretest.Eventually(t, isValidated(true))
+	run("none", bindings, configs, apply)
+	w.must(checkWebhooks(false)())
+	run("webhooks", apply)
+	yaretest.Eventually(t, checkWebhooks(true))
 	end()
 	w.mustFit("v1alpha1")
 	w.mustHaveNoFailedCall()

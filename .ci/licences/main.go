@@ -3,7 +3,7 @@
 //	go run . ../.. ../../controlplane
 //
 // A module passes if the files in its root that are called after a licence contain licences of the allowed list alone.
-// What the list of requirements of a go.mod leaves out provides no package to the module or to its tests.
+// A module that the go.mod of another one does not list provides no package to that module or to its tests.
 package main
 
 import (

@@ -24,12 +24,13 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// results count the calls. Its methods may be called concurrently.
+// results counts the calls. Its methods may be called concurrently.
 type results struct {
-	mu                     sync.Mutex
+	mu sync.Mutex
+	// valid and invalid count the calls that ended as they must. failed counts those with another answer.
 	valid, invalid, failed int
-	// ownErrors counts the calls that had no answer of the API server.
-	ownErrors int
+	// unanswered counts the calls that had no answer of the API server.
+	unanswered int
 	// examples are the first errors.
 	examples []string
 }
@@ -52,7 +53,7 @@ func (r *results) record(isValid bool, err error) {
 	case hasAnswer && e.Code != 0 && e.Code != http.StatusTooManyRequests:
 		r.failed++
 	default:
-		r.ownErrors++
+		r.unanswered++
 	}
 	if len(r.examples) < 10 {
 		r.examples = append(r.examples, time.Now().Format(time.TimeOnly)+" "+err.Error())
@@ -91,7 +92,7 @@ func run(callers int, pause time.Duration) error {
 	_, err = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	running.Wait()
-	fmt.Printf("%d valid, %d refused, %d failed, %d without an answer of the API server\n", r.valid, r.invalid, r.failed, r.ownErrors)
+	fmt.Printf("%d valid, %d refused, %d failed, %d without an answer of the API server\n", r.valid, r.invalid, r.failed, r.unanswered)
 	for _, text := range r.examples {
 		fmt.Println(text)
 	}

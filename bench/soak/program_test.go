@@ -70,8 +70,8 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// ended returns an error with the end of the log if the operator has ended.
-func (p *program) ended() error {
+// endError returns an error with the end of the log if the operator has ended, or else nil.
+func (p *program) endError() error {
 	select {
 	case <-p.done:
 	default:

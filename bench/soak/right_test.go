@@ -24,8 +24,8 @@ func waitUntilRight(ctx context.Context, client *kube.Client, namespace string, 
 	var last []string
 	for {
 		problems, err := findProblems(ctx, client, namespace)
-		if ended := program.ended(); ended != nil {
-			return ended
+		if endErr := program.endError(); endErr != nil {
+			return endErr
 		}
 		if err == nil && len(problems) == 0 {
 			return nil

@@ -47,21 +47,21 @@ func TestSoak(t *testing.T) {
 	if err := users.createAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	front := newFront(t, cluster.Config())
-	program := startProgram(t, front.session, namespace)
+	faultyProxy := newFaultyProxy(t, cluster.Config())
+	program := startProgram(t, faultyProxy.session, namespace)
 	t.Log("waiting until all Notes are reconciled")
 	if err := waitUntilRight(t.Context(), client, namespace, program, 10*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	results := newResults(t.Context())
-	disturb(t, cluster, users, front, program, results)
+	disturb(t, cluster, users, faultyProxy, program, results)
 	t.Log("no changes and no faults any more: waiting until all Notes are right")
 	began := time.Now()
 	if err := waitUntilRight(t.Context(), client, namespace, program, 5*time.Minute); err != nil {
 		results.Wrong = err.Error()
 	}
 	results.SecondsUntilRight = time.Since(began).Seconds()
-	results.Changes, results.Faults = users.counts.all(), front.counts.all()
+	results.Changes, results.Faults = users.counts.all(), faultyProxy.counts.all()
 	results.judge()
 	for _, each := range results.Trends {
 		t.Log(each)
@@ -76,14 +76,14 @@ func TestSoak(t *testing.T) {
 
 // disturb lets users change objects and faults happen for the duration of the soak. Meanwhile it samples the program,
 // and kills the API server. It ends earlier with the program.
-func disturb(t *testing.T, cluster *yaretest.Cluster, users *users, front *front, program *program, results *results) {
+func disturb(t *testing.T, cluster *yaretest.Cluster, users *users, faultyProxy *faultyProxy, program *program, results *results) {
 	ctx, cancel := context.WithTimeout(t.Context(), *duration)
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer cancel()
 	t.Logf("changes and faults for %s", *duration)
 	users.change(ctx, &working)
-	working.Go(func() { front.injectFaults(ctx) })
+	working.Go(func() { faultyProxy.injectFaults(ctx) })
 	began := time.Now()
 	samples, kills := time.NewTicker(*every), time.NewTicker(*killEvery)
 	defer samples.Stop()
@@ -98,7 +98,7 @@ func disturb(t *testing.T, cluster *yaretest.Cluster, users *users, front *front
 			// The soak must not end while the API server is down.
 			if time.Since(began) < *duration-*killEvery/10 {
 				cluster.Kill(t, "kube-apiserver")
-				front.counts.add("kill of the API server")
+				faultyProxy.counts.add("kill of the API server")
 				cluster.StartComponent(t, "kube-apiserver")
 			}
 		case <-samples.C:

@@ -79,20 +79,21 @@ ctr images import, docker load, podman load and skopeo.`,
 	return cmd
 }
 
-// runImageBuilder runs the builder of images for an operator in dir, and shows meanwhile how long that took the last time. The
-// output of the builder comes at its end, behind what is shown. Its exit status is that of the error.
+// runImageBuilder runs the builder of images for an operator in dir. Meanwhile it shows how long the builder takes, and how
+// long it took the last time. The output of the builder is written when the builder has ended. An error of the builder has the
+// exit status of the builder.
 func runImageBuilder(ctx context.Context, out *console.Console, dir, platforms string, builder *exec.Cmd) error {
-	known, step, began := durations.Default(), "image "+platforms+" "+dir, time.Now()
+	last, step, began := durations.Default(), "image "+platforms+" "+dir, time.Now()
 	if path, err := filepath.Abs(dir); err == nil {
 		step = "image " + platforms + " " + path
 	}
 	var image, notes bytes.Buffer
 	builder.Stdout, builder.Stderr = &image, &notes
-	stop := known.Show(out, step, "making the image of "+dir)
+	stop := last.Show(out, step, "making the image of "+dir)
 	err := process.Run(ctx, builder)
 	stop()
 	if err == nil {
-		known.Record(step, time.Since(began))
+		last.Record(step, time.Since(began))
 		_, err = os.Stderr.Write(notes.Bytes())
 	} else if ctx.Err() != nil {
 		err = errors.New("interrupted: the image is not complete")

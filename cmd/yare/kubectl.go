@@ -35,7 +35,7 @@ project, and not that of ~/.kube/config.`,
 			if err != nil {
 				return err
 			}
-			chosen, err := choose(args, os.Getenv("KUBECONFIG"), project, running)
+			chosen, err := choosePlane(args, os.Getenv("KUBECONFIG"), project, running)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ project, and not that of ~/.kube/config.`,
 				}
 			}
 			env := os.Environ()
-			if os.Getenv("KUBECONFIG") == "" && !namesCluster(args) {
+			if os.Getenv("KUBECONFIG") == "" && !hasClusterFlag(args) {
 				kubeconfig := chosen.Kubeconfig
 				if kubeconfig != "" {
 					out.Printf("this is the cluster of `%s` (KUBECONFIG=%s)", chosen.Title, kubeconfig)
@@ -67,11 +67,11 @@ project, and not that of ~/.kube/config.`,
 	}
 }
 
-// choose returns the running plane that a call of kubectl in a project means: the plane of
-// that kubeconfig, if the variable is set, or else the plane of the project. It returns the
-// zero value if the arguments or the variable name another cluster, and if no plane runs.
-func choose(args []string, kubeconfig, project string, running []plane.Running) (plane.Running, error) {
-	if namesCluster(args) {
+// choosePlane returns the running plane that a call of kubectl in a project means: the plane of kubeconfig if kubeconfig
+// is not empty, or else the plane of the project. It returns the zero value if args or kubeconfig name another cluster, and
+// if no plane runs.
+func choosePlane(args []string, kubeconfig, project string, running []plane.Running) (plane.Running, error) {
+	if hasClusterFlag(args) {
 		return plane.Running{}, nil
 	}
 	if kubeconfig != "" {
@@ -94,9 +94,9 @@ func choose(args []string, kubeconfig, project string, running []plane.Running) 
 	case len(here) == 1:
 		return here[0], nil
 	case len(here) == 0:
-		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choose one of another project:%s", project, describePlanes(running))
+		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choosePlane one of another project:%s", project, describePlanes(running))
 	}
-	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choose one:%s", project, describePlanes(here))
+	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choosePlane one:%s", project, describePlanes(here))
 }
 
 // describePlanes returns a line for each plane, with the command that chooses it.
@@ -111,8 +111,8 @@ func describePlanes(planes []plane.Running) string {
 	return b.String()
 }
 
-// namesCluster reports whether arguments of kubectl name a cluster.
-func namesCluster(args []string) bool {
+// hasClusterFlag reports whether a flag among the arguments of kubectl names a cluster.
+func hasClusterFlag(args []string) bool {
 	for _, arg := range args {
 		if arg == "--" {
 			return false // what follows is a command to run in a container

@@ -40,17 +40,17 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := choose(strings.Fields(test.args), test.kubeconfig, "/src/own", test.running)
+			got, err := choosePlane(strings.Fields(test.args), test.kubeconfig, "/src/own", test.running)
 			if test.list != nil {
 				for _, text := range test.list {
 					if err == nil || !strings.Contains(err.Error(), text) {
-						t.Errorf("choose() = %v; want %q in it", err, text)
+						t.Errorf("choosePlane() = %v; want %q in it", err, text)
 					}
 				}
 				return
 			}
 			if err != nil || got.Kubeconfig != test.want {
-				t.Fatalf("choose() = %q, %v; want %q", got.Kubeconfig, err, test.want)
+				t.Fatalf("choosePlane() = %q, %v; want %q", got.Kubeconfig, err, test.want)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestKubectlStaysInTheProject(t *testing.T) {
 	}
 }
 
-func TestWithoutOurs(t *testing.T) {
+func TestWithoutOwnArgs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ parent, ours, want string }{
 		{"/usr/local/go/bin/go run ./cmd/yare dev .", "dev .", "go run ./cmd/yare"},
@@ -129,8 +129,8 @@ func TestWithoutOurs(t *testing.T) {
 		{"go run -race ./cmd/yare", "", "go run -race ./cmd/yare"},
 		{"go test ./...", "-test.v", ""},
 	} {
-		if got := withoutOurs(strings.Fields(test.parent), strings.Fields(test.ours)); got != test.want {
-			t.Errorf("withoutOurs(%q, %q) = %q, want %q", test.parent, test.ours, got, test.want)
+		if got := withoutOwnArgs(strings.Fields(test.parent), strings.Fields(test.ours)); got != test.want {
+			t.Errorf("withoutOwnArgs(%q, %q) = %q, want %q", test.parent, test.ours, got, test.want)
 		}
 	}
 }

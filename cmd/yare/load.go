@@ -32,7 +32,7 @@ KUBECONFIG chooses another control plane, as it does for yare kubectl.`,
 			if err != nil {
 				return err
 			}
-			chosen, err := choose(nil, os.Getenv("KUBECONFIG"), project, running)
+			chosen, err := choosePlane(nil, os.Getenv("KUBECONFIG"), project, running)
 			if err != nil {
 				return err
 			}

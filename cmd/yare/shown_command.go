@@ -13,7 +13,7 @@ import (
 // "go run ./cmd/yare" if it was called so.
 func shownCommand() string {
 	if process.ParentIsGo() {
-		if command := withoutOurs(process.ParentArgs(), os.Args[1:]); command != "" {
+		if command := withoutOwnArgs(process.ParentArgs(), os.Args[1:]); command != "" {
 			return command
 		}
 	}
@@ -30,14 +30,15 @@ func shownCommand() string {
 	return executable
 }
 
-// withoutOurs returns the command line of a go command without the arguments of this program, or
-// "" if the command line does not end with them.
-func withoutOurs(parent, ours []string) string {
-	n := len(parent) - len(ours)
+// withoutOwnArgs returns the command line of a go command without the arguments of this program, or
+// "" if the command line does not end with these arguments. For example, for
+// "go run ./cmd/yare dev ." and the own arguments "dev" and "." it returns "go run ./cmd/yare".
+func withoutOwnArgs(parent, own []string) string {
+	n := len(parent) - len(own)
 	if n < 2 {
 		return ""
 	}
-	for i, arg := range ours {
+	for i, arg := range own {
 		if parent[n+i] != arg {
 			return ""
 		}

@@ -28,6 +28,6 @@ func book() operatortest.Watcher {
 func TestBook(t *testing.T) { book().Test(t) }
 
 func TestPermissions(t *testing.T) {
-	operatortest.OnRequest(t)
+	operatortest.SkipUnlessAllPermissions(t)
 	book().TestPermissions(t)
 }

@@ -191,7 +191,7 @@ func TestSuspendAndDeadline(t *testing.T) {
 // connection breaks. Then a process publishes the webhooks, and makes again what somebody has deleted. The operator has
 // exactly the permissions that it declares.
 func TestPermissions(t *testing.T) {
-	operatortest.OnRequest(t)
+	operatortest.SkipUnlessAllPermissions(t)
 	begin := func(t *testing.T, run *yaretest.PermissionRun) *schedules {
 		client := run.Cluster.Client(t)
 		s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, run.Namespace), jobs: kube.Namespaced[batchv1.Job](client, run.Namespace)}

@@ -39,7 +39,7 @@ spec:
 `, name, s.Replicas)
 		},
 		Requeues: true,
-		Bad: []operatortest.Bad{
+		Bad: []operatortest.BadObject{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many}", Field: "spec.replicas", Good: "{replicas: 1}"},
 			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.OncePerChange},
 			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.Never},
@@ -50,6 +50,6 @@ spec:
 func TestEcho(t *testing.T) { echo(t).Test(t) }
 
 func TestPermissions(t *testing.T) {
-	operatortest.OnRequest(t)
+	operatortest.SkipUnlessAllPermissions(t)
 	echo(t).TestPermissions(t)
 }

@@ -40,7 +40,7 @@ func member() operatortest.Watcher {
 func TestMember(t *testing.T) { member().Test(t) }
 
 func TestPermissions(t *testing.T) {
-	operatortest.OnRequest(t)
+	operatortest.SkipUnlessAllPermissions(t)
 	member().TestPermissions(t)
 }
 

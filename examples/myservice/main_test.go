@@ -41,7 +41,7 @@ spec:
   ports: [{protocol: TCP, port: 80, targetPort: 80}]
 `, name, s.Replicas, s.Image)
 		},
-		Bad: []operatortest.Bad{
+		Bad: []operatortest.BadObject{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many, image: nginx}", Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`},
 			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},
 			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},
@@ -52,6 +52,6 @@ spec:
 func TestMyService(t *testing.T) { myService(t).Test(t) }
 
 func TestPermissions(t *testing.T) {
-	operatortest.OnRequest(t)
+	operatortest.SkipUnlessAllPermissions(t)
 	myService(t).TestPermissions(t)
 }

@@ -39,7 +39,7 @@ spec:
 `, name, s.Replicas, s.Image)
 		},
 		Ready: ready,
-		Bad: []operatortest.Bad{
+		Bad: []operatortest.BadObject{
 			{Name: "image-is-a-number", Spec: "{image: 5, replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`},
 			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Reported: operatortest.OncePerChange},
 			{Name: "negative", Spec: `{image: "nginx:1.28", replicas: -1}`, Field: "spec.replicas", Good: `{image: "nginx:1.28", replicas: 1}`, Reported: operatortest.OncePerChange},

@@ -1,8 +1,8 @@
 // Package access turns what a program needs into rules of RBAC, and checks requests against them.
 //
-// [For] returns the rules. They grant what the parts of the program declare, and nothing else. [Checker]
-// decides about a request as the authorizer of an API server with these rules does. [Checker] returns the
-// Go expression to declare a request that the rules do not allow.
+// [For] returns the rules. They grant what the parts of the program declare, and nothing else.
+// [Checker.MissingVerbs] decides about a request as the authorizer of an API server with these rules does.
+// [Checker.Declaration] returns the Go expression to declare a request that the rules do not allow.
 package access
 
 import (

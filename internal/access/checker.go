@@ -12,19 +12,20 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// CheckVariable is the environment variable that makes a program refuse requests not declared by its parts. Any
+// CheckVariable is the environment variable that makes a program refuse the requests that no part declares. Any
 // value but the empty one has this effect.
 const CheckVariable = "YARE_CHECK_PERMISSIONS"
 
 type contextKey struct{}
 
-// WithCheck returns a context for a program in a namespace that refuses requests not declared by its parts.
+// WithCheck returns a context for a program in a namespace. The program refuses the requests that no part declares.
 func WithCheck(ctx context.Context, namespace string) context.Context {
 	return context.WithValue(ctx, contextKey{}, namespace)
 }
 
-// FromContext returns the namespace of the program that ctx is for, and reports whether ctx comes from [WithCheck].
-func FromContext(ctx context.Context) (namespace string, isChecked bool) {
+// CheckedNamespace returns the namespace that [WithCheck] has put into ctx. It reports false if ctx does not come from
+// WithCheck.
+func CheckedNamespace(ctx context.Context) (namespace string, isChecked bool) {
 	namespace, isChecked = ctx.Value(contextKey{}).(string)
 	return namespace, isChecked
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// permissions holds the verbs that are granted, by what they are granted for.
+// permissions holds the granted verbs of each target.
 type permissions map[target]map[wire.Verb]bool
 
 // target is what a permission is about.
@@ -32,7 +32,7 @@ func resourceName(plural, subresource string) string {
 	return plural + "/" + subresource
 }
 
-// add adds the permissions of a.
+// add adds the permissions that a declares.
 //
 //go:noinline
 func (p permissions) add(a kube.Access) {
@@ -75,38 +75,43 @@ func (p permissions) minus(other permissions) permissions {
 // a, and get on the secret b. The rules are: get on webapps; get and list on configmaps; get on the secrets a and
 // b. The configmap a needs no rule, because all configmaps have its verb.
 func (p permissions) rules() []kube.PolicyRule {
-	type group struct{ group, resource, verbs, names string }
-	names := make(map[group][]string)
+	// granted is verbs on one resource: on all objects, or on some by their names.
+	type granted struct {
+		group, resource, verbs string
+		isNamed                bool
+	}
+	names := make(map[granted][]string)
 	for t, verbs := range p {
-		granted := make([]wire.Verb, 0, len(verbs))
+		needed := make([]wire.Verb, 0, len(verbs))
 		for verb := range verbs {
 			if t.name == "" || !p[t.all()][verb] {
-				granted = append(granted, verb)
+				needed = append(needed, verb)
 			}
 		}
-		if len(granted) == 0 {
+		if len(needed) == 0 {
 			continue
 		}
-		g := group{group: t.group, resource: t.resource, verbs: joinVerbs(granted)}
-		if t.name == "" {
+		g := granted{group: t.group, resource: t.resource, verbs: joinVerbs(needed), isNamed: t.name != ""}
+		if g.isNamed {
+			names[g] = append(names[g], t.name)
+		} else {
 			names[g] = nil
-			continue
 		}
-		g.names = "some"
-		names[g] = append(names[g], t.name)
 	}
-	resources := make(map[group][]string)
+	// shared is what the resources of one rule have in common. names is empty for all objects.
+	type shared struct{ group, verbs, names string }
+	resources := make(map[shared][]string)
 	for g, objects := range names {
 		slices.Sort(objects)
-		shared := group{group: g.group, verbs: g.verbs, names: strings.Join(objects, " ")}
-		resources[shared] = append(resources[shared], g.resource)
+		key := shared{group: g.group, verbs: g.verbs, names: strings.Join(objects, " ")}
+		resources[key] = append(resources[key], g.resource)
 	}
 	var rules []kube.PolicyRule
-	for g, plurals := range resources {
+	for key, plurals := range resources {
 		slices.Sort(plurals)
-		rule := kube.PolicyRule{APIGroups: []string{g.group}, Resources: plurals, Verbs: strings.Fields(g.verbs)}
-		if g.names != "" {
-			rule.ResourceNames = strings.Fields(g.names)
+		rule := kube.PolicyRule{APIGroups: []string{key.group}, Resources: plurals, Verbs: strings.Fields(key.verbs)}
+		if key.names != "" {
+			rule.ResourceNames = strings.Fields(key.names)
 		}
 		rules = append(rules, rule)
 	}

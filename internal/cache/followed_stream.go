@@ -46,8 +46,8 @@ type followedStream struct {
 	recovery progress.Recovery
 	counts   *counts
 	cancel   context.CancelFunc
-	// users is the number of open subscriptions. The mutex of the registry guards it.
-	users int
+	// subscriptionCount is the number of open subscriptions. The mutex of the registry guards it.
+	subscriptionCount int
 	// running counts the goroutines of the stream.
 	running sync.WaitGroup
 }

@@ -17,9 +17,9 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 	t.Parallel()
 	red := webApps
 	red.LabelSelector = "v=1"
-	onBench(t, []wire.Stream{red}, func(b *bench) {
+	withFixture(t, []wire.Stream{red}, func(b *fixture) {
 		const lists = 2 // all of show's are sent
-		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
+		b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
 		b.checkReads(lists + 2)
 		b.catchUp()
 		b.checkReads(lists)
@@ -31,7 +31,7 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 		b.checkReads(lists) // still from what was answered
 		b.catchUp()
 		b.checkReads(lists + 2)
-		b.others(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
+		b.changeByOthers(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
 		b.catchUp()
 		b.must(request(wire.VerbDelete, "a", ""))
 		b.checkReads(lists + 2)
@@ -47,11 +47,11 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 // for the reads of all others.
 func TestLiveReads(t *testing.T) {
 	t.Parallel()
-	onBench(t, everything, func(b *bench) {
-		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
+	withFixture(t, everything, func(b *fixture) {
+		b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
 		b.catchUp()
 		// Somebody changes it, and the stream does not show that yet.
-		b.others(request(wire.VerbPatch, "a", `{"spec":2}`))
+		b.changeByOthers(request(wire.VerbPatch, "a", `{"spec":2}`))
 		live := kube.NewClientFromHandler(b.client).Live()
 		before := b.server.requests
 		app, err := kube.Namespaced[labelled](live, "ns").Get(b.Context(), "a")
@@ -77,7 +77,7 @@ func TestLiveReads(t *testing.T) {
 func TestListsByOwnerAndIndex(t *testing.T) {
 	t.Parallel()
 	for _, indexed := range []bool{false, true} {
-		onBench(t, nil, func(b *bench) {
+		withFixture(t, nil, func(b *fixture) {
 			sub, err := b.caches.Open(b.Context(), webApps, func(Change) {})
 			if err != nil {
 				b.Fatal(err)
@@ -91,7 +91,7 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 				}
 			}
 			for name, v := range map[string]string{"a": "1", "b": "2", "c": "1", "d": "1"} {
-				b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"`+name+`","labels":{"v":"`+v+`"}}}`))
+				b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"`+name+`","labels":{"v":"`+v+`"}}}`))
 			}
 			b.catchUp()
 			b.must(request(wire.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))

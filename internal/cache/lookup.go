@@ -33,7 +33,7 @@ func (l lookupResult) record() (Record, error) {
 	case l.answer == nil:
 		return recordOf(l.packed), nil
 	}
-	e, err := database.MetadataOf(l.answer)
+	e, err := database.PackMetadata(l.answer)
 	if err != nil {
 		return Record{}, err
 	}

@@ -54,8 +54,8 @@ type overlayRun struct {
 
 	mu sync.Mutex
 	// floors are the versions that reads have to be at least as new as.
-	floors map[kube.Key]int
-	said   bool
+	floors      map[kube.Key]int
+	hasReported bool
 }
 
 func beta(r wire.Resource) wire.Resource {
@@ -66,7 +66,7 @@ func beta(r wire.Resource) wire.Resource {
 func runOverlay(t *testing.T, seed uint64, steps int) {
 	random := rand.New(rand.NewPCG(seed, 7))
 	server := newRecordingServer(rand.New(rand.NewPCG(seed, 8)))
-	server.services, server.pods = random.IntN(2) == 0, random.IntN(3) == 0
+	server.answersDeleteWithObject, server.hasGracePeriod = random.IntN(2) == 0, random.IntN(3) == 0
 	run := &overlayRun{
 		t: t, seed: seed, random: random, server: server, caches: New(server.streamHandler()), floors: make(map[kube.Key]int),
 	}
@@ -304,7 +304,7 @@ func (run *overlayRun) effects(r *wire.Request) map[kube.Key]int {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()
 	effects := make(map[kube.Key]int)
-	for _, done := range run.server.done[r] {
+	for _, done := range run.server.effects[r] {
 		effects[done.key] = done.version
 	}
 	return effects
@@ -409,8 +409,8 @@ func (run *overlayRun) check(r *wire.Request, k kube.Key, got string, floor int,
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if !run.said {
-		run.said = true
+	if !run.hasReported {
+		run.hasReported = true
 		run.t.Errorf("seed %d: %s %s %s %q shows %s as %q, but a write was answered at %d:\n%s",
 			run.seed, r.Verb, r.Resource.Version, r.Representation, r.Query.Get("labelSelector"), k, got, floor, historyOf(history))
 	}

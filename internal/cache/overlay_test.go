@@ -56,10 +56,10 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 		"eviction":           {before: there, writes: []*wire.Request{sub(request(wire.VerbCreate, "a", ""), "eviction")}, requests: 1},
 		"delete":             {before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}},
 		"delete, answered with the object": {
-			before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.services = true },
+			before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.answersDeleteWithObject = true },
 		},
 		"delete with grace": {
-			before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.pods = true },
+			before: there, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.hasGracePeriod = true },
 		},
 		"delete with a finalizer": {before: held, writes: []*wire.Request{request(wire.VerbDelete, "a", "")}},
 		"the last finalizer removed": {before: held, writes: []*wire.Request{
@@ -81,12 +81,12 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 		} {
 			t.Run(name+"/"+form, func(t *testing.T) {
 				t.Parallel()
-				onBench(t, streams, func(b *bench) {
+				withFixture(t, streams, func(b *fixture) {
 					if c.setup != nil {
 						c.setup(b.server)
 					}
 					if c.before != "" {
-						b.others(request(wire.VerbCreate, "", c.before))
+						b.changeByOthers(request(wire.VerbCreate, "", c.before))
 						b.catchUp()
 						b.checkReads(0)
 					}
@@ -118,8 +118,8 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	}
 	t.Run("AlreadyExists", func(t *testing.T) {
 		t.Parallel()
-		onBench(t, everything, func(b *bench) {
-			b.others(request(wire.VerbCreate, "", there))
+		withFixture(t, everything, func(b *fixture) {
+			b.changeByOthers(request(wire.VerbCreate, "", there))
 			if _, err := b.do(request(wire.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
 				b.Fatal(err)
 			}
@@ -133,10 +133,10 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	})
 	t.Run("NotFound", func(t *testing.T) {
 		t.Parallel()
-		onBench(t, everything, func(b *bench) {
-			b.others(request(wire.VerbCreate, "", there))
+		withFixture(t, everything, func(b *fixture) {
+			b.changeByOthers(request(wire.VerbCreate, "", there))
 			b.catchUp()
-			b.others(request(wire.VerbDelete, "a", ""))
+			b.changeByOthers(request(wire.VerbDelete, "a", ""))
 			if _, err := b.do(request(wire.VerbPatch, "a", `{"spec":3}`)); !kube.IsNotFound(err) {
 				b.Fatal(err)
 			}
@@ -146,11 +146,11 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	for name, subresource := range map[string]string{"Conflict": "", "Conflict of a status": "status"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBench(t, everything, func(b *bench) {
-				b.others(request(wire.VerbCreate, "", there))
+			withFixture(t, everything, func(b *fixture) {
+				b.changeByOthers(request(wire.VerbCreate, "", there))
 				b.catchUp()
 				old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
-				b.others(request(wire.VerbPatch, "a", `{"spec":3}`))
+				b.changeByOthers(request(wire.VerbPatch, "a", `{"spec":3}`))
 				r := conditional(request(wire.VerbUpdate, "a", ""), wire.Preconditions{UID: old.Metadata.UID, ResourceVersion: old.Metadata.Version})
 				r.Subresource = subresource
 				if _, err := b.do(r); !kube.IsConflict(err) {
@@ -167,12 +167,12 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	}
 	t.Run("Invalid, of an apply to an object made anew", func(t *testing.T) {
 		t.Parallel()
-		onBench(t, everything, func(b *bench) {
-			b.others(request(wire.VerbCreate, "", there))
+		withFixture(t, everything, func(b *fixture) {
+			b.changeByOthers(request(wire.VerbCreate, "", there))
 			b.catchUp()
 			old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
-			b.others(request(wire.VerbDelete, "a", ""))
-			b.others(request(wire.VerbCreate, "", there))
+			b.changeByOthers(request(wire.VerbDelete, "a", ""))
+			b.changeByOthers(request(wire.VerbCreate, "", there))
 			r := conditional(request(wire.VerbPatch, "a", ""), wire.Preconditions{UID: old.Metadata.UID})
 			r.ContentType = wire.ContentApply
 			next := b.client
@@ -198,8 +198,8 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		for _, carried := range []bool{true, false} {
 			t.Run(fmt.Sprintf("unknown outcome of %s, carried out: %t", name, carried), func(t *testing.T) {
 				t.Parallel()
-				onBench(t, everything, func(b *bench) {
-					b.others(request(wire.VerbCreate, "", there))
+				withFixture(t, everything, func(b *fixture) {
+					b.changeByOthers(request(wire.VerbCreate, "", there))
 					b.catchUp()
 					lossy := b.caches.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 						if carried {
@@ -229,8 +229,8 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 // Promise 7: a delete that is only tried deletes nothing. Its body has the option.
 func TestDryRunsAreNotWrites(t *testing.T) {
 	t.Parallel()
-	onBench(t, everything, func(b *bench) {
-		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+	withFixture(t, everything, func(b *fixture) {
+		b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		b.catchUp()
 		pretend := b.caches.Handler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
 			return &wire.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[kube.Key{Namespace: "ns", Name: "a"}].Metadata.UID)}, nil
@@ -251,9 +251,9 @@ func TestDryRunsAreNotWrites(t *testing.T) {
 // versions. After a minute this is found out.
 func TestRestoredServer(t *testing.T) {
 	t.Parallel()
-	onBench(t, everything, func(b *bench) {
+	withFixture(t, everything, func(b *fixture) {
 		k := kube.Key{Namespace: "ns", Name: "a"}
-		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
+		b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
 		b.catchUp()
 		backup := *b.server.objects[k]
 		for i := range 50 {
@@ -279,8 +279,8 @@ func TestRestoredServer(t *testing.T) {
 // Promise 7: what a stream that is not synced yet will show may be older than a write.
 func TestStreamThatIsNotSynced(t *testing.T) {
 	t.Parallel()
-	onBench(t, nil, func(b *bench) {
-		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
+	withFixture(t, nil, func(b *fixture) {
+		b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
 		if _, err := b.caches.Open(b.Context(), webApps, func(Change) {}); err != nil {
 			b.Fatal(err)
 		}
@@ -299,7 +299,7 @@ func TestStreamThatIsNotSynced(t *testing.T) {
 // stream covers never was.
 func TestOverlayIsEmptyAtRest(t *testing.T) {
 	t.Parallel()
-	onBench(t, []wire.Stream{webApps, {Resource: webApps.Resource, Namespace: "ns"}}, func(b *bench) {
+	withFixture(t, []wire.Stream{webApps, {Resource: webApps.Resource, Namespace: "ns"}}, func(b *fixture) {
 		for i := range 500 {
 			name := fmt.Sprint("o", i)
 			b.must(request(wire.VerbCreate, "", fmt.Sprintf(`{"metadata":{"name":%q}}`, name)))
@@ -329,7 +329,7 @@ func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 	t.Parallel()
 	metadata := secrets
 	metadata.Representation = wire.MetadataOnly
-	onBench(t, []wire.Stream{metadata}, func(b *bench) {
+	withFixture(t, []wire.Stream{metadata}, func(b *fixture) {
 		r := request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`)
 		r.Resource = secrets.Resource
 		b.must(r)
@@ -357,7 +357,7 @@ func TestContentThatNoStoreServesIsNotKept(t *testing.T) {
 	t.Parallel()
 	metadata := webApps
 	metadata.Representation = wire.MetadataOnly
-	onBench(t, []wire.Stream{metadata}, func(b *bench) {
+	withFixture(t, []wire.Stream{metadata}, func(b *fixture) {
 		b.must(request(wire.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`))
 		for _, k := range b.caches.overlayKeys() {
 			if e, _ := b.caches.overlay.Get(k); len(e.Object) == 0 || strings.Contains(string(e.Object), "424242") {
@@ -373,7 +373,7 @@ func TestContentThatNoStoreServesIsNotKept(t *testing.T) {
 // of it once more.
 func TestContinuedListIsTheServers(t *testing.T) {
 	t.Parallel()
-	onBench(t, everything, func(b *bench) {
+	withFixture(t, everything, func(b *fixture) {
 		for _, query := range []url.Values{
 			{"continue": {"x"}}, {"resourceVersion": {"5"}}, {"shardSelector": {"x"}}, {"fieldSelector": {"spec.nodeName=x"}},
 		} {
@@ -389,7 +389,7 @@ func TestContinuedListIsTheServers(t *testing.T) {
 // Reads return private copies, also of objects in the overlay.
 func TestWrittenObjectsArePrivate(t *testing.T) {
 	t.Parallel()
-	onBench(t, everything, func(b *bench) {
+	withFixture(t, everything, func(b *fixture) {
 		answer := b.must(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		clear(answer.Body)
 		first := b.must(request(wire.VerbGet, "a", ""))
@@ -402,8 +402,8 @@ func TestWrittenObjectsArePrivate(t *testing.T) {
 // are live.
 func TestScopeThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
-	onBench(t, everything, func(b *bench) {
-		b.others(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+	withFixture(t, everything, func(b *fixture) {
+		b.changeByOthers(request(wire.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		b.catchUp()
 		b.client = b.caches.Handler(wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Verb == wire.VerbList && r.Query.Get("limit") == "1" {

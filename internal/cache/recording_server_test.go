@@ -22,7 +22,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// state is one version of an object of an recordingServer.
+// state is one version of an object of a recordingServer.
 type state struct {
 	Metadata struct {
 		Name       string            `json:"name"`
@@ -60,11 +60,11 @@ type recordingServer struct {
 	// compacted is the version up to which a watch cannot be resumed.
 	compacted int
 	watches   map[*modelWatch]bool
-	// services reports that a delete is answered with the object. pods reports that a delete has a
-	// grace period.
-	services, pods bool
-	// done holds the effects of each write.
-	done map[*wire.Request][]effect
+	// answersDeleteWithObject is true if a delete is answered with the object, as the delete of a Service is. hasGracePeriod
+	// is true if a delete has a grace period, as the delete of a Pod has.
+	answersDeleteWithObject, hasGracePeriod bool
+	// effects holds the effects of each write.
+	effects map[*wire.Request][]effect
 	// requests counts the requests that were not for a stream.
 	requests int
 }
@@ -92,7 +92,7 @@ type modelWatch struct {
 func newRecordingServer(random *rand.Rand) *recordingServer {
 	return &recordingServer{
 		random: random, version: 100, objects: make(map[kube.Key]*state), history: make(map[kube.Key][]moment),
-		watches: make(map[*modelWatch]bool), done: make(map[*wire.Request][]effect),
+		watches: make(map[*modelWatch]bool), effects: make(map[*wire.Request][]effect),
 	}
 }
 
@@ -217,7 +217,7 @@ func (s *recordingServer) cut(lose bool, pick func() bool) {
 	}
 }
 
-// json returns the object in the version and the form that r asks for.
+// json returns the object in the version and the representation that r asks for.
 func (o state) json(r *wire.Request) []byte {
 	if r.Representation == wire.MetadataOnly {
 		b, _ := kube.Marshal(map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Metadata})
@@ -278,7 +278,7 @@ func (s *recordingServer) serve(r *wire.Request) (*wire.Response, int, error) {
 
 // recordEffect records that all past changes of k precede the end of r.
 func (s *recordingServer) recordEffect(r *wire.Request, k kube.Key) {
-	s.done[r] = append(s.done[r], effect{k, s.version})
+	s.effects[r] = append(s.effects[r], effect{k, s.version})
 }
 
 func (s *recordingServer) serveLocked(r *wire.Request) (*wire.Response, error) {
@@ -332,7 +332,7 @@ func (s *recordingServer) serveLocked(r *wire.Request) (*wire.Response, error) {
 		return &wire.Response{Code: 201, Body: []byte(`{"kind":"Status","status":"Success"}`)}, nil
 	case r.Verb == wire.VerbDelete:
 		gone, left := s.delete(k, *now)
-		if left || s.services {
+		if left || s.answersDeleteWithObject {
 			return ok(gone)
 		}
 		return &wire.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","status":"Success","details":{"uid":%q}}`, gone.Metadata.UID)}, nil
@@ -393,11 +393,11 @@ func (s *recordingServer) delete(k kube.Key, o state) (state, bool) {
 	if o.Metadata.Deletion != "" {
 		return o, true
 	}
-	if s.pods {
+	if s.hasGracePeriod {
 		grace := int64(30)
 		o.Metadata.Grace = &grace
 	}
-	if len(o.Metadata.Finalizers) == 0 && !s.pods {
+	if len(o.Metadata.Finalizers) == 0 && !s.hasGracePeriod {
 		s.storeLocked(k, nil, o)
 		return o, false
 	}

@@ -43,8 +43,8 @@ func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscript
 		r.open = append(r.open, s)
 		r.startLocked(s, func() { s.follow(following) })
 	}
-	sub.followed.users++
-	sub.unhook = context.AfterFunc(ctx, func() { r.expire(sub) })
+	sub.followed.subscriptionCount++
+	sub.stopWaiting = context.AfterFunc(ctx, func() { r.expire(sub) })
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (r *registry) expire(sub *Subscription) {
 func (r *registry) release(s *followedStream) (isLast bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s.users--; s.users > 0 {
+	if s.subscriptionCount--; s.subscriptionCount > 0 {
 		return false
 	}
 	r.open = slices.DeleteFunc(slices.Clone(r.open), func(other *followedStream) bool { return other == s })
@@ -109,7 +109,7 @@ func (r *registry) stats() []Stats {
 	stats := make([]Stats, 0, len(r.open))
 	for _, s := range r.open {
 		each := s.stats()
-		each.Subscribers = s.users
+		each.Subscribers = s.subscriptionCount
 		stats = append(stats, each)
 	}
 	return stats

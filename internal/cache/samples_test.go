@@ -9,7 +9,7 @@ var webApps, pods, secrets = samples.WebApps(), samples.Pods(), samples.Secrets(
 
 // readRecord returns the record of an object, which is JSON.
 func readRecord(object string) (Record, error) {
-	e, err := database.MetadataOf([]byte(object))
+	e, err := database.PackMetadata([]byte(object))
 	if err != nil {
 		return Record{}, err
 	}

@@ -11,9 +11,9 @@ import (
 type Subscription struct {
 	streams  *registry
 	followed *followedStream
-	// unhook stops the function that waits for the end of the context of Open.
-	unhook func() bool
-	once   sync.Once
+	// stopWaiting stops the function that waits for the end of the context of Open.
+	stopWaiting func() bool
+	once        sync.Once
 
 	// isClosing is true from the beginning of Close: a call under way is the last one.
 	isClosing atomic.Bool
@@ -56,7 +56,7 @@ func (s *Subscription) IsBehindTerm() bool {
 // context of [Cache.Open] instead.
 func (s *Subscription) Close() {
 	s.once.Do(func() {
-		s.unhook()
+		s.stopWaiting()
 		s.leave()
 	})
 }

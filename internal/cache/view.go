@@ -64,9 +64,12 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 // isCurrent reports whether a read in a namespace may use the store of s. The store must have every change that
 // the own streams of v have published there, and must not be in doubt because of a restoration. An empty
 // namespace stands for all. The changes of all objects count, because the object may have left the
-// selector of an own stream. An own stream that has published the absence of the kind, which has no version, rules out
-// all stores that have not. If its next list fails, it rules out all other stores in the namespaces of the objects whose
-// deletion it has published.
+// selector of an own stream.
+//
+// The absence of a kind has no version. Example: an own stream finds that the server does not serve webapps, and publishes
+// the deletion of the webapp shop in the namespace a. From then on a store is current only if its stream has found the same.
+// If the next list of the own stream fails, no other store is current in the namespace a, because the deletion of shop
+// still has no version.
 func (v *View) isCurrent(s *followedStream, namespace string) bool {
 	if s.detector.IsDoubted() {
 		return false

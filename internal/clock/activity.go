@@ -20,9 +20,9 @@ const (
 // activityInterval is the time between two looks at the members.
 const activityInterval = 20 * time.Millisecond
 
-// ReportActivity returns a context for a program that writes to a file, at each change, whether one of its reconciles is
-// under way. The clock of the program shows the real time. The caller calls stop when the program has ended. With an empty
-// path, ReportActivity returns ctx.
+// ReportActivity returns a context for a program. While the program runs in the context, ReportActivity writes to the file
+// path, at each change, whether a reconcile of the program is under way. The clock in the context shows the real time. The
+// caller calls stop when the program has ended. With an empty path, ReportActivity returns ctx and writes nothing.
 func ReportActivity(ctx context.Context, path string) (reported context.Context, stop func()) {
 	if path == "" {
 		return ctx, func() {}

@@ -22,7 +22,7 @@ type Clock struct {
 
 	mu sync.Mutex
 	// members are in the order of their addition. Their locks are taken in this order.
-	members []member
+	members []namedMember
 }
 
 // Member waits on a clock for work that becomes due. Its state does not change while its lock is held.
@@ -37,7 +37,8 @@ type Member interface {
 	AfterMoveLocked()
 }
 
-type member struct {
+// namedMember is a Member with its name in errors.
+type namedMember struct {
 	Member
 	name string
 }
@@ -76,11 +77,11 @@ func (c *Clock) Add(name string, m Member) (remove func()) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.members = append(c.members, member{m, name})
+	c.members = append(c.members, namedMember{m, name})
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.members = slices.DeleteFunc(c.members, func(each member) bool { return each.Member == m })
+		c.members = slices.DeleteFunc(c.members, func(each namedMember) bool { return each.Member == m })
 		c.SignalRest()
 	}
 }
@@ -131,8 +132,8 @@ func (c *Clock) Advance(ctx context.Context, d, timeout time.Duration) error {
 	}
 }
 
-// worker is a member that works from time to time.
-type worker interface {
+// workReporter is a member that reports whether it works.
+type workReporter interface {
 	// IsWorkingLocked reports whether work of the member is under way.
 	IsWorkingLocked() bool
 }
@@ -142,7 +143,7 @@ func (c *Clock) IsWorking() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.members {
-		if w, ok := m.Member.(worker); ok {
+		if w, ok := m.Member.(workReporter); ok {
 			m.Lock()
 			isWorking := w.IsWorkingLocked()
 			m.Unlock()

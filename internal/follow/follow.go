@@ -53,16 +53,16 @@ type follower struct {
 	watcher  watcher
 	// isPaged is true if the next list comes in pages.
 	isPaged bool
-	// endlessLists counts the streaming lists in a row that did not come to their end. On a
+	// endlessListCount is the number of streaming lists in a row that did not come to their end. On a
 	// server that does not know streaming lists, no streaming list ends. On a server that stalls
 	// for a moment, a later one does.
-	endlessLists int
+	endlessListCount int
 }
 
 // run lists and watches until ctx ends or the consumer leaves the loop.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := f.step(ctx)
+		err := f.listOrWatch(ctx)
 		if f.sequence.stream.IfServed && (kube.IsNoResource(err) || kube.IsNotFound(err)) {
 			err = f.handleNotFound(ctx, err)
 		}
@@ -72,10 +72,10 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// step makes the list or the watch that is due, and returns at its end.
-func (f *follower) step(ctx context.Context) error {
+// listOrWatch makes the list or the watch that is due, and returns at its end.
+func (f *follower) listOrWatch(ctx context.Context) error {
 	q := f.sequence
-	if f.watcher.relister.hasToList() {
+	if f.watcher.relister.shouldList() {
 		q.version = ""
 	}
 	q.isListing = q.version == ""
@@ -89,19 +89,19 @@ func (f *follower) step(ctx context.Context) error {
 	}
 	if f.isPaged {
 		err := f.listPages(ctx)
-		f.isPaged = f.hasToPage()
+		f.isPaged = f.shouldPageAgain()
 		return err
 	}
 	err := f.watcher.watch(ctx)
 	if !q.isListing {
-		f.endlessLists = 0
+		f.endlessListCount = 0
 		return err
 	}
-	if !isStreamingRefusal(err) {
+	if !isStreamingListFailure(err) {
 		return err
 	}
 	if isIdle(err) {
-		f.endlessLists++
+		f.endlessListCount++
 	}
 	f.isPaged = true
 	return nil
@@ -128,12 +128,13 @@ func (f *follower) listPages(ctx context.Context) error {
 	return q.endList(version)
 }
 
-// hasToPage reports whether the list after a paged list comes in pages too. It depends on why the list before was paged:
+// shouldPageAgain reports whether the list after a paged list comes in pages too. The result depends on why the former was
+// paged:
 //
-//	endlessLists 0   the server has refused a streaming list: true
-//	endlessLists 1   one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
-//	endlessLists 2   the server does not know streaming lists: true
-func (f *follower) hasToPage() bool { return f.endlessLists != 1 }
+//	endlessListCount 0   the server has refused a streaming list: true
+//	endlessListCount 1   one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
+//	endlessListCount 2   the server does not know streaming lists: true
+func (f *follower) shouldPageAgain() bool { return f.endlessListCount != 1 }
 
 // handleNotFound handles the answer err. The answer reports that the server does not know the resource of the
 // stream. Discovery decides: without a successful discovery nothing is concluded. If the server does not serve the
@@ -168,7 +169,7 @@ func (f *follower) handleNotFound(ctx context.Context, err error) error {
 		return err
 	}
 	if !f.isPaged {
-		f.endlessLists = 0
+		f.endlessListCount = 0
 	}
 	return check.wait(ctx, q.publishError)
 }
@@ -190,8 +191,9 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 	return clock.SleepReal(ctx, r.delay) == nil
 }
 
-// isStreamingRefusal reports whether a list was refused because it is a streaming list, or did not come to
-// its end. A server that does not know streaming lists ignores the parameters for one, and just watches.
-func isStreamingRefusal(err error) bool {
+// isStreamingListFailure reports whether a list failed as streaming lists fail on a server that does not know them: the
+// server has refused the list, or the list had no end. Such a server may ignore the parameters of a streaming list, and
+// just watch.
+func isStreamingListFailure(err error) bool {
 	return isIdle(err) || kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest)
 }

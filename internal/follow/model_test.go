@@ -116,7 +116,7 @@ func (m *model) create(name string) {
 	m.commitLocked("ADDED", modelObject{name: name, uid: fmt.Sprintf("uid%d", m.uids)})
 }
 
-// fault lets something go wrong.
+// fault lets one thing go wrong.
 func (m *model) fault(what int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,41 +128,41 @@ func (m *model) fault(what int) {
 	}
 	fail := func(f failure) { m.failures = append(m.failures, f) }
 	switch what {
-	case 0:
+	case 0: // the connections of all watches break
 		each(func(s *modelStream) { s.end = errors.New("connection reset by peer") })
-	case 1:
+	case 1: // the server ends all watches
 		each(func(s *modelStream) { s.end = io.EOF })
-	case 2:
+	case 2: // all watches end in the middle of a frame
 		each(func(s *modelStream) { s.tail, s.end = `{"type":"ADDED","object":{"metad`, io.EOF })
-	case 3:
+	case 3: // all watches bring nothing any more
 		each(func(s *modelStream) { s.silent = true })
-	case 4:
+	case 4: // the version of all watches is too old
 		each(func(s *modelStream) { s.tail, s.end = gone().bytes, io.EOF })
-	case 5:
+	case 5: // all watches end with an error
 		each(func(s *modelStream) { s.tail, s.end = frame("ERROR", status(500, "InternalError")).bytes, io.EOF })
-	case 6:
+	case 6: // the history is forgotten
 		m.compacted, m.expired = m.version, m.version
-	case 7:
+	case 7: // the continue tokens are too old
 		m.expired = m.version
-	case 8:
+	case 8: // all watches bring a bookmark
 		each(func(s *modelStream) { s.mark = true })
-	case 9:
+	case 9: // the next request is to come later
 		fail(func(r *wire.Request) error {
 			e := statusError(r, http.StatusTooManyRequests, "TooManyRequests")
 			e.RetryAfter = 2 * time.Second
 			return e
 		})
-	case 10:
+	case 10: // the next request gets an error of the server
 		fail(func(r *wire.Request) error { return statusError(r, 500, "InternalError") })
-	case 11:
+	case 11: // the version of the next request is too old
 		fail(func(r *wire.Request) error { return statusError(r, 410, "Expired") })
-	case 12:
+	case 12: // the next request does not reach the server
 		fail(func(r *wire.Request) error {
 			return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("connection refused")}
 		})
-	case 13:
+	case 13: // streaming lists are refused, or served again
 		m.noStreams = !m.noStreams
-	case 14:
+	case 14: // the next paged list breaks off
 		m.breakList = true
 	}
 }

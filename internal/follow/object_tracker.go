@@ -72,18 +72,18 @@ func newObjectTracker(cluster string) objectTracker {
 	}
 }
 
-// startList begins a list. Versions from before the list are not compared with those of the list, because the
+// beginList begins a list. Versions from before the list are not compared with those of the list, because the
 // versions of a restored server are lower.
-func (t *objectTracker) startList() {
+func (t *objectTracker) beginList() {
 	t.listCount++
 	t.listedCount, t.hasUnnamed, t.newestDeletion = 0, false, trackedVersion{}
 	clear(t.deleted)
 	clear(t.undecodable)
 }
 
-// advance forgets the deletions up to version: the server will not show again what preceded
+// forgetDeletions forgets the deletions up to version: the server will not show again what preceded
 // them.
-func (t *objectTracker) advance(version string) {
+func (t *objectTracker) forgetDeletions(version string) {
 	if len(t.deleted) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (t *objectTracker) remove(k kube.Key, v ident.Version, isListing bool) bool
 }
 
 // isRepeated reports whether v precedes the known version of an object: the watch was resumed a
-// little too early. A version from before the current list is no measure: see startList.
+// little too early. A version from before the current list is no measure: see beginList.
 func (t *objectTracker) isRepeated(v ident.Version, known trackedObject) bool {
 	return known.listCount == t.listCount && v.Before(known.version)
 }

@@ -64,7 +64,7 @@ type prober struct {
 // recordInterruption records that a watch has ended unexpectedly.
 func (p *prober) recordInterruption() { p.isInterrupted = true }
 
-// reset records that a list begins. It shows what the server has now.
+// reset records that a list begins. The list shows what the server has now, so no probe is needed after it.
 func (p *prober) reset() { p.isInterrupted = false }
 
 // start probes the server if the watch before was interrupted and the current one stays silent. It calls

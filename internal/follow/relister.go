@@ -66,8 +66,8 @@ func (r *Relister) beginList() {
 	r.isListDue, r.isProbeDue, r.isListing = false, false, true
 }
 
-// hasToList reports whether a list was asked for and has not begun.
-func (r *Relister) hasToList() bool {
+// shouldList reports whether a list was asked for and has not begun.
+func (r *Relister) shouldList() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.isListDue

@@ -243,7 +243,7 @@ func collect(ctx context.Context, s *script, enough func(published []string) boo
 	return published
 }
 
-// changeText returns a change in short: see follow.
+// changeText returns a change in short: see collect.
 func changeText(c follow.Change, err error) string {
 	if err != nil {
 		return "!"

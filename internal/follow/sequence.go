@@ -54,7 +54,7 @@ func (q *sequence) readIdentity(object []byte) (identity, error) {
 // beginList publishes that a list begins.
 func (q *sequence) beginList() error {
 	q.isListing = true
-	q.tracker.startList()
+	q.tracker.beginList()
 	return q.publish(Change{Type: ChangeListStarted})
 }
 
@@ -80,7 +80,7 @@ func (q *sequence) publishListed(version string, isUnserved bool) error {
 		}
 	}
 	q.isListing = false
-	q.tracker.advance(version)
+	q.tracker.forgetDeletions(version)
 	q.backoff.recordList()
 	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsUnserved: isUnserved})
 }
@@ -141,7 +141,7 @@ func (q *sequence) advance(version string) {
 		return
 	}
 	q.version, q.reachedVersion = version, version
-	q.tracker.advance(version)
+	q.tracker.forgetDeletions(version)
 	q.backoff.recordProgress()
 }
 

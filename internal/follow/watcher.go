@@ -66,13 +66,12 @@ type watcher struct {
 	hasPings bool
 }
 
-// watch reads one watch to its end, and publishes that it ended if it was open. The watch begins from the
-// version of the sequence or, without a version, with a streaming list. The error is nil if the next watch may
-// follow at once.
+// watch makes one watch, and publishes that it has ended if it was open. The watch begins from the version of the sequence
+// or, without a version, with a streaming list. The error is nil if the next watch may follow at once.
 func (w *watcher) watch(ctx context.Context) error {
 	w.hasBookmark = false
 	w.sequence.backoff.beginWatch()
-	isRegularEnd, err := w.read(ctx)
+	isRegularEnd, err := w.openAndRead(ctx)
 	if errors.Is(err, errStopped) {
 		return err
 	}
@@ -88,9 +87,9 @@ func (w *watcher) watch(ctx context.Context) error {
 	return err
 }
 
-// read reads one watch to its end. isRegularEnd reports whether the server
-// ended the watch when it was asked to.
-func (w *watcher) read(ctx context.Context) (isRegularEnd bool, err error) {
+// openAndRead opens a watch, and handles its frames until it ends. isRegularEnd reports whether the server ended the watch
+// when it was asked to.
+func (w *watcher) openAndRead(ctx context.Context) (isRegularEnd bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := w.timeout()

@@ -64,16 +64,6 @@ func (u UID) text() (b [36]byte) {
 
 func isSameText(a [36]byte, b string) bool { return string(a[:]) == b }
 
-// parseVersion returns a resource version as a number. exact reports whether the number is
-// written as text; it is false if text is no number.
-func parseVersion(text string) (v uint64, exact bool) {
-	v, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || text[0] == '0' || text[0] == '+' {
-		return 0, false
-	}
-	return v, true
-}
-
 // Quoted returns the namespace and the name of an object as errors show them: "shop/web", or "web" without a namespace.
 func Quoted(namespace, name string) string {
 	if namespace == "" {

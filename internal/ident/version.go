@@ -12,9 +12,9 @@ import (
 // Types that add something to a version, and why they are no Version:
 //
 //	follow.trackedVersion         with the key of the object
-//	restoration.expectedVersion   with the key and the time of an answer (package cache/internal/restoration)
+//	restoration.expectedVersion   with the key and the time of an answer (package internal/cache/internal/restoration)
 //	echo.Version, ShownVersion    of a write, and of what streams have published (package controller/internal/echo)
-//	history.Version               with the whole object, in an exploration
+//	history.Version               with the whole object, in an exploration (package explore/internal/history)
 type Version struct {
 	uid    UID
 	number uint64
@@ -45,6 +45,16 @@ func NewVersion(uid types.UID, resourceVersion string) Version {
 		v.inexact = &kept
 	}
 	return v
+}
+
+// parseVersion returns a resource version as a number. exact reports whether text is that number as servers write it: 12 is
+// exact, and 012 and x12 are not. For a text that is not exact, parseVersion returns 0.
+func parseVersion(text string) (v uint64, exact bool) {
+	v, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || text[0] == '0' || text[0] == '+' {
+		return 0, false
+	}
+	return v, true
 }
 
 // UID returns the uid.
@@ -97,7 +107,7 @@ func (v Version) texts() inexact {
 }
 
 // Resource versions of one resource are compared as numbers (KEP-5504). A version that is no
-// number cannot be compared: all functions report false for it.
+// number cannot be compared: Compare returns 0 for it, and the other functions return false.
 
 // IsNewer reports whether resource version a is later than b.
 func IsNewer(a, b string) bool {

@@ -32,8 +32,8 @@ type candidate struct {
 	// at which this process saw the record, or saw that the record had vanished. Other machines set the times in the records.
 	// Therefore these times are never compared with a clock of this machine.
 	heldUntil time.Duration
-	// deletedHeldUntil is the same for the records of Leases that somebody has deleted. An orderly release does not end it: the
-	// process that has released the present Lease may not know of the holder of a deleted Lease.
+	// deletedHeldUntil is the same time for the records of Leases that somebody has deleted. An orderly release does not end
+	// this time: the process that has released the present Lease may not know of the holder of a deleted Lease.
 	deletedHeldUntil time.Duration
 	// ownRecords holds the records that this process has sent within the last Timing.Duration, and when it sent each
 	// of them. A record that names this process and is not in ownRecords is the work of somebody else: an edit by
@@ -125,9 +125,9 @@ func (c *candidate) claim(now time.Time) *Lease {
 	return l
 }
 
-// released returns the Lease that this candidate writes to release the lease at the time now. client-go writes
+// release returns the Lease that this candidate writes to release the lease at the time now. client-go writes
 // the same: no holder, and the shortest possible duration.
-func (c *candidate) released(now time.Time) *Lease {
+func (c *candidate) release(now time.Time) *Lease {
 	return withRecord(c.seen, record{
 		durationSeconds: 1, acquired: now.UnixMicro(), renewed: now.UnixMicro(), transitions: recordOf(c.seen).transitions,
 	})

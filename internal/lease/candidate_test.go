@@ -230,7 +230,7 @@ func TestRecordsOfClientGo(t *testing.T) {
 	c.rememberStored(first, at(0))
 	check("a renewal", c.claim(now.Add(2*time.Second)), want("me", 30, now, now.Add(2*time.Second), 0))
 	check("a renewal while the clock stands", c.claim(now), want("me", 30, now, now.Add(time.Microsecond), 0))
-	check("the release", c.released(now.Add(3*time.Second)), want("", 1, now.Add(3*time.Second), now.Add(3*time.Second), 0))
+	check("the release", c.release(now.Add(3*time.Second)), want("", 1, now.Add(3*time.Second), now.Add(3*time.Second), 0))
 
 	taken := leaseOf("other", 15, 7)
 	strategy := "OldestEmulationVersion"

@@ -12,7 +12,7 @@
 //
 // [Elector] acquires, renews and releases the lease. [Fence] refuses requests after the deadline. It does so in two
 // places. As a [wire.Handler] directly above the transport, it checks each attempt to send a request, and limits
-// the time that a write may take. As a [net.Conn], it checks again when bytes leave the process. A process can be
-// stopped for any time between the two checks. It can be stopped between the second check and the system call
-// too, but only two instructions lie between them, and not a whole request.
+// the time that a write may take. As a [net.Conn], it checks again when bytes leave the process, because a process can be
+// stopped for any time between the two checks. A process that is stopped between the second check and the system call can
+// still send bytes too late. Only two instructions lie between these two.
 package lease

@@ -359,13 +359,6 @@ func (e *Elector) examine(ctx context.Context) error {
 	return &lostError{fmt.Sprintf("it is held by %q", cmp.Or(recordOf(live).holder, "nobody"))}
 }
 
-// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than [kube.IsUnknown]:
-// an error of an unknown type counts too.
-func isUncertain(err error) bool {
-	e, ok := kube.AsError(err)
-	return !ok || e.Unknown
-}
-
 // Release ends the term, after Run has returned nil, and frees the lease for the next candidate. It does
 // nothing without a term. If writes of the term may still be carried out, the lease is left to expire, which
 // is no error.
@@ -379,7 +372,7 @@ func (e *Elector) Release(ctx context.Context) error {
 	}
 	// The last renewal may have no answer, so that the version is not known.
 	for attempt := 1; ; attempt++ {
-		_, err := e.leases.replace(ctx, e.candidate.released(time.Now()))
+		_, err := e.leases.replace(ctx, e.candidate.release(time.Now()))
 		if err == nil {
 			e.Log.Info("the lease is released", "lease", e.String())
 			return nil

@@ -53,7 +53,7 @@ func (f *Fence) TimedOutWrites() int64 { return f.timedOutWrites.Load() }
 // [kube.Config]. Handler must be called once, before the first request of its result and of [Fence.Transport].
 func (f *Fence) Handler(next wire.Handler) wire.Handler {
 	f.next = next
-	return wire.HandlerFunc(f.do)
+	return wire.HandlerFunc(f.sendIfAllowed)
 }
 
 // Transport returns the transport without the fence, for the requests of the elector. They are
@@ -65,8 +65,8 @@ func (f *Fence) Transport() wire.Handler {
 	})
 }
 
-// do passes r on, if the term allows it.
-func (f *Fence) do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+// sendIfAllowed passes r on to the transport if the term allows r. Otherwise it returns an error.
+func (f *Fence) sendIfAllowed(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if !r.Verb.IsWrite() || r.WantsBodyReader {
 		if err := f.term.check(); err != nil {
 			return nil, err
@@ -82,17 +82,17 @@ func (f *Fence) do(ctx context.Context, r *wire.Request) (*wire.Response, error)
 		f.term.endWrite(err)
 		return response, err
 	}
-	return f.write(ctx, r, left)
+	return f.sendWrite(ctx, r, left)
 }
 
-// timeoutTolerance is a tolerance for the time limit of a write. By the clock of this process, an API server may end a
-// write this much before the limit: the server has a clock of its own, and gets the limit in milliseconds.
+// timeoutTolerance is how long before its limit a write may end, by the clock of this process, and count as timed out. The
+// API server has a clock of its own, and gets the limit in whole milliseconds.
 const timeoutTolerance = 10 * time.Millisecond
 
-// write sends a write that may take the time left, and waits for its answer until ctx ends. The write goes on
-// after the end of ctx. Its answer shows whether the server carried it out, and so whether the lease can be
-// released.
-func (f *Fence) write(ctx context.Context, r *wire.Request, left time.Duration) (*wire.Response, error) {
+// sendWrite sends a write that may take the time left, and waits for its answer until ctx ends. The write goes on
+// after the end of ctx, because its answer shows whether the server has carried out the write. If nobody knows that, the
+// lease cannot be released.
+func (f *Fence) sendWrite(ctx context.Context, r *wire.Request, left time.Duration) (*wire.Response, error) {
 	type answer struct {
 		response *wire.Response
 		err      error

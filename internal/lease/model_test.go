@@ -84,8 +84,8 @@ func (w *world) below(d time.Duration) time.Duration {
 	return time.Duration(w.random.Int64N(int64(d)))
 }
 
-// happens returns true once in n times.
-func (w *world) happens(n int) bool {
+// drawOneIn returns true in one of n calls, at random. It returns false when nothing fails any more.
+func (w *world) drawOneIn(n int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.calm && w.random.IntN(n) == 0
@@ -93,7 +93,7 @@ func (w *world) happens(n int) bool {
 
 // delay returns how long a message is under way.
 func (w *world) delay() time.Duration {
-	if w.happens(8) {
+	if w.drawOneIn(8) {
 		return w.below(maxDelay)
 	}
 	return w.below(20 * time.Millisecond)
@@ -203,7 +203,8 @@ func (m *machine) waitWhileStopped() {
 	}
 }
 
-func (m *machine) cut() bool {
+// isNetworkCut reports whether the network of m is down.
+func (m *machine) isNetworkCut() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.isCut
@@ -251,13 +252,13 @@ func (m *machine) runProcess(ctx context.Context) {
 	// Sooner or later the process crashes, or has to end in an orderly way.
 	isOrderly := make(chan bool, 1)
 	parts.Go(func() {
-		life := 20*time.Second + m.below(3*time.Minute)
+		runTime := 20*time.Second + m.below(3*time.Minute)
 		select {
-		case <-time.After(life):
+		case <-time.After(runTime):
 		case <-electing.Done():
 			return
 		}
-		orderly := m.happens(2)
+		orderly := m.drawOneIn(2)
 		isOrderly <- orderly
 		stopWorking()
 		if !orderly {
@@ -345,16 +346,16 @@ func (p *process) send(ctx context.Context, r *wire.Request) (*wire.Response, er
 		p.mu.Unlock()
 	}
 	out, back := p.delay(), p.delay()
-	isLost := p.happens(30)
+	isLost := p.drawOneIn(30)
 	carry := func(ctx context.Context) {
 		time.Sleep(out)
-		if p.cut() || isLost {
+		if p.isNetworkCut() || isLost {
 			return
 		}
 		response, err := p.server.Do(ctx, r)
 		p.record(r, response)
 		time.Sleep(back)
-		if !p.cut() {
+		if !p.isNetworkCut() {
 			answers <- answer{response, err}
 		}
 	}

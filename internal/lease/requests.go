@@ -25,7 +25,8 @@ func (q requests) create(ctx context.Context, l *Lease) (*Lease, error) {
 	return q.write(ctx, &wire.Request{Verb: wire.VerbCreate}, l)
 }
 
-// replace replaces the version with the resource version of l by l, and returns the Lease that the server stored.
+// replace writes l in place of the stored Lease, and returns the Lease that the server stored. It fails with a conflict
+// unless the stored Lease still has the resource version of l.
 func (q requests) replace(ctx context.Context, l *Lease) (*Lease, error) {
 	return q.write(ctx, &wire.Request{
 		Verb: wire.VerbUpdate, Name: q.name,

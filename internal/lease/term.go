@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // ErrOver is the error of requests after the term of this process.
@@ -243,4 +245,11 @@ func (t *term) isOpen() bool {
 	default:
 		return t.phase == beforeTerm
 	}
+}
+
+// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than [kube.IsUnknown]:
+// an error of an unknown type counts too.
+func isUncertain(err error) bool {
+	e, ok := kube.AsError(err)
+	return !ok || e.Unknown
 }

@@ -31,13 +31,13 @@ func NewTextHandler(w io.Writer, level slog.Leveler) slog.Handler {
 func newTextHandler(w io.Writer, level slog.Leveler, isColoured bool) slog.Handler {
 	lines := &lineWriter{w: w}
 	return textHandler{lines: lines, Handler: tint.NewTextHandler(lines, &tint.Options{
-		Level: level, TimeFormat: time.TimeOnly, NoColor: !isColoured, ReplaceAttr: harmless,
+		Level: level, TimeFormat: time.TimeOnly, NoColor: !isColoured, ReplaceAttr: quoteEscapeSequences,
 	})}
 }
 
-// harmless returns an attribute that controls no terminal: tint writes escape sequences in texts as
-// they are if it writes in colours. tint quotes bytes in full.
-func harmless(_ []string, a slog.Attr) slog.Attr {
+// quoteEscapeSequences returns an attribute that controls no terminal. In colours, tint writes the escape sequences of a text
+// as they are, and quotes bytes in full. So a text with an escape sequence becomes bytes.
+func quoteEscapeSequences(_ []string, a slog.Attr) slog.Attr {
 	var text string
 	switch v := a.Value.Any().(type) {
 	case string:

@@ -49,12 +49,12 @@ func newBuilder(m Module, env environment, src source, out *console.Console) (bu
 var errChanged = errors.New("the source was changed while it was compiled")
 
 // buildInto returns the path of the binary in a cache, and builds the binary if it is not there.
-func (b builder) buildInto(ctx context.Context, kept cache) (string, error) {
+func (b builder) buildInto(ctx context.Context, binaries cache) (string, error) {
 	key, err := b.key(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look for %s that is already built: %w", b.module.Title, err)
 	}
-	return kept.get(ctx, key, func(ctx context.Context, dir string) error {
+	return binaries.getOrBuild(ctx, key, func(ctx context.Context, dir string) error {
 		err := b.build(ctx, dir)
 		// The compiled source may be neither the source before nor the source after.
 		if after, keyErr := b.key(ctx); ctx.Err() == nil && keyErr == nil && after != key {
@@ -95,8 +95,8 @@ func (b builder) build(ctx context.Context, dir string) error {
 	defer p.stop()
 	// The number of packages is only shown, so an error does not matter. The downloads of a first
 	// build happen here.
-	if out, err := b.list(ctx, p, source, env); err == nil {
-		p.total(strings.Count(out, "\n"))
+	if count, err := b.countPackages(ctx, p, source, env); err == nil {
+		p.setPackageCount(count)
 	}
 	if err := b.tool.run(ctx, workdir, env, nil, p, args...); err != nil {
 		if context.Cause(ctx) != nil {
@@ -111,18 +111,20 @@ func (b builder) build(ctx context.Context, dir string) error {
 	return nil
 }
 
-func (b builder) list(ctx context.Context, p *buildProgress, dir string, env []string) (string, error) {
+// countPackages returns the number of packages of the program whose source is in dir. p shows the downloads of modules.
+func (b builder) countPackages(ctx context.Context, p *buildProgress, dir string, env []string) (int, error) {
 	var out strings.Builder
 	err := b.tool.run(ctx, dir, env, &out, p, "list", "-deps", "-f", "{{.ImportPath}}", ".")
-	return out.String(), err
+	return strings.Count(out.String(), "\n"), err
 }
 
-// download is the output of `go mod download -json`.
-type download struct {
+// downloadedModule is the output of `go mod download -json`.
+type downloadedModule struct {
 	Version, Dir, GoMod, Error string
 }
 
-func (b builder) download(ctx context.Context) (download, error) {
+// download downloads the module of the program in the version of the source.
+func (b builder) download(ctx context.Context) (downloadedModule, error) {
 	version := b.src.version
 	if module.IsPseudoVersion(version) {
 		// The pseudo-version of the nested module at the same commit may have another
@@ -133,7 +135,7 @@ func (b builder) download(ctx context.Context) (download, error) {
 	}
 	// The command runs outside of any module, so that no go.mod has an effect.
 	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", b.module.modulePath()+"@"+version)
-	var d download
+	var d downloadedModule
 	if jsonErr := json.Unmarshal([]byte(out), &d); err == nil && jsonErr != nil {
 		err = jsonErr
 	}
@@ -155,7 +157,8 @@ func (b builder) download(ctx context.Context) (download, error) {
 func buildFlags(kubernetes string) []string {
 	ldflags := "-s -w"
 	if major, minor, ok := majorMinor(kubernetes); ok {
-		// Otherwise the servers would report the version v0.0.0-master+$Format:%H$.
+		// Otherwise the real node would report the version v0.0.0-master+$Format:%H$. The control plane sets its version
+		// without these flags too (controlplane/internal/release).
 		const variable = " -X k8s.io/component-base/version."
 		ldflags += variable + "gitVersion=" + kubernetes + variable + "gitMajor=" + major +
 			variable + "gitMinor=" + minor + variable + "gitTreeState=clean"
@@ -166,6 +169,7 @@ func buildFlags(kubernetes string) []string {
 	return []string{"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags=" + ldflags}
 }
 
+// majorMinor returns the first two numbers of a version, such as 1 and 37 of v1.37.2.
 func majorMinor(version string) (major, minor string, ok bool) {
 	rest, ok := strings.CutPrefix(version, "v")
 	if !ok {

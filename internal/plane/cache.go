@@ -36,9 +36,9 @@ type cache struct {
 	console *console.Console
 }
 
-// get returns the path of the binary of this key. If there is none, build must leave it
-// in the folder it is given, under the name of the binary.
-func (c cache) get(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
+// getOrBuild returns the path of the binary of this key. If there is none, getOrBuild calls build, which must write the
+// binary into dir, under the name of the program.
+func (c cache) getOrBuild(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
 	path := filepath.Join(c.dir, key, c.module.Folder)
 	if markUsed(path) {
 		return path, nil
@@ -69,6 +69,7 @@ func markUsed(path string) bool {
 	return true
 }
 
+// buildLocked builds a binary, and gives the complete binary its path. The caller holds the lock of the key.
 func (c cache) buildLocked(ctx context.Context, path string, build func(context.Context, string) error) error {
 	folder := filepath.Dir(path)
 	// This process holds the lock, so the remains of a build are left by an interrupted build.
@@ -95,7 +96,8 @@ func (c cache) buildLocked(ctx context.Context, path string, build func(context.
 	return nil
 }
 
-// lock waits for the lock of a key. Another process may have built the binary meanwhile.
+// lock waits for the lock in the folder of a key, and returns the locked file. Another process may have built the binary
+// meanwhile.
 func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	task := c.console.Task()
 	defer task.Done()
@@ -125,7 +127,7 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 			return nil, err
 		}
 		task.Set("waiting for %s, which is compiling %s (%s)",
-			holder(folder), c.module.Title, console.Duration(time.Since(started)))
+			lockHolder(folder), c.module.Title, console.Duration(time.Since(started)))
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -134,8 +136,8 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	}
 }
 
-// holder returns a description of the process that holds the lock.
-func holder(folder string) string {
+// lockHolder returns a description of the process that holds the lock of a folder.
+func lockHolder(folder string) string {
 	data, err := os.ReadFile(filepath.Join(folder, "lock"))
 	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
 		return "process " + pid
@@ -143,18 +145,18 @@ func holder(folder string) string {
 	return "another process"
 }
 
-// prune removes binaries that have not been used for long and are not in use now. It ignores
-// errors: it runs again after the next build.
+// prune removes the binaries that were not used within keptFor and are not in use now. It keeps the binary of the key
+// current and the keptBinaries-1 others that were used last. It ignores errors, because it runs again after the next build.
 func (c cache) prune(current string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return
 	}
-	type old struct {
+	type usedBinary struct {
 		key  string
 		used time.Time
 	}
-	var olds []old
+	var others []usedBinary
 	for _, entry := range entries {
 		if !entry.IsDir() || entry.Name() == current {
 			continue
@@ -164,11 +166,11 @@ func (c cache) prune(current string) {
 			info, err = entry.Info() // A folder of a build that failed.
 		}
 		if err == nil {
-			olds = append(olds, old{entry.Name(), info.ModTime()})
+			others = append(others, usedBinary{entry.Name(), info.ModTime()})
 		}
 	}
-	slices.SortFunc(olds, func(a, b old) int { return b.used.Compare(a.used) })
-	for i, o := range olds {
+	slices.SortFunc(others, func(a, b usedBinary) int { return b.used.Compare(a.used) })
+	for i, o := range others {
 		if i < keptBinaries-1 || time.Since(o.used) < keptFor {
 			continue
 		}

@@ -86,7 +86,7 @@ func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	c := cache{module: ControlPlane(), dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.get(ctx, "key", func(ctx context.Context, dir string) error {
+	_, err := c.getOrBuild(ctx, "key", func(ctx context.Context, dir string) error {
 		writeTree(t, dir, map[string]string{binaryName: "half a bin"})
 		cancel()
 		return context.Cause(ctx)
@@ -96,7 +96,7 @@ func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 	}
 	// What a killed process leaves: its folder, and a lock that nobody holds.
 	writeTree(t, c.dir, map[string]string{"key/build-123/" + binaryName: "half", "key/lock": "1"})
-	path, err := c.get(t.Context(), "key", func(_ context.Context, dir string) error {
+	path, err := c.getOrBuild(t.Context(), "key", func(_ context.Context, dir string) error {
 		writeTree(t, dir, map[string]string{binaryName: "whole"})
 		return nil
 	})
@@ -128,7 +128,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.get(ctx, "key", func(context.Context, string) error { return errors.New("built in spite of the lock") })
+		_, err := c.getOrBuild(ctx, "key", func(context.Context, string) error { return errors.New("built in spite of the lock") })
 		done <- err
 	}()
 	eventually(t, "the waiter says for whom it waits", func() bool {
@@ -159,7 +159,7 @@ func TestPruneKeepsWhatIsUsed(t *testing.T) {
 	if err := filelock.Try(running, filelock.Shared); err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.get(t.Context(), "new", func(_ context.Context, dir string) error {
+	_, err = c.getOrBuild(t.Context(), "new", func(_ context.Context, dir string) error {
 		writeTree(t, dir, map[string]string{binaryName: "x"})
 		return nil
 	})

@@ -29,13 +29,13 @@ type child struct {
 	// startTask shows the progress of the start.
 	startTask *console.Task
 	// inUse has a shared lock, which keeps the binary in the cache.
-	inUse *os.File
-	ended sync.Once
+	inUse   *os.File
+	endOnce sync.Once
 }
 
-// startChild starts a binary. suffix is the end of the text about the progress, and may be empty. handle receives each line of
-// the standard output of the process. log receives its standard error, and may be nil.
-func startChild(title, suffix, binary string, args []string, log io.Writer, out *console.Console, handle func(c *child, line []byte)) (*child, error) {
+// startChild starts a binary. suffix is the end of the text about the progress, and may be empty. receive gets each line of
+// the standard output of the process. log gets its standard error, and may be nil.
+func startChild(title, suffix, binary string, args []string, log io.Writer, out *console.Console, receive func(c *child, line []byte)) (*child, error) {
 	cmd := exec.Command(binary, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -43,7 +43,7 @@ func startChild(title, suffix, binary string, args []string, log io.Writer, out 
 	}
 	c := &child{title: title, binary: binary, in: in, stderr: &process.Tail{Next: log}, startTask: out.Task()}
 	c.startTask.Set("starting %s%s", title, suffix)
-	cmd.Stdout = &lineWriter{handle: func(line []byte) { handle(c, line) }}
+	cmd.Stdout = &lineWriter{receive: func(line []byte) { receive(c, line) }}
 	cmd.Stderr = c.stderr
 	if c.inUse, err = os.Open(binary); err != nil {
 		c.startTask.Done()
@@ -100,7 +100,7 @@ func (c *child) endError(text string) error {
 
 // end ends the child and waits until the child has ended. It may be called more than once.
 func (c *child) end() {
-	c.ended.Do(func() {
+	c.endOnce.Do(func() {
 		c.startTask.Done()
 		// The child ends at the end of its input. A child that no longer reads gets a signal.
 		_ = c.in.Close()

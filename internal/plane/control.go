@@ -12,8 +12,8 @@ import (
 
 // The control protocol: `controlplane up --control` writes events and answers and reads
 // requests, each as one JSON object a line. At the end of its input the control plane ends.
-// The other end is package control of the module controlplane. testdata/control.jsonl holds
-// both ends to the same protocol.
+// The other end is package control of the module controlplane. The tests of both ends read
+// testdata/control.jsonl.
 
 // message is a line from the control plane: an event, or the answer to a request.
 type message struct {
@@ -99,8 +99,8 @@ func (c *control) send(to io.Writer, cmd command) error {
 	return err
 }
 
-// answered passes an answer to the caller that waits for it.
-func (c *control) answered(m message) {
+// deliverAnswer passes an answer to the caller that waits for the answer.
+func (c *control) deliverAnswer(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.waiting[m.ID]; ok {
@@ -109,9 +109,9 @@ func (c *control) answered(m message) {
 	}
 }
 
-// lineWriter calls handle for each line written to it. One goroutine writes to it.
+// lineWriter calls receive with each line that is written to it. One goroutine writes to it.
 type lineWriter struct {
-	handle  func(line []byte)
+	receive func(line []byte)
 	partial []byte
 }
 
@@ -123,7 +123,7 @@ func (l *lineWriter) Write(data []byte) (int, error) {
 			return len(data), nil
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			l.handle(line)
+			l.receive(line)
 		}
 		l.partial = rest
 	}

@@ -26,7 +26,7 @@ func (a *answering) Write(line []byte) (int, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return 0, err
 	}
-	a.plane.control.answered(message{ID: c.ID, OK: true})
+	a.plane.control.deliverAnswer(message{ID: c.ID, OK: true})
 	return len(line), nil
 }
 
@@ -51,7 +51,7 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 	}
 
 	var output safeBuffer
-	p := &Plane{control: newControl(), console: console.New(&output, "yare"), started: make(chan message, 2)}
+	p := &Plane{control: newControl(), console: console.New(&output, "yare"), startResult: make(chan message, 2)}
 	in := &answering{plane: p}
 	p.child = &child{process: &process.Process{}, in: in, stderr: &process.Tail{}, startTask: p.console.Task()}
 	ctx := t.Context()
@@ -87,14 +87,14 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 				t.Errorf("this end does not read the field %q of %s", key, line)
 			}
 		}
-		p.handleLine(p.child, []byte(line))
+		p.receiveLine(p.child, []byte(line))
 	}
 	for _, key := range known {
 		if !seen[key] {
 			t.Errorf("this end reads the field %q, which no message of the golden file has", key)
 		}
 	}
-	ready, failed := <-p.started, <-p.started
+	ready, failed := <-p.startResult, <-p.startResult
 	if ready.Event != "ready" || ready.Kubeconfig == "" || ready.Server == "" || ready.Dir == "" || ready.Seconds != 2.9 || ready.Pids["etcd"] != 123 {
 		t.Errorf("ready is %+v", ready)
 	}
@@ -138,7 +138,7 @@ type answeringWith struct {
 }
 
 func (a *answeringWith) Write(data []byte) (int, error) {
-	a.plane.handleLine(a.plane.child, []byte(a.line))
+	a.plane.receiveLine(a.plane.child, []byte(a.line))
 	return len(data), nil
 }
 

@@ -3,7 +3,7 @@
 // kube-apiserver, kube-controller-manager, kube-scheduler, a simulated kubelet and kubectl.
 //
 // The binary is not part of this module, so that nobody who imports yare inherits
-// k8s.io/kubernetes. A [Finder] builds it once with the user's own go command and keeps it
-// in the user's cache folder; [Start] runs it and speaks with it over its standard input
-// and output. A Finder does the same for each other [Module] that is a module of its own.
+// k8s.io/kubernetes. A [Finder] builds the binary once with the user's own go command, and keeps the
+// binary in the user's cache folder. [Start] runs the binary, and exchanges lines with it over its
+// standard input and output. A Finder also builds and keeps the program of each other [Module].
 package plane

@@ -25,65 +25,66 @@ type Finder struct {
 	// Console shows the progress of a build. It may be nil.
 	Console *console.Console
 
-	// version and ignoresClone replace what this program knows of itself, for tests.
+	// version, if it is not empty, stands for the version of this program, for tests. ignoresClone is true if the clone
+	// that this program was built from does not count, for tests.
 	version      string
 	ignoresClone bool
 }
 
-// Find returns the path of the binary, which it builds if it is not in the cache. When several
-// processes ask at once, one builds and the others wait.
+// Find returns the path of the binary. Find builds the binary if it is not in the cache. Of several
+// processes that call Find at once, one builds and the others wait.
 func (f Finder) Find(ctx context.Context) (string, error) {
-	l, err := f.sourceFinder()
+	sources, err := f.sourceFinder()
 	if err != nil {
 		return "", err
 	}
-	src, err := l.find(ctx)
+	src, err := sources.find(ctx)
 	if err != nil || src.prebuilt != "" {
 		return src.prebuilt, err
 	}
 	if f.Cache == "" {
-		if f.Cache, err = cacheFolder(l.module.Folder); err != nil {
+		if f.Cache, err = cacheFolder(sources.module.Folder); err != nil {
 			return "", err
 		}
 	}
-	kept := cache{module: l.module, dir: f.Cache, console: f.Console}
+	binaries := cache{module: sources.module, dir: f.Cache, console: f.Console}
 	for {
-		b, err := newBuilder(l.module, l.env, src, f.Console)
+		b, err := newBuilder(sources.module, sources.env, src, f.Console)
 		if err != nil {
 			return "", err
 		}
-		path, err := b.buildInto(ctx, kept)
+		path, err := b.buildInto(ctx, binaries)
 		if !errors.Is(err, errChanged) {
 			return path, err
 		}
-		f.Console.Printf("the source of %s was changed meanwhile; compiling again what changed", l.module.Title)
+		f.Console.Printf("the source of %s was changed meanwhile; compiling again what changed", sources.module.Title)
 	}
 }
 
 // sourceFinder returns the sourceFinder of the program, with the defaults of f.
 func (f Finder) sourceFinder() (sourceFinder, error) {
-	l := sourceFinder{module: f.Module, dir: f.Dir, env: f.environ()}
-	if l.module == (Module{}) {
-		l.module = ControlPlane()
+	s := sourceFinder{module: f.Module, dir: f.Dir, env: f.environ()}
+	if s.module == (Module{}) {
+		s.module = ControlPlane()
 	}
-	if l.dir == "" {
+	if s.dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return l, fmt.Errorf("find the working directory: %w", err)
+			return s, fmt.Errorf("find the working directory: %w", err)
 		}
-		l.dir = dir
+		s.dir = dir
 	}
 	version, clone := f.version, ""
 	if version == "" {
 		version = OwnVersion()
 	}
 	if !f.ignoresClone {
-		clone = cloneOfThisYare(l.module)
+		clone = cloneOfThisYare(s.module)
 	}
 	if own, ok := locationOf(version, clone); ok {
-		l.own = &own
+		s.own = &own
 	}
-	return l, nil
+	return s, nil
 }
 
 // environ returns the environment in which the program is looked for and built.

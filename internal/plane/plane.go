@@ -38,9 +38,9 @@ type Options struct {
 	Title string
 	// Verbose makes the control plane write its own log to Log.
 	Verbose bool
-	// Log gets the control plane's standard error. It may be nil.
+	// Log receives the control plane's standard error. It may be nil.
 	Log io.Writer
-	// Console gets progress and unexpected ends. It may be nil.
+	// Console shows progress and unexpected ends. It may be nil.
 	Console *console.Console
 }
 
@@ -51,22 +51,24 @@ type Plane struct {
 	// node is nil if the nodes are simulated.
 	node    *realNode
 	console *console.Console
-	// started receives the first event ready or failed.
-	started chan message
+	// startResult receives the first event ready or failed.
+	startResult chan message
 	// closing is closed by Close.
-	closing chan struct{}
-	close   sync.Once
-	entry   *entry
-	ready   message
-	// lastStart is the end of the text about the progress: " (last time 3.2s)". It is empty if no duration is known.
-	lastStart string
+	closing   chan struct{}
+	closeOnce sync.Once
+	// entry is the entry in the list of running planes. It is nil if the plane is not listed.
+	entry *listEntry
+	// ready is the event ready.
+	ready message
+	// lastStartText is the end of the text about the progress: " (last time 3.2s)". It is empty if no duration is known.
+	lastStartText string
 }
 
 // startStep is the name of the start of a control plane in the file of durations.
 const startStep = "start the control plane"
 
-// Start starts a control plane and waits until it can be used. The end of ctx ends that wait
-// only: the plane runs until Close, or until this process ends.
+// Start starts a control plane and waits until it can be used. The end of ctx ends only the wait. The plane runs until
+// Close, or until this process ends.
 func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Finder.Console == nil {
 		o.Finder.Console = o.Console
@@ -133,11 +135,11 @@ func startProcess(o Options) (*Plane, error) {
 	if o.Verbose {
 		args = append(args, "-v")
 	}
-	p := &Plane{control: newControl(), console: o.Console, started: make(chan message, 1), closing: make(chan struct{})}
+	p := &Plane{control: newControl(), console: o.Console, startResult: make(chan message, 1), closing: make(chan struct{})}
 	if last := durations.Default().Last(startStep); last > 0 && o.Console != nil {
-		p.lastStart = " (last time " + console.Duration(last) + ")"
+		p.lastStartText = " (last time " + console.Duration(last) + ")"
 	}
-	c, err := startChild("the control plane", p.lastStart, o.Binary, args, o.Log, o.Console, p.handleLine)
+	c, err := startChild("the control plane", p.lastStartText, o.Binary, args, o.Log, o.Console, p.receiveLine)
 	if err != nil {
 		return nil, err
 	}
@@ -145,20 +147,20 @@ func startProcess(o Options) (*Plane, error) {
 	return p, nil
 }
 
-// handleLine handles a line that the control plane wrote.
-func (p *Plane) handleLine(c *child, line []byte) {
+// receiveLine passes on an answer of the control plane, and shows or keeps an event.
+func (p *Plane) receiveLine(c *child, line []byte) {
 	var m message
 	if !c.decode(line, &m) {
 		return
 	}
 	switch m.Event {
 	case "":
-		p.control.answered(m)
+		p.control.deliverAnswer(m)
 	case "starting":
-		c.startTask.Set("starting the control plane: %s%s", m.Component, p.lastStart)
+		c.startTask.Set("starting the control plane: %s%s", m.Component, p.lastStartText)
 	case "ready", "failed":
 		select {
-		case p.started <- m:
+		case p.startResult <- m:
 		default: // the plane was ready before: its end closes Done
 		}
 	case "exited":
@@ -176,7 +178,7 @@ func (p *Plane) handleLine(c *child, line []byte) {
 // waitReady waits until the control plane can be used.
 func (p *Plane) waitReady(ctx context.Context) error {
 	defer p.child.startTask.Done()
-	m, err := waitFor(ctx, p.child, p.started)
+	m, err := waitFor(ctx, p.child, p.startResult)
 	if err != nil {
 		return err
 	}
@@ -198,7 +200,7 @@ func (p *Plane) waitReady(ctx context.Context) error {
 }
 
 // register adds p to the list of running planes.
-func (p *Plane) register(title, operatorDir string) (*entry, error) {
+func (p *Plane) register(title, operatorDir string) (*listEntry, error) {
 	belongsTo, err := projects(".", operatorDir)
 	if err != nil {
 		return nil, err
@@ -239,32 +241,32 @@ func (p *Plane) Pids() map[string]int { return p.ready.Pids }
 
 // Stop ends a component as an administrator would. The component stays down until StartComponent.
 func (p *Plane) Stop(ctx context.Context, component string) error {
-	return p.do(ctx, "stop", component)
+	return p.sendCommand(ctx, "stop", component)
 }
 
 // Kill ends a component as a crash would (kill -9). The component stays down until StartComponent.
 func (p *Plane) Kill(ctx context.Context, component string) error {
-	return p.do(ctx, "kill", component)
+	return p.sendCommand(ctx, "kill", component)
 }
 
 // StartComponent starts a component that was stopped or killed.
 func (p *Plane) StartComponent(ctx context.Context, component string) error {
-	return p.do(ctx, "start", component)
+	return p.sendCommand(ctx, "start", component)
 }
 
 // Restart stops a component and starts it again.
 func (p *Plane) Restart(ctx context.Context, component string) error {
-	return p.do(ctx, "restart", component)
+	return p.sendCommand(ctx, "restart", component)
 }
 
 // Pause freezes a component: it keeps its connections and answers nothing.
 func (p *Plane) Pause(ctx context.Context, component string) error {
-	return p.do(ctx, "pause", component)
+	return p.sendCommand(ctx, "pause", component)
 }
 
 // Resume ends a Pause.
 func (p *Plane) Resume(ctx context.Context, component string) error {
-	return p.do(ctx, "resume", component)
+	return p.sendCommand(ctx, "resume", component)
 }
 
 // Compact drops etcd's history, and returns the revision up to which the history was dropped.
@@ -273,7 +275,8 @@ func (p *Plane) Compact(ctx context.Context) (int64, error) {
 	return m.Revision, err
 }
 
-func (p *Plane) do(ctx context.Context, verb, component string) error {
+// sendCommand sends a command about a component, and waits until the command is carried out.
+func (p *Plane) sendCommand(ctx context.Context, verb, component string) error {
 	_, err := p.control.call(ctx, p.child, verb, component)
 	return err
 }
@@ -306,7 +309,7 @@ func (p *Plane) Err() error {
 // Close ends the control plane and waits until all of it is gone. It may be called more
 // than once.
 func (p *Plane) Close() {
-	p.close.Do(func() {
+	p.closeOnce.Do(func() {
 		close(p.closing)
 		p.entry.remove()
 		task := p.console.Task()

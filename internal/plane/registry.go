@@ -13,7 +13,8 @@ import (
 
 // Running is a control plane of this user that runs now.
 type Running struct {
-	Pid        int       `json:"pid"` // of the process that started it
+	// Pid is the ID of the process that has started the control plane.
+	Pid        int       `json:"pid"`
 	Title      string    `json:"title"`
 	Kubeconfig string    `json:"kubeconfig"`
 	Binary     string    `json:"binary"`
@@ -68,15 +69,15 @@ func projects(dirs ...string) ([]string, error) {
 	return all, nil
 }
 
-// entry is this process's own file in the list of running planes. It is locked as long as
-// this process lives: the process ID alone may have been given to another process.
-type entry struct {
+// listEntry is this process's own file in the list of running planes. The file is locked until this process ends. A process
+// ID in the file would not be enough, because the system may give the ID to another process.
+type listEntry struct {
 	name string
 	file *os.File
 }
 
 // register adds r to the list of running planes. The ID of the process of the plane names its entry.
-func register(id int, r Running) (*entry, error) {
+func register(id int, r Running) (*listEntry, error) {
 	dir, err := cacheFolder("running")
 	if err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func register(id int, r Running) (*entry, error) {
 	return registerIn(dir, id, r)
 }
 
-func registerIn(dir string, id int, r Running) (*entry, error) {
+// registerIn adds r to the list in dir.
+func registerIn(dir string, id int, r Running) (*listEntry, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, err
@@ -100,7 +102,7 @@ func registerIn(dir string, id int, r Running) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the control plane: %w", err)
 	}
-	e := &entry{name: file.Name(), file: file}
+	e := &listEntry{name: file.Name(), file: file}
 	err = filelock.Try(file, filelock.Exclusive)
 	if err == nil {
 		_, err = file.Write(data)
@@ -118,7 +120,8 @@ func registerIn(dir string, id int, r Running) (*entry, error) {
 	return e, nil
 }
 
-func (e *entry) remove() {
+// remove removes the entry from the list. e may be nil.
+func (e *listEntry) remove() {
 	if e == nil {
 		return
 	}
@@ -136,6 +139,7 @@ func List() ([]Running, error) {
 	return listIn(dir)
 }
 
+// listIn returns the planes of the list in dir: see [List].
 func listIn(dir string) ([]Running, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {

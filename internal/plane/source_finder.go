@@ -11,9 +11,12 @@ import (
 
 // source is where a program comes from: one of the three fields is set.
 type source struct {
-	prebuilt string // a binary
-	dir      string // a folder that holds the source of the nested module
-	version  string // a version of the nested module
+	// prebuilt is the path of a binary.
+	prebuilt string
+	// dir is a folder that holds the source of the nested module.
+	dir string
+	// version is a version of the nested module.
+	version string
 }
 
 // sourceFinder finds the source of a module's program.
@@ -26,22 +29,25 @@ type sourceFinder struct {
 	own *Location
 }
 
-// find returns where the program comes from: the binary that the environment names; or the source beside
-// the yare module of the user; or the published version of that module. The yare module of the user is
-// required or replaced by the user's module, or is that module.
-func (l sourceFinder) find(ctx context.Context) (source, error) {
-	if name := l.env.value(l.module.Variable()); name != "" {
-		path, err := l.module.checkPrebuilt(name)
+// find returns where the program comes from. The first of these that exists counts:
+//
+//   - the binary that the environment names
+//   - the source beside the yare module that the user's module requires, replaces or is
+//   - the version of that yare module
+//   - the source or the version that belongs to the yare of this program
+func (s sourceFinder) find(ctx context.Context) (source, error) {
+	if name := s.env.value(s.module.Variable()); name != "" {
+		path, err := s.module.checkPrebuilt(name)
 		return source{prebuilt: path}, err
 	}
-	required, ok, err := l.requiredModule(ctx)
+	required, ok, err := s.requiredModule(ctx)
 	switch {
 	case err != nil:
 		return source{}, err
 	case ok:
-		return required.source(l.module)
+		return required.source(s.module)
 	default:
-		return l.ownSource()
+		return s.ownSource()
 	}
 }
 
@@ -55,25 +61,25 @@ type listedModule struct {
 	Error   *struct{ Err string }
 }
 
-// requiredModule returns the yare module that the user's module means. It asks the go command, so
-// that replace directives and workspaces count. It reports false if the folder is in no module, or if the
+// requiredModule returns the yare module that the go command finds from the user's module. So replace directives and
+// workspaces count. It reports false if the folder is in no module, or if the
 // module does not require yare.
-func (l sourceFinder) requiredModule(ctx context.Context) (m listedModule, ok bool, err error) {
-	tool, err := newGoTool(l.env, l.module)
+func (s sourceFinder) requiredModule(ctx context.Context) (m listedModule, ok bool, err error) {
+	tool, err := newGoTool(s.env, s.module)
 	if err != nil {
 		return m, false, err
 	}
-	gomod, err := tool.output(ctx, l.dir, nil, "env", "GOMOD")
+	gomod, err := tool.output(ctx, s.dir, nil, "env", "GOMOD")
 	if err != nil {
-		return m, false, fmt.Errorf("ask the go command for the module of %s: %w", l.dir, err)
+		return m, false, fmt.Errorf("ask the go command for the module of %s: %w", s.dir, err)
 	}
 	if name := strings.TrimSpace(gomod); name == "" || name == os.DevNull {
 		return m, false, nil
 	}
 	// -mod=readonly, because a vendor folder hides where a module comes from.
-	out, err := tool.output(ctx, l.dir, nil, "list", "-mod=readonly", "-e", "-m", "-json", ModulePath)
+	out, err := tool.output(ctx, s.dir, nil, "list", "-mod=readonly", "-e", "-m", "-json", ModulePath)
 	if err != nil {
-		return m, false, fmt.Errorf("ask the go command which version of yare the module of %s requires: %w", l.dir, err)
+		return m, false, fmt.Errorf("ask the go command which version of yare the module of %s requires: %w", s.dir, err)
 	}
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
 		return m, false, fmt.Errorf("read the output of go list about %s: %w", ModulePath, err)
@@ -84,11 +90,11 @@ func (l sourceFinder) requiredModule(ctx context.Context) (m listedModule, ok bo
 	case strings.Contains(m.Error.Err, "not a known dependency"):
 		return m, false, nil
 	default:
-		return m, false, fmt.Errorf("find the yare module that %s requires: %s", l.dir, m.Error.Err)
+		return m, false, fmt.Errorf("find the yare module that %s requires: %s", s.dir, m.Error.Err)
 	}
 }
 
-// source returns the source of the module p that belongs to the yare module m.
+// source returns the source of the nested module p that belongs to the yare module m.
 func (m listedModule) source(p Module) (source, error) {
 	if m.Dir != "" && p.isBeside(m.Dir) {
 		return source{dir: filepath.Join(m.Dir, p.Folder)}, nil
@@ -111,15 +117,15 @@ func (m listedModule) source(p Module) (source, error) {
 
 // ownSource returns the source that belongs to the yare of this program. It is used where no module names
 // another source.
-func (l sourceFinder) ownSource() (source, error) {
+func (s sourceFinder) ownSource() (source, error) {
 	switch {
-	case l.own == nil:
+	case s.own == nil:
 		return source{}, fmt.Errorf("this program is a development version of yare, and neither is %s in a module that requires %s: "+
 			"run it inside such a module or a clone of the repository, install a released version "+
-			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", l.dir, ModulePath, ModulePath, l.module.Variable())
-	case l.own.Dir != "":
-		return source{dir: filepath.Join(l.own.Dir, l.module.Folder)}, nil
+			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", s.dir, ModulePath, ModulePath, s.module.Variable())
+	case s.own.Dir != "":
+		return source{dir: filepath.Join(s.own.Dir, s.module.Folder)}, nil
 	default:
-		return source{version: l.own.Version}, nil
+		return source{version: s.own.Version}, nil
 	}
 }

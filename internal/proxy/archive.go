@@ -17,8 +17,8 @@ const (
 )
 
 // ArchivedJSON returns the JSON value in a text that is a ZIP archive with one file, in base64. It reports false for any other
-// text. Programs keep in an annotation so what they have applied last: the archive is another one in each run, because the file
-// has uids and the namespace.
+// text. Some programs keep what they have applied last in an annotation of this form. The archives of two runs differ, because
+// the file has uids and the namespace.
 func ArchivedJSON(text string) (value any, isArchive bool) {
 	if !strings.HasPrefix(text, zipPrefix) {
 		return nil, false

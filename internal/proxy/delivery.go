@@ -31,7 +31,7 @@ type deliveries struct {
 	step int
 	// changes counts the changes of the step, by what the watches select.
 	changes map[Selection]int
-	// lastEvent is the time in [Activity].
+	// lastEvent is [Activity.LastEvent].
 	lastEvent time.Time
 	// observations are the versions of workloads in the events.
 	observations []Observation
@@ -51,7 +51,7 @@ func (d *deliveries) record(x *Exchange, e Event, initialCount int) {
 	}
 	if e.IsChange {
 		d.lastEvent = now
-		if isWorkload(x.Resource) {
+		if IsWorkload(x.Resource) {
 			d.observations = append(d.observations, Observation{x.Session.Name(), x.Resource, e.Name, e.ResourceVersion, now})
 		}
 	}
@@ -75,18 +75,25 @@ func (d *deliveries) beginStep(step int) {
 	clear(d.changes)
 }
 
-// count returns the number of changes in this step to what a watch selects.
-func (d *deliveries) count(s Selection) int {
+// changeCount returns the number of changes in this step to what a watch selects.
+func (d *deliveries) changeCount(s Selection) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changes[s]
 }
 
-// list returns the deliveries so far, in the order of time, and when an event was delivered last.
-func (d *deliveries) list() (all []Delivery, lastEvent time.Time) {
+// list returns the deliveries so far, in the order of time.
+func (d *deliveries) list() []Delivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.all), d.lastEvent
+	return slices.Clone(d.all)
+}
+
+// lastEventTime returns when an event was delivered last.
+func (d *deliveries) lastEventTime() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lastEvent
 }
 
 // listObservations returns the observations on watches so far, in the order of time.

@@ -17,7 +17,7 @@
 //	}
 //
 //	p, err := proxy.New(proxy.Options{Target: config, Hooks: []proxy.Hook{noDeletions{}}})
-//	session, err := p.Session("operator")
+//	session, err := p.NewSession("operator")
 //	err = os.WriteFile("kubeconfig", session.Kubeconfig(), 0o600)
 //
 // The package has the hooks that explorations need besides faults: [Confinement] confines a program to a namespace,

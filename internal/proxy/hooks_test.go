@@ -64,7 +64,7 @@ func TestReadsAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	session, err := p.Session("program")
+	session, err := p.NewSession("program")
 	if err != nil {
 		t.Fatal(err)
 	}

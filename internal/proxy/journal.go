@@ -19,7 +19,7 @@ type journal struct {
 	occurrences map[Point]int
 	// awaited counts the requests under way for which [Activity.InFlight] waits.
 	awaited int
-	// lastRequest is the time in [Activity].
+	// lastRequest is [Activity.LastRequest].
 	lastRequest time.Time
 }
 
@@ -79,8 +79,8 @@ func (j *journal) requests() []RequestRecord {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	all := make([]RequestRecord, len(j.records))
-	for i, e := range j.records {
-		all[i] = *e
+	for i, record := range j.records {
+		all[i] = *record
 	}
 	return all
 }

@@ -14,8 +14,6 @@ type mask struct {
 	// namespace is the namespace of the run.
 	namespace string
 	normalize func(string) string
-	// isSecret is true for a change of a Secret, whose values are often random.
-	isSecret bool
 }
 
 // newMask returns the mask of a run in a namespace, which may be empty.
@@ -28,8 +26,8 @@ func newMask(namespace string, normalize func(string) string) *mask {
 
 // hash returns a hash of the masked change of a resource.
 func (m mask) hash(change any, resource string) string {
-	m.isSecret = resource == "secrets"
-	text, err := json.Marshal(m.masked(change)) // sorts the names of members
+	isSecret := resource == "secrets"                     // its values are often random
+	text, err := json.Marshal(m.masked(change, isSecret)) // sorts the names of members
 	if err != nil {
 		panic(err) // the value was decoded from JSON
 	}
@@ -37,32 +35,34 @@ func (m mask) hash(change any, resource string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (m mask) masked(value any) any {
+// masked returns a value with asterisks in place of what differs between runs. isSecret is true for a part of a Secret, whose data
+// keeps only the names of its members.
+func (m mask) masked(value any, isSecret bool) any {
 	switch v := value.(type) {
 	case map[string]any:
 		masked := make(map[string]any, len(v))
 		pointer, _ := v["path"].(string) // the path of an operation of a JSON patch
 		for name, each := range v {
-			key := m.withoutNames(name)
+			key := m.withoutIDs(name)
 			switch {
 			case isServerMade(name), name == "value" && isServerMade(path.Base(pointer)):
 				masked[key] = "*"
-			case m.isSecret && (name == "data" || name == "stringData"):
+			case isSecret && (name == "data" || name == "stringData"):
 				masked[key] = withoutValues(each)
 			default:
-				masked[key] = m.masked(each)
+				masked[key] = m.masked(each, isSecret)
 			}
 		}
 		return masked
 	case []any:
 		masked := make([]any, len(v))
 		for i, each := range v {
-			masked[i] = m.masked(each)
+			masked[i] = m.masked(each, isSecret)
 		}
 		return masked
 	case string:
 		if content, isArchive := ArchivedJSON(v); isArchive {
-			return m.masked(content)
+			return m.masked(content, isSecret)
 		}
 		return m.maskedText(v)
 	}
@@ -78,7 +78,7 @@ func isServerMade(field string) bool {
 	return false
 }
 
-// withoutValues returns the names of an object's members.
+// withoutValues returns an object with an asterisk in place of the value of each member.
 func withoutValues(value any) any {
 	members, ok := value.(map[string]any)
 	if !ok {
@@ -99,6 +99,7 @@ var (
 	digestPattern = regexp.MustCompile(`^([0-9]{8,}|[0-9a-f]{16,})$`)
 )
 
+// maskedText returns a text with asterisks in place of times, uids, digests, random parts of names, and the namespace of the run.
 func (m mask) maskedText(text string) string {
 	if digestPattern.MatchString(text) {
 		return "*"
@@ -106,11 +107,11 @@ func (m mask) maskedText(text string) string {
 	if namePattern.MatchString(text) {
 		text = m.normalize(text)
 	}
-	return m.withoutNames(timePattern.ReplaceAllString(text, "*"))
+	return m.withoutIDs(timePattern.ReplaceAllString(text, "*"))
 }
 
-// withoutNames replaces the uids in a text, and the namespace of the run.
-func (m mask) withoutNames(text string) string {
+// withoutIDs returns a text with asterisks in place of uids and of the namespace of the run.
+func (m mask) withoutIDs(text string) string {
 	text = uidPattern.ReplaceAllString(text, "*")
 	if m.namespace != "" {
 		text = strings.ReplaceAll(text, m.namespace, "*")

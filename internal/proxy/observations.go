@@ -19,8 +19,8 @@ type Observation struct {
 	At                                       time.Time
 }
 
-// isWorkload reports whether observations of a resource are recorded.
-func isWorkload(resource string) bool {
+// IsWorkload reports whether observations of a resource are recorded.
+func IsWorkload(resource string) bool {
 	return slices.Contains([]string{"deployments.apps", "statefulsets.apps", "daemonsets.apps"}, resource)
 }
 
@@ -64,7 +64,7 @@ func (r *ReadRecorder) RoundTrip(x *Exchange, request *http.Request, next Next) 
 		fmt.Fprintf(hash, "%s %s\n", o.Metadata.Name, o.Metadata.ResourceVersion)
 	}
 	x.Record(func(r *RequestRecord) { r.AnswerHash = hash.Sum64() })
-	if isWorkload(x.Resource) {
+	if IsWorkload(x.Resource) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, o := range objects {

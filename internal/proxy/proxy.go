@@ -122,8 +122,8 @@ func (p *Proxy) Close() {
 	p.target.CloseIdleConnections()
 }
 
-// Session returns a new session. The name stands in [RequestRecord.Session].
-func (p *Proxy) Session(name string) (*Session, error) {
+// NewSession returns a new session. The name stands in [RequestRecord.Session].
+func (p *Proxy) NewSession(name string) (*Session, error) {
 	s := newSession(name, p.options.Namespace, p.server)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,8 +148,8 @@ func (p *Proxy) SetStep(step int) { p.journal.setStep(step) }
 // serve serves a request of a program. A panic with http.ErrAbortHandler breaks the connection, or
 // the request if the program speaks HTTP/2.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
-	session, ok := p.enter(r)
-	if !ok {
+	session, isOpen := p.enter(r)
+	if !isOpen {
 		panic(http.ErrAbortHandler)
 	}
 	defer p.handlers.Done()
@@ -173,9 +173,9 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, withBody(r.Clone(context.WithValue(ctx, exchangeKey{}, x)), body))
 }
 
-// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy serves. If so,
-// the caller calls handlers.Done.
-func (p *Proxy) enter(r *http.Request) (s *Session, ok bool) {
+// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy is open. If so, the caller
+// calls handlers.Done.
+func (p *Proxy) enter(r *http.Request) (s *Session, isOpen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isClosed {

@@ -33,7 +33,7 @@ func start(t *testing.T, server http.HandlerFunc, hooks ...proxy.Hook) (*proxy.P
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	session, err := p.Session("program")
+	session, err := p.NewSession("program")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,8 @@ func ParseRequestInfo(r *http.Request) RequestInfo {
 		parts = nil
 	}
 	// A namespace is a resource itself, and so are its subresources.
-	inside := len(parts) > 2 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize"))
-	if inside {
+	isInNamespace := len(parts) > 2 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize"))
+	if isInNamespace {
 		info.Namespace, parts = parts[1], parts[2:]
 	}
 	for i, to := range []*string{&info.Resource, &info.Name, &info.Subresource} {
@@ -52,6 +52,7 @@ func ParseRequestInfo(r *http.Request) RequestInfo {
 	return info
 }
 
+// verbOf returns the verb of a request. name is the name in its path.
 func verbOf(r *http.Request, name string) wire.Verb {
 	switch r.Method {
 	case http.MethodPost:

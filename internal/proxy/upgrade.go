@@ -8,9 +8,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// newUpgradeTransport returns the transport of requests that become connections of another protocol. The
-// protocols of exec, WebSockets and SPDY, need HTTP/1.1. By itself net/http chooses HTTP/1.1 for
-// WebSockets, and not for SPDY. Each request has a connection of its own, which ends with the request.
+// newUpgradeTransport returns the transport of requests that become connections of another protocol. The command exec uses
+// WebSockets or SPDY, and both need HTTP/1.1. By itself net/http chooses HTTP/1.1 for WebSockets, and not for SPDY. Each request
+// has a connection of its own, which ends with the request.
 func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {
 	settings, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
 		Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, CAFile: config.CAFile,

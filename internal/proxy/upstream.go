@@ -63,9 +63,9 @@ func (u *Upstream) CloseIdleConnections() {
 	}
 }
 
-// do sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or among
+// send sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or among
 // others. All other statuses are errors.
-func (u *Upstream) do(ctx context.Context, method, path string, query url.Values, patch []byte, others ...int) (int, []byte, error) {
+func (u *Upstream) send(ctx context.Context, method, path string, query url.Values, patch []byte, others ...int) (int, []byte, error) {
 	target := u.url.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(patch))
@@ -93,7 +93,7 @@ func (u *Upstream) do(ctx context.Context, method, path string, query url.Values
 
 // Get reads JSON. It reports whether the path exists.
 func (u *Upstream) Get(ctx context.Context, path string, query url.Values, into any) (bool, error) {
-	code, answer, err := u.do(ctx, http.MethodGet, path, query, nil, http.StatusNotFound)
+	code, answer, err := u.send(ctx, http.MethodGet, path, query, nil, http.StatusNotFound)
 	if err != nil || code == http.StatusNotFound {
 		return false, err
 	}
@@ -109,17 +109,17 @@ func (u *Upstream) Patch(ctx context.Context, path, manager string, patch any) (
 	if err != nil {
 		return false, err
 	}
-	code, _, err := u.do(ctx, http.MethodPatch, path, url.Values{"fieldManager": {manager}}, body, http.StatusNotFound)
+	code, _, err := u.send(ctx, http.MethodPatch, path, url.Values{"fieldManager": {manager}}, body, http.StatusNotFound)
 	return err == nil && code == http.StatusOK, err
 }
 
 // Remove deletes an object, and removes the finalizers that would keep the object.
 func (u *Upstream) Remove(ctx context.Context, path string) error {
-	code, _, err := u.do(ctx, http.MethodDelete, path, nil, nil, http.StatusAccepted, http.StatusNotFound)
+	code, _, err := u.send(ctx, http.MethodDelete, path, nil, nil, http.StatusAccepted, http.StatusNotFound)
 	if err != nil || code == http.StatusNotFound {
 		return err
 	}
 	// A conflict means that the object is gone.
-	_, _, err = u.do(ctx, http.MethodPatch, path, nil, []byte(`{"metadata":{"finalizers":null}}`), http.StatusNotFound, http.StatusConflict)
+	_, _, err = u.send(ctx, http.MethodPatch, path, nil, []byte(`{"metadata":{"finalizers":null}}`), http.StatusNotFound, http.StatusConflict)
 	return err
 }

@@ -18,7 +18,8 @@ type watch struct {
 	gate       Gate
 	deliveries *deliveries
 	body       io.ReadCloser
-	closed     func(*watch)
+	// onClose is called after the watch has ended.
+	onClose func(*watch)
 	// requestDone is closed when the request has ended, and readerDone when the goroutine has ended.
 	requestDone <-chan struct{}
 	readerDone  chan struct{}
@@ -46,7 +47,7 @@ type Event struct {
 	IsChange bool
 	// IsInitial is true for the first events of a streaming list, and the bookmark at their end.
 	IsInitial bool
-	// IsRepeated is true for an event that is delivered twice, and for its repetition.
+	// IsRepeated is true for the second delivery of an event.
 	IsRepeated bool
 	// EarlierChanges is the number of changes in this step that programs have received on watches of the same selection.
 	EarlierChanges int
@@ -61,7 +62,7 @@ type Event struct {
 func (w *watch) Close() error {
 	err := w.body.Close()
 	<-w.readerDone
-	w.closed(w)
+	w.onClose(w)
 	return err
 }
 
@@ -139,7 +140,7 @@ func (w *watch) nextEvent() (Event, error) {
 			}
 			continue
 		}
-		e.EarlierChanges = w.deliveries.count(w.exchange.Selection())
+		e.EarlierChanges = w.deliveries.changeCount(w.exchange.Selection())
 		d := w.gate.Decide(w.exchange, e)
 		w.setHeld(d.Until != nil)
 		if d.Until != nil && !w.wait(d.Until) {

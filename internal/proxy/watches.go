@@ -26,7 +26,7 @@ func (w *Watches) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Resp
 		return response, err
 	}
 	opened := &watch{
-		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body, closed: w.remove, requestDone: r.Context().Done(),
+		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body, onClose: w.remove, requestDone: r.Context().Done(),
 		readerDone: make(chan struct{}), arrived: make(chan struct{}, 1),
 	}
 	w.mu.Lock()
@@ -50,8 +50,7 @@ func (w *Watches) BeginStep(step int) { w.deliveries.beginStep(step) }
 // Deliveries returns the deliveries to programs on watches so far, in the order of time. Leases and
 // Events are left out.
 func (w *Watches) Deliveries() []Delivery {
-	all, _ := w.deliveries.list()
-	return all
+	return w.deliveries.list()
 }
 
 // Observations returns the observations on watches so far, in the order of time.
@@ -59,7 +58,7 @@ func (w *Watches) Observations() []Observation { return w.deliveries.listObserva
 
 // AddActivity adds the activity of the watches to the activity of the requests.
 func (w *Watches) AddActivity(a *Activity) {
-	_, a.LastEvent = w.deliveries.list()
+	a.LastEvent = w.deliveries.lastEventTime()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for each := range w.open {

@@ -33,7 +33,7 @@ func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int)
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("portforward of the Pod %q: %d is no port", namespace+"/"+name, port)
 	}
-	socket, err := dial(ctx, c, namespace, name, "portforward", portProtocol, url.Values{"ports": {strconv.Itoa(port)}})
+	socket, err := openSocket(ctx, c, namespace, name, "portforward", portProtocol, url.Values{"ports": {strconv.Itoa(port)}})
 	if err != nil {
 		return nil, err
 	}
@@ -52,18 +52,18 @@ type portConn struct {
 	running sync.WaitGroup
 	address podAddress
 
-	// rest is the unread part of the last message. portSent and errorSent are true once the number
+	// rest is the unread part of the last message. hasDataPort and hasErrorPort are true once the number
 	// of the port has come on the channel of the data and of the error.
-	rest                []byte
-	portSent, errorSent bool
+	rest                      []byte
+	hasDataPort, hasErrorPort bool
 
-	mu              sync.Mutex
-	readBy, writeBy time.Time
+	mu                          sync.Mutex
+	readDeadline, writeDeadline time.Time
 }
 
 func (p *portConn) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
-		ctx, cancel := p.within(&p.readBy)
+		ctx, cancel := p.contextUntil(&p.readDeadline)
 		_, message, err := p.socket.Read(ctx)
 		cancel()
 		switch {
@@ -79,12 +79,12 @@ func (p *portConn) Read(b []byte) (int, error) {
 		data := message[1:]
 		switch message[0] {
 		case channelData:
-			if p.rest = data; !p.portSent && len(data) >= 2 {
-				p.portSent, p.rest = true, data[2:]
+			if p.rest = data; !p.hasDataPort && len(data) >= 2 {
+				p.hasDataPort, p.rest = true, data[2:]
 			}
 		case channelPortError:
-			if !p.errorSent && len(data) >= 2 {
-				p.errorSent, data = true, data[2:]
+			if !p.hasErrorPort && len(data) >= 2 {
+				p.hasErrorPort, data = true, data[2:]
 			}
 			if len(data) > 0 {
 				return 0, fmt.Errorf("the port %s: %s", p.address, data)
@@ -100,7 +100,7 @@ func (p *portConn) Write(b []byte) (int, error) {
 	sent := 0
 	for sent < len(b) {
 		part := b[sent:min(len(b), sent+16<<10)]
-		ctx, cancel := p.within(&p.writeBy)
+		ctx, cancel := p.contextUntil(&p.writeDeadline)
 		err := p.socket.Write(ctx, websocket.MessageBinary, append([]byte{channelData}, part...))
 		cancel()
 		if err != nil {
@@ -118,8 +118,8 @@ func (p *portConn) Close() error {
 	return err
 }
 
-// within returns the context of the connection with a deadline, unless that is zero.
-func (p *portConn) within(deadline *time.Time) (context.Context, context.CancelFunc) {
+// contextUntil returns the context of the connection with a deadline, unless the deadline is zero.
+func (p *portConn) contextUntil(deadline *time.Time) (context.Context, context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if deadline.IsZero() {
@@ -135,14 +135,14 @@ func (p *portConn) SetDeadline(t time.Time) error {
 func (p *portConn) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.readBy = t
+	p.readDeadline = t
 	return nil
 }
 
 func (p *portConn) SetWriteDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.writeBy = t
+	p.writeDeadline = t
 	return nil
 }
 

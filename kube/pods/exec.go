@@ -93,24 +93,24 @@ func (command Command) query() url.Values {
 
 // run runs the command over a new connection.
 func (command Command) run(ctx context.Context, c *kube.Client, namespace, name, subresource string) error {
-	conn, err := dial(ctx, c, namespace, name, subresource, execProtocol, command.query())
+	socket, err := openSocket(ctx, c, namespace, name, subresource, execProtocol, command.query())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.CloseNow() }()
+	defer func() { _ = socket.CloseNow() }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil)
-	running.Go(func() { keepAlive(ctx, conn, cancel) })
+	running.Go(func() { keepAlive(ctx, socket, cancel) })
 	if command.Resize != nil {
-		running.Go(func() { command.sendSizes(ctx, conn) })
+		running.Go(func() { command.sendSizes(ctx, socket) })
 	}
 	if command.Stdin != nil {
 		// A read can block for ever, and nothing can end it: this goroutine is not waited for.
-		go command.sendInput(ctx, conn, cancel)
+		go command.sendInput(ctx, socket, cancel)
 	}
-	err = command.receive(ctx, conn)
+	err = command.receive(ctx, socket)
 	if _, ended := errors.AsType[*ExitError](err); err != nil && !ended && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
@@ -121,9 +121,9 @@ func (command Command) run(ctx context.Context, c *kube.Client, namespace, name,
 }
 
 // receive writes the output of the command until it has ended.
-func (command Command) receive(ctx context.Context, conn *websocket.Conn) error {
+func (command Command) receive(ctx context.Context, socket *websocket.Conn) error {
 	for {
-		_, message, err := conn.Read(ctx)
+		_, message, err := socket.Read(ctx)
 		if err != nil {
 			return fmt.Errorf("the connection ended before the command: %w", err)
 		}
@@ -138,7 +138,7 @@ func (command Command) receive(ctx context.Context, conn *websocket.Conn) error 
 		case channelStderr:
 			to = command.Stderr
 		case channelError:
-			return endOf(data)
+			return commandError(data)
 		}
 		if to == nil {
 			continue
@@ -149,8 +149,8 @@ func (command Command) receive(ctx context.Context, conn *websocket.Conn) error 
 	}
 }
 
-// endOf returns the error of a command that ended with this Status.
-func endOf(status []byte) error {
+// commandError returns the error of a command that ended with this Status, or nil if the command succeeded.
+func commandError(status []byte) error {
 	var s metav1.Status
 	if err := kube.Unmarshal(status, &s); err != nil {
 		return fmt.Errorf("read how the command ended: %w", err)
@@ -169,17 +169,17 @@ func endOf(status []byte) error {
 }
 
 // sendInput sends Stdin to its end.
-func (command Command) sendInput(ctx context.Context, conn *websocket.Conn, cancel context.CancelCauseFunc) {
+func (command Command) sendInput(ctx context.Context, socket *websocket.Conn, cancel context.CancelCauseFunc) {
 	message := make([]byte, 1+16<<10)
 	message[0] = channelStdin
 	for {
 		n, err := command.Stdin.Read(message[1:])
-		if n > 0 && conn.Write(ctx, websocket.MessageBinary, message[:1+n]) != nil {
+		if n > 0 && socket.Write(ctx, websocket.MessageBinary, message[:1+n]) != nil {
 			return // receive returns why
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = conn.Write(ctx, websocket.MessageBinary, []byte{channelClose, channelStdin})
+			_ = socket.Write(ctx, websocket.MessageBinary, []byte{channelClose, channelStdin})
 			return
 		case err != nil:
 			cancel(fmt.Errorf("read the input: %w", err))
@@ -189,7 +189,7 @@ func (command Command) sendInput(ctx context.Context, conn *websocket.Conn, canc
 }
 
 // sendSizes sends the sizes of the terminal until ctx ends or Resize is closed.
-func (command Command) sendSizes(ctx context.Context, conn *websocket.Conn) {
+func (command Command) sendSizes(ctx context.Context, socket *websocket.Conn) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -199,7 +199,7 @@ func (command Command) sendSizes(ctx context.Context, conn *websocket.Conn) {
 				return
 			}
 			message := fmt.Appendf([]byte{channelResize}, `{"Width":%d,"Height":%d}`, size.Width, size.Height)
-			if conn.Write(ctx, websocket.MessageBinary, message) != nil {
+			if socket.Write(ctx, websocket.MessageBinary, message) != nil {
 				return
 			}
 		}

@@ -28,8 +28,8 @@ func podsResource() wire.Resource {
 	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
 }
 
-// dial opens a WebSocket to a subresource of a Pod. An error of the server is a [*wire.Error].
-func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*websocket.Conn, error) {
+// openSocket opens a WebSocket to a subresource of a Pod. An error of the server is a [*wire.Error].
+func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*websocket.Conn, error) {
 	what := fmt.Sprintf("%s of the Pod %q", subresource, namespace+"/"+name)
 	switch {
 	case c == nil:
@@ -37,7 +37,7 @@ func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, pro
 	case namespace == "" || name == "":
 		return nil, fmt.Errorf("%s: its namespace or its name is empty", what)
 	}
-	upgrade := roundTripper(func(r *http.Request) (*http.Response, error) {
+	upgrade := roundTripFunc(func(r *http.Request) (*http.Response, error) {
 		response, err := c.Do(r.Context(), &wire.Request{
 			Verb: wire.VerbGet, Resource: podsResource(), Namespace: namespace, Name: name, Subresource: subresource,
 			Query: query, Header: r.Header, WantsBodyReader: true,
@@ -47,7 +47,7 @@ func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, pro
 		}
 		return &http.Response{StatusCode: response.Code, Header: response.Header, Body: response.BodyReader, Request: r}, nil
 	})
-	conn, response, err := websocket.Dial(ctx, "http://pod/", &websocket.DialOptions{
+	socket, response, err := websocket.Dial(ctx, "http://pod/", &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,
 	})
 	if refused, ok := kube.AsError(err); ok {
@@ -59,22 +59,22 @@ func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, pro
 		}
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if got := conn.Subprotocol(); got != protocol {
-		_ = conn.CloseNow()
+	if got := socket.Subprotocol(); got != protocol {
+		_ = socket.CloseNow()
 		return nil, fmt.Errorf("%s: the server speaks %q and not %s, which API servers do since Kubernetes 1.30", what, got, protocol)
 	}
-	conn.SetReadLimit(messageLimit)
-	return conn, nil
+	socket.SetReadLimit(messageLimit)
+	return socket, nil
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 var errSilent = errors.New("the connection is dead: a ping had no answer")
 
 // keepAlive pings until ctx ends. It calls end if a ping has no answer.
-func keepAlive(ctx context.Context, conn *websocket.Conn, end func(error)) {
+func keepAlive(ctx context.Context, socket *websocket.Conn, end func(error)) {
 	ticker := time.NewTicker(pingPeriod)
 	defer ticker.Stop()
 	for {
@@ -84,7 +84,7 @@ func keepAlive(ctx context.Context, conn *websocket.Conn, end func(error)) {
 		case <-ticker.C:
 		}
 		answered, cancel := context.WithTimeout(ctx, pingPeriod)
-		err := conn.Ping(answered)
+		err := socket.Ping(answered)
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			end(errSilent)

@@ -23,7 +23,7 @@ import (
 // the list of all groups lacks it too.
 func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
-	if isNotFound(err) {
+	if is404(err) {
 		versions, listErr := groupVersions(ctx, h)
 		switch {
 		case listErr != nil:
@@ -102,8 +102,8 @@ func groupVersions(ctx context.Context, h Handler) ([]schema.GroupVersion, error
 	return versions, nil
 }
 
-// isNotFound reports whether the answer to a request was 404.
-func isNotFound(err error) bool {
+// is404 reports whether the answer to a request was 404.
+func is404(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == http.StatusNotFound
 }

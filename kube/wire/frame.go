@@ -60,7 +60,7 @@ type frameReader struct {
 	// buffer[from:to] was read and is no part of an earlier frame.
 	buffer   []byte
 	from, to int
-	// searched is how far buffer is known to have no newline.
+	// buffer[from:searched] is known to have no newline.
 	searched int
 	// lastRead is how many bytes the last read returned.
 	lastRead int
@@ -106,10 +106,14 @@ func (r *frameReader) next() (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	return frameOf(value)
+	return decodeFrame(value)
 }
 
-// read reads what the stream has, and waits until there is something.
+// read reads what the stream has, and waits until there is something. The size of the buffer follows what arrives.
+//
+// For example, a stream list fills the buffer of 4 KB, which grows to 8, 16, 32 and 64 KB, because each read returns more
+// than half of its size. Afterwards single events of 2 KB arrive. A read that returns less than an eighth of the size is
+// followed by a buffer of 4 KB again.
 func (r *frameReader) read() {
 	unread := r.buffer[r.from:r.to]
 	size := len(r.buffer)
@@ -122,13 +126,13 @@ func (r *frameReader) read() {
 		size = minFrameBuffer
 	}
 	size = max(size, minFrameBuffer)
-	to := r.buffer
+	buffer := r.buffer
 	if size != len(r.buffer) {
-		to = make([]byte, size)
+		buffer = make([]byte, size)
 	}
 	r.searched -= r.from
-	r.from, r.to = 0, copy(to, unread)
-	r.buffer, r.lastRead = to, 0
+	r.from, r.to = 0, copy(buffer, unread)
+	r.buffer, r.lastRead = buffer, 0
 	for range maxEmptyReads {
 		r.lastRead, r.err = r.stream.Read(r.buffer[r.to:])
 		r.to += r.lastRead
@@ -174,8 +178,8 @@ func scanFrame(data []byte) (f Frame, ok bool) {
 	return f, ok && f.Type != ""
 }
 
-// frameOf returns the parts of a frame, which is well formed JSON.
-func frameOf(value []byte) (Frame, error) {
+// decodeFrame decodes a frame, which is well-formed JSON. In contrast to scanFrame, it accepts a type with escapes.
+func decodeFrame(value []byte) (Frame, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return Frame{}, fmt.Errorf("%.20q is not an event", value)
 	}

@@ -112,7 +112,7 @@ func FuzzFrames(f *testing.F) {
 			}
 			var frame Frame
 			if err == nil {
-				frame, err = frameOf(value)
+				frame, err = decodeFrame(value)
 			}
 			if wantErr = err; err != nil {
 				break

@@ -47,14 +47,14 @@ func ownersOf(object []byte) []metav1.OwnerReference {
 	return owners
 }
 
-// matching returns the objects that meet all conditions.
-func matching(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
-	if len(all) == 0 {
+// matching returns the objects that meet all matches. It reuses the memory of objects.
+func matching(matches []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
+	if len(matches) == 0 {
 		return objects, nil
 	}
 	var errs []error
 	objects = slices.DeleteFunc(objects, func(object jsontext.Value) bool {
-		for _, m := range all {
+		for _, m := range matches {
 			ok, err := m.Matches(object)
 			errs = append(errs, err)
 			if !ok {

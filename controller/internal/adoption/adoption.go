@@ -46,7 +46,6 @@
 package adoption
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -54,7 +53,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/cache"
@@ -107,11 +105,11 @@ func NewGuard(view View, ownerExistence OwnerExistence, formerManagers, labels [
 	return &Guard{view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
 }
 
-// maxChildren limits the memory of a Guard. A forgotten child costs one read.
-const maxChildren = 4096
+// maxRemembered limits the memory of a Guard and of a Mover. A forgotten object costs one read.
+const maxRemembered = 4096
 
-// maxDecisions is how often an apply is decided when the object changes meanwhile.
-const maxDecisions = 3
+// maxAttempts is how often an apply is decided, and how often a move before it is tried, when the object changes meanwhile.
+const maxAttempts = 3
 
 // Handler returns a handler for the reconcile of owner. It belongs after the no-op check: an apply
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
@@ -157,7 +155,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 				return response, nil
 			}
 		}
-		if !isOutdated(err) || attempt == maxDecisions || r.Preconditions != (wire.Preconditions{}) {
+		if !isOutdated(err) || attempt == maxAttempts || r.Preconditions != (wire.Preconditions{}) {
 			return nil, err
 		}
 	}
@@ -186,40 +184,6 @@ func (h *handler) checkOwnerExists(ctx context.Context, r *wire.Request, owner w
 func isOutdated(err error) bool {
 	e, ok := kube.AsError(err)
 	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || kube.IsUIDConflict(e))
-}
-
-// hasController reports whether the object in body has a controlling owner reference to owner.
-func hasController(body []byte, owner types.UID) (found bool) {
-	if owner == "" || !bytes.Contains(body, []byte(owner)) {
-		return false
-	}
-	s := jsonscan.New(body)
-	for _, member := range []string{"metadata", "ownerReferences"} {
-		if ok, err := s.Find(member); err != nil || !ok {
-			return false
-		}
-	}
-	more, err := s.Enter('[')
-	for more && err == nil {
-		if more, err = s.NextElement(']'); !more || err != nil {
-			break
-		}
-		var uid []byte
-		var controls bool
-		err = s.Members(func(name []byte) (err error) {
-			switch string(name) {
-			case "uid":
-				uid, err = s.TextOrNull()
-			case "controller":
-				controls, err = s.Boolean()
-			default:
-				err = s.Skip()
-			}
-			return err
-		})
-		found = found || controls && string(uid) == string(owner)
-	}
-	return found && err == nil
 }
 
 // Forget drops the decisions about children that no cache shows.
@@ -288,24 +252,12 @@ func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, 
 	return d, err
 }
 
-// isOwnedBy reports whether owners name owner, and no other owner controls the object.
-func isOwnedBy(owners []kube.Owner, owner wire.Ref) bool {
-	named := false
-	for _, o := range owners {
-		if o.UID == owner.UID {
-			named = true
-		} else if o.Controller {
-			return false
-		}
-	}
-	return named
-}
-
 // decideByMetadata returns the decision about an apply to object, or an error if the apply must not be
 // sent.
 func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref) (decision, error) {
 	// isChild is true if an owner reference or a label makes object a child. Fields of a field manager do not count here.
-	isChild, earlier := namesOwner(object.Labels, owner.UID, g.labels), -1
+	isChild := labelsNameOwner(object.Labels, owner.UID, g.labels)
+	earlier := -1 // the index of the reference to an earlier owner
 	for i, o := range object.OwnerReferences {
 		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
 		case o.UID == owner.UID:
@@ -329,8 +281,7 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 			return decision{}, err
 		}
 	}
-	switch {
-	case isChild || r.Adopt || g.hasWritten(r, object):
+	if isChild || r.Adopt || g.hasWritten(r, object) {
 		return decision{uid: object.UID}, nil
 	}
 	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
@@ -358,15 +309,9 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 	return nil
 }
 
-// isEarlierOwner reports whether the reference names an object that had the name of owner.
-func isEarlierOwner(o metav1.OwnerReference, owner wire.Ref) bool {
-	group, err := schema.ParseGroupVersion(o.APIVersion)
-	return err == nil && o.UID != owner.UID && group.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind && o.Name == owner.Name
-}
-
 // hasWritten reports whether the field manager of r has fields in the object, or a former one has applied the object.
-// Every program that controller-runtime's scaffold makes updates its objects as "manager", so an update under such a
-// name proves nothing.
+// A program of controller-runtime's scaffold updates its objects as "manager". So an update under such a name proves
+// nothing.
 func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return g.isWrite(r, e) })
 }
@@ -386,7 +331,7 @@ func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
 }
 
 // earlierOwnerConflict returns the refusal of an apply to a child of an earlier owner. An apply
-// by the same field manager would replace the owner, and the new one would inherit the child.
+// by the same field manager would replace the owner, and the new owner would inherit the child.
 func earlierOwnerConflict(r *wire.Request, owner wire.Ref) error {
 	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
 }
@@ -472,7 +417,7 @@ func (g *Guard) recordChild(r *wire.Request, owner wire.Ref, d decision, respons
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.children) >= maxChildren {
+	if len(g.children) >= maxRemembered {
 		clear(g.children)
 	}
 	g.children[childRef(r)] = child{d.uid, owner.UID}

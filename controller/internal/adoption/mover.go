@@ -50,7 +50,7 @@ type Mover struct {
 	mu sync.Mutex
 	// checked holds the objects that have nothing to move.
 	checked map[wire.Ref]checkedObject
-	// logged holds the kinds and subresources whose move was logged.
+	// logged holds what was logged: the move of a kind and subresource, or the fields of it that stay.
 	logged map[string]bool
 }
 
@@ -102,7 +102,7 @@ func (m *Mover) hasNothingToMove(ref wire.Ref) bool {
 func (m *Mover) recordChecked(ref wire.Ref, o checkedObject) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.checked) >= maxChildren {
+	if len(m.checked) >= maxRemembered {
 		clear(m.checked)
 	}
 	m.checked[ref] = o
@@ -125,11 +125,11 @@ type moveHandler struct {
 func (h *moveHandler) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	if h.isConcerned(r) {
 		for attempt := 1; ; attempt++ {
-			err := h.moveBefore(ctx, r, attempt > 1 || r.Live)
+			err := h.moveOwnership(ctx, r, attempt > 1 || r.Live)
 			if err == nil {
 				break
 			}
-			if !isOutdated(err) || attempt == maxDecisions {
+			if !isOutdated(err) || attempt == maxAttempts {
 				return nil, err
 			}
 		}
@@ -154,8 +154,8 @@ func (h *moveHandler) isConcerned(r *wire.Request) bool {
 	}
 }
 
-// moveBefore moves the ownership in the object of the apply r. With mustRead, the cache does not count.
-func (h *moveHandler) moveBefore(ctx context.Context, r *wire.Request, mustRead bool) error {
+// moveOwnership moves the ownership in the object of the apply r. With mustRead, the cache does not count.
+func (h *moveHandler) moveOwnership(ctx context.Context, r *wire.Request, mustRead bool) error {
 	ref := childRef(r)
 	var metadata []byte
 	var err error
@@ -222,7 +222,7 @@ func (h *moveHandler) belongsToOwner(object *metav1.ObjectMeta, r *wire.Request)
 	if r.Subresource != "" {
 		return object.UID == h.owner.UID
 	}
-	return namesOwner(object.Labels, h.owner.UID, h.mover.labels) ||
+	return labelsNameOwner(object.Labels, h.owner.UID, h.mover.labels) ||
 		slices.ContainsFunc(object.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == h.owner.UID })
 }
 
@@ -327,7 +327,7 @@ func (m *ownershipMove) send(ctx context.Context, next wire.Handler, r *wire.Req
 	return err
 }
 
-// recordLine records a line of the log about a kind, and reports whether it is the first such line.
+// recordLine records a line of the log about a kind and subresource, and reports whether the line is new.
 func (m *Mover) recordLine(line string) (isFirst bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

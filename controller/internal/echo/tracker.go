@@ -116,14 +116,14 @@ type Tracker struct {
 	// hasOwnStatus is true if versions may contain writes of the own status.
 	hasOwnStatus bool
 	// inFlight holds the writes that have not been answered.
-	inFlight map[writeID]*heldTriggers
+	inFlight map[writeID]*unansweredWrites
 	// uncertain holds, for each key, the writes of unknown result since the last reconcile that
 	// succeeded, the oldest first.
 	uncertain map[queue.Key][]uncertainWrite
 }
 
-// origin is the key whose reconcile made a version. echo is how certain this is. replaced is the version that a write
-// of the own status replaced.
+// origin is the key whose reconcile made a version. echo is how certain it is that the reconcile made the version. replaced is
+// the version that a write of the own status replaced.
 type origin struct {
 	key      queue.Key
 	echo     queue.Echo
@@ -136,11 +136,11 @@ type writeID struct {
 	target Target
 }
 
-// heldTriggers holds the triggers that may be echoes of unanswered writes.
-type heldTriggers struct {
-	// writes is the number of writes that are under way.
-	writes   int
-	triggers []heldTrigger
+// unansweredWrites are the writes of a key's reconcile to one object that are under way.
+type unansweredWrites struct {
+	count int
+	// held holds the triggers that may be echoes of the writes.
+	held []heldTrigger
 }
 
 type heldTrigger struct {
@@ -151,7 +151,7 @@ type heldTrigger struct {
 // NewTracker returns a Tracker without any writes.
 func NewTracker() *Tracker {
 	return &Tracker{
-		versions: make(map[Version]origin, maxVersions), inFlight: make(map[writeID]*heldTriggers),
+		versions: make(map[Version]origin, maxVersions), inFlight: make(map[writeID]*unansweredWrites),
 		uncertain: make(map[queue.Key][]uncertainWrite),
 	}
 }
@@ -160,9 +160,9 @@ func NewTracker() *Tracker {
 type Streams interface {
 	// NewestShown returns the newest version of an object that the streams have shown.
 	NewestShown(Target) Version
-	// ShownObjects returns the objects of a collection that the streams show. The result is no set: the value is true for
-	// an object that the selector selects, and false for any other object.
-	ShownObjects(collection Target, selector labels.Selector) map[types.UID]bool
+	// CollectionObjects returns the objects of a collection that the streams show. The value is true for an object that the
+	// selector selects, and false for any other object.
+	CollectionObjects(collection Target, selector labels.Selector) map[types.UID]bool
 }
 
 // Handler returns a handler that records the writes of a reconcile of key. It belongs after
@@ -209,18 +209,17 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 // possiblyDeleted returns the objects of a collection that r may have deleted, although the answer is lost: those that the
 // streams show and the selector of r selects, and those that the reconciles of the key have written and no stream shows
 // yet. Another object was created later, or by somebody else a moment before. Its deletion then counts as the work of
-// somebody else, which only hastens a reconcile. The result is a set, all of whose values are true. It is nil if there are
-// too many objects.
-func (h *handler) possiblyDeleted(collection Target, r *wire.Request) map[types.UID]bool {
+// somebody else, which only hastens a reconcile. The result is nil if there are too many objects.
+func (h *handler) possiblyDeleted(collection Target, r *wire.Request) uidSet {
 	selector, err := labels.Parse(r.Query.Get("labelSelector"))
 	if err != nil {
 		return nil // the server refuses it
 	}
-	shown := h.streams.ShownObjects(collection, selector)
+	shown := h.streams.CollectionObjects(collection, selector)
 	deleted := h.tracker.writtenBy(h.key)
 	for uid, isSelected := range shown {
 		if isSelected {
-			deleted[uid] = true
+			deleted[uid] = struct{}{}
 		} else {
 			delete(deleted, uid)
 		}
@@ -231,14 +230,14 @@ func (h *handler) possiblyDeleted(collection Target, r *wire.Request) map[types.
 	return deleted
 }
 
-// writtenBy returns the set of the objects whose versions the reconciles of a key have made. All of its values are true.
-func (t *Tracker) writtenBy(key queue.Key) map[types.UID]bool {
+// writtenBy returns the objects whose versions the reconciles of a key have made.
+func (t *Tracker) writtenBy(key queue.Key) uidSet {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	written := make(map[types.UID]bool)
+	written := make(uidSet)
 	for v, by := range t.versions {
 		if by.key == key {
-			written[v.UID] = true
+			written[v.UID] = struct{}{}
 		}
 	}
 	return written
@@ -248,12 +247,12 @@ func (t *Tracker) writtenBy(key queue.Key) map[types.UID]bool {
 func (t *Tracker) beginWrite(id writeID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	held := t.inFlight[id]
-	if held == nil {
-		held = &heldTriggers{}
-		t.inFlight[id] = held
+	writes := t.inFlight[id]
+	if writes == nil {
+		writes = &unansweredWrites{}
+		t.inFlight[id] = writes
 	}
-	held.writes++
+	writes.count++
 }
 
 // endWrite records the result of a write that began at a time. It returns the triggers that were held because of the
@@ -268,13 +267,13 @@ func (t *Tracker) endWrite(id writeID, r *wire.Request, result writeResult, bega
 		t.forgetUncertainLocked(id, began)
 	}
 	t.recordVersionLocked(result.version, origin{id.key, result.echo, result.replaced})
-	held := t.inFlight[id]
-	if held.writes--; held.writes > 0 {
+	writes := t.inFlight[id]
+	if writes.count--; writes.count > 0 {
 		return nil
 	}
 	delete(t.inFlight, id)
-	triggers := make([]queue.Trigger, 0, len(held.triggers))
-	for _, h := range held.triggers {
+	triggers := make([]queue.Trigger, 0, len(writes.held))
+	for _, h := range writes.held {
 		h.trigger.Echo = t.classifyLocked(id, h.version)
 		triggers = append(triggers, h.trigger)
 	}
@@ -352,8 +351,8 @@ func (t *Tracker) Classify(target Target, v ShownVersion, triggers []queue.Trigg
 	for _, trigger := range triggers {
 		id := writeID{trigger.Key, target}
 		trigger.Echo = t.classifyLocked(id, v)
-		if held := t.inFlight[id]; held != nil && trigger.Echo == queue.NotEcho {
-			held.triggers = append(held.triggers, heldTrigger{trigger, v})
+		if writes := t.inFlight[id]; writes != nil && trigger.Echo == queue.NotEcho {
+			writes.held = append(writes.held, heldTrigger{trigger, v})
 			continue
 		}
 		rest = append(rest, trigger)
@@ -362,7 +361,7 @@ func (t *Tracker) Classify(target Target, v ShownVersion, triggers []queue.Trigg
 }
 
 // ForgetOwnStatus makes the writes of the status of key common echoes, which ask for a reconcile. It is called after a
-// reconcile that failed.
+// cleanup, and after a reconcile that failed.
 func (t *Tracker) ForgetOwnStatus(key queue.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

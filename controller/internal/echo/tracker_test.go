@@ -22,7 +22,7 @@ type shownVersion Version
 
 func (v shownVersion) NewestShown(Target) Version { return Version(v) }
 
-func (v shownVersion) ShownObjects(_ Target, selector labels.Selector) map[types.UID]bool {
+func (v shownVersion) CollectionObjects(_ Target, selector labels.Selector) map[types.UID]bool {
 	return map[types.UID]bool{v.UID: true, "unselected": selector.Empty()}
 }
 

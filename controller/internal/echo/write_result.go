@@ -24,10 +24,13 @@ type writeResult struct {
 	replaced string
 	// isUncertain is true if it is not known what the write did. isCarriedOut is true if the server has carried it out.
 	isUncertain, isCarriedOut bool
-	// deleted is the set of the objects that a write to a collection has deleted, or may have deleted. All of its values are
-	// true. It is nil if the objects are not known.
-	deleted map[types.UID]bool
+	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if the objects are
+	// not known.
+	deleted uidSet
 }
+
+// uidSet is a set of objects.
+type uidSet map[types.UID]struct{}
 
 // newWriteResult returns what a write did, by its answer. before is the newest version of the object
 // that a stream had shown when the write began.
@@ -36,9 +39,9 @@ type writeResult struct {
 // Only three kinds of writes certainly made the version of their answer: a create, a delete, and a
 // write that named the replaced version.
 //
-// isOwnStatus is true if the writes of the status of the reconciled object are to be found. The write is such a
-// write if it named the replaced version and the stored status is the one in the request.
-func newWriteResult(r *wire.Request, response *wire.Response, err error, before Version, isOwnStatus bool) writeResult {
+// writesOwnStatus is true if r writes the status of the reconciled object, and the echoes of such writes are to be found.
+// The echo is queue.OwnStatus if r named the replaced version and the stored status is the status in r.
+func newWriteResult(r *wire.Request, response *wire.Response, err error, before Version, writesOwnStatus bool) writeResult {
 	switch {
 	case err != nil:
 		e, ok := kube.AsError(err)
@@ -71,7 +74,7 @@ func newWriteResult(r *wire.Request, response *wire.Response, err error, before 
 		return writeResult{isUncertain: true} // the answer of a subresource, or no object
 	case uid == before.UID && !ident.IsNewer(version, before.ResourceVersion), version == replaced:
 		return writeResult{isCarriedOut: true} // nothing has changed
-	case isOwnStatus && replaced != "" && isStatusStored(r, response.Body):
+	case writesOwnStatus && replaced != "" && isStatusStored(r, response.Body):
 		return writeResult{isCarriedOut: true, version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
 	case r.Verb == wire.VerbCreate, r.Verb == wire.VerbDelete, replaced != "":
 		return writeResult{isCarriedOut: true, version: Version{uid, version}, echo: queue.CertainEcho}
@@ -83,9 +86,9 @@ func newWriteResult(r *wire.Request, response *wire.Response, err error, before 
 // maxDeleted bounds the objects that are remembered of one write to a collection.
 const maxDeleted = 1000
 
-// deletedBy returns the set of the objects in the answer to the deletion of a collection: those that the API server found by
-// the selectors of the request, and has deleted. It returns nil if the answer is no list, or if there are too many objects.
-func deletedBy(answer []byte) map[types.UID]bool {
+// deletedBy returns the objects in the answer to the deletion of a collection: those that the API server found by the
+// selectors of the request, and has deleted. It returns nil if the answer is no list, or if there are too many objects.
+func deletedBy(answer []byte) uidSet {
 	var list struct {
 		Kind  string `json:"kind"`
 		Items []struct {
@@ -97,9 +100,9 @@ func deletedBy(answer []byte) map[types.UID]bool {
 	if kube.Unmarshal(answer, &list) != nil || !strings.HasSuffix(list.Kind, "List") || len(list.Items) > maxDeleted {
 		return nil
 	}
-	deleted := make(map[types.UID]bool, len(list.Items))
+	deleted := make(uidSet, len(list.Items))
 	for _, item := range list.Items {
-		deleted[item.Metadata.UID] = true
+		deleted[item.Metadata.UID] = struct{}{}
 	}
 	return deleted
 }
@@ -116,16 +119,15 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 		sent.Status != nil && reflect.DeepEqual(sent.Status, stored.Status)
 }
 
-// uncertainWrite is a write of unknown result. A write of one object explains at most one change of its target, which a
-// stream shows after the write. Then the write may have made the change. The deletion of a collection explains one
-// change of each object in its answer, or of each object that it may have deleted if the answer is lost. If these objects
-// are not known, or too many, the deletion explains each deletion in the collection.
+// uncertainWrite is a write of unknown result. It explains a change that a stream shows later if the write may have made the
+// change. A write of one object explains at most one change. The deletion of a collection explains one change of each
+// object in its answer or, if the answer is lost, of each object that the deletion may have deleted. If these objects are
+// not known, or too many, the deletion explains each deletion in the collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time
-	// deleted is the set of the objects of a collection whose deletion is not shown yet. All of its values are true. It is
-	// nil if the objects are not known.
-	deleted map[types.UID]bool
+	// deleted holds the objects of a collection whose deletion is not shown yet. It is nil if the objects are not known.
+	deleted uidSet
 	// isDelete is true if the write deletes, and isOfStatus if it goes to the status subresource.
 	isDelete, isOfStatus bool
 }
@@ -143,7 +145,8 @@ func newUncertainWrite(t Target, r *wire.Request, result writeResult) uncertainW
 func (w uncertainWrite) canExplain(v ShownVersion) bool {
 	switch {
 	case w.isDelete:
-		return v.IsDeletionStep && (w.deleted == nil || w.deleted[v.UID])
+		_, isDeleted := w.deleted[v.UID]
+		return v.IsDeletionStep && (w.deleted == nil || isDeleted)
 	case w.isOfStatus:
 		return !v.IsDeletionStep && !v.ChangesSpec
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxReplacedStates is how many replaced states of one object are kept.
-	maxReplacedStates = 16
+	// maxKept is how many replaced states, and how many earlier versions, of one object are kept.
+	maxKept = 16
 	// smallPeak is a number of jobs whose memory is kept.
 	smallPeak = 1024
 )
@@ -63,7 +63,7 @@ type Task struct {
 
 // keepReplaced adds states to Replaced.
 func (t *Task) keepReplaced(states ...cache.Object) {
-	fitting := min(len(states), maxReplacedStates-len(t.Replaced))
+	fitting := min(len(states), maxKept-len(t.Replaced))
 	t.Replaced = append(t.Replaced, states[:fitting]...)
 	t.HasOverflowed = t.HasOverflowed || fitting < len(states)
 }
@@ -89,8 +89,8 @@ func (b *Batch) Merge(later Batch) {
 		return
 	}
 	b.Earlier = append(append(b.Earlier, b.Last), later.Earlier...)
-	if len(b.Earlier) > maxReplacedStates {
-		b.Earlier = append(b.Earlier[:maxReplacedStates-1], echo.ShownVersion{})
+	if len(b.Earlier) > maxKept {
+		b.Earlier = append(b.Earlier[:maxKept-1], echo.ShownVersion{})
 	}
 	b.Priority, b.Cause, b.Last = max(b.Priority, later.Priority), later.Cause, later.Last
 }
@@ -116,7 +116,7 @@ func NewQueue[S comparable](backoff func(failures int) time.Duration) *Queue[S] 
 }
 
 // Add adds a change of an object. before is the state that the change has replaced, or nil.
-func (q *Queue[S]) Add(k Key[S], c Batch, before *cache.Object) {
+func (q *Queue[S]) Add(k Key[S], b Batch, before *cache.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	j := q.jobs[k]
@@ -128,14 +128,14 @@ func (q *Queue[S]) Add(k Key[S], c Batch, before *cache.Object) {
 	} else {
 		q.recordChangeLocked(k, j)
 	}
-	j.Changes.Merge(c)
+	j.Changes.Merge(b)
 	if before != nil {
 		j.keepReplaced(*before)
 	}
 }
 
-// AddReplaced adds the state before of a change that no predicate accepts. The state counts only if an
-// earlier change of the object has not been handled.
+// AddReplaced adds the state before a change that the predicates reject. The state counts only if an earlier change of the
+// object has not been handled.
 func (q *Queue[S]) AddReplaced(k Key[S], before cache.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

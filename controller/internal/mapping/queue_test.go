@@ -44,11 +44,11 @@ func TestChangesOfOneObjectAreOneTask(t *testing.T) {
 
 func TestTooManyStatesAreAnOverflow(t *testing.T) {
 	q := NewQueue[string](nil)
-	for range maxReplacedStates + 1 {
+	for range maxKept + 1 {
 		q.Add(policy, batch("modified", "6"), state("5"))
 	}
 	_, task, _ := q.Begin(t.Context())
-	if !task.HasOverflowed || len(task.Replaced) != maxReplacedStates || len(task.Changes.Earlier) != maxReplacedStates {
+	if !task.HasOverflowed || len(task.Replaced) != maxKept || len(task.Changes.Earlier) != maxKept {
 		t.Errorf("overflow: %t, %d states, %d earlier changes", task.HasOverflowed, len(task.Replaced), len(task.Changes.Earlier))
 	}
 }

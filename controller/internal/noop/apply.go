@@ -16,16 +16,16 @@ import (
 type apply struct {
 	body []byte
 	// uid and version are preconditions and not part of the content.
-	uid     types.UID
-	version string
-	content digest
+	uid           types.UID
+	version       string
+	contentDigest digest
 	// hasStatus is true if the body has a status: for a kind without the subresource, the
 	// status is content.
 	hasStatus   bool
 	subresource string
 }
 
-// parseApply reads the body of an apply without decoding it. Its content starts with seed.
+// parseApply reads the body of an apply without decoding it. The hash of the content begins with seed.
 func parseApply(r *wire.Request, seed []byte) (*apply, error) {
 	// The content type allows YAML too.
 	if !jsontext.Value(r.Body).IsValid() {
@@ -34,8 +34,8 @@ func parseApply(r *wire.Request, seed []byte) (*apply, error) {
 	a := &apply{body: r.Body, subresource: r.Subresource}
 	content := newContentHash(seed)
 	// The parameters change what the server does with the body.
-	content.add('f', nil, []byte(r.Query.Get("force")))
-	content.add('v', nil, []byte(r.Query.Get("fieldValidation")))
+	content.add(forceParameter, nil, []byte(r.Query.Get("force")))
+	content.add(validationParameter, nil, []byte(r.Query.Get("fieldValidation")))
 	s := jsonscan.New(r.Body)
 	// The client encodes members in a fixed order. The same members in another order count
 	// as another content.
@@ -52,22 +52,33 @@ func parseApply(r *wire.Request, seed []byte) (*apply, error) {
 					a.version = string(value)
 				default:
 					value, err = s.Raw()
-					content.add('m', name, value)
+					content.add(metadataMember, name, value)
 				}
 				return err
 			})
 		}
 		a.hasStatus = a.hasStatus || string(name) == "status"
 		value, err := s.Raw()
-		content.add('o', name, value)
+		content.add(objectMember, name, value)
 		return err
 	})
-	content.sum(&a.content)
+	content.sum(&a.contentDigest)
 	return a, err
 }
 
-// contentHash hashes the members of an apply. The length of each part precedes the part, so
-// that two sequences of members never hash the same bytes.
+// partKind is what a part of an apply is. Parts of different kinds with the same name and value have different hashes.
+type partKind byte
+
+const (
+	forceParameter      partKind = 'f'
+	validationParameter partKind = 'v'
+	// objectMember is a member of the object, and metadataMember a member of its metadata.
+	objectMember   partKind = 'o'
+	metadataMember partKind = 'm'
+)
+
+// contentHash hashes the parts of an apply. The lengths of a name and a value precede them, so that two sequences of parts
+// never hash the same bytes.
 type contentHash struct {
 	hash   hash.Hash
 	prefix [1 + 2*8]byte
@@ -79,9 +90,9 @@ func newContentHash(seed []byte) *contentHash {
 	return c
 }
 
-// add adds one member. Place distinguishes the objects that a member can belong to.
-func (c *contentHash) add(place byte, name, value []byte) {
-	c.prefix[0] = place
+// add adds one part.
+func (c *contentHash) add(kind partKind, name, value []byte) {
+	c.prefix[0] = byte(kind)
 	binary.LittleEndian.PutUint64(c.prefix[1:], uint64(len(name)))
 	binary.LittleEndian.PutUint64(c.prefix[9:], uint64(len(value)))
 	c.hash.Write(c.prefix[:])

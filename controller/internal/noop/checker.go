@@ -58,7 +58,8 @@ type Checker struct {
 	// digests of guesses.
 	seed [sha256.BlockSize]byte
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// last holds the last apply of each key.
 	last map[applyKey]applied
 	// sweepAt is the number of entries at which the entries of deleted objects are dropped.
 	sweepAt int
@@ -86,13 +87,13 @@ type digest [sha256.Size]byte
 // applied describes an apply that succeeded. It is a fact about a past state of the object
 // and stays true. To replace it late, or not at all, costs one request.
 type applied struct {
-	uid     types.UID
-	content digest
+	uid           types.UID
+	contentDigest digest
 	// version is the version in the answer to the apply, or a later version at which the apply would
 	// have changed nothing.
 	version string
-	// state is the digest of the object at that version: see knownObject.state.
-	state digest
+	// stateDigest is the digest of the object at that version: see knownObject.stateDigest.
+	stateDigest digest
 }
 
 // Handler returns a handler that skips the applies without effect, and passes all other requests to
@@ -116,36 +117,37 @@ func (c *Checker) ForgetAll() {
 	clear(c.last)
 }
 
-func (c *Checker) get(k applyKey) (applied, bool) {
+func (c *Checker) lastApplied(k applyKey) (applied, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, ok := c.last[k]
 	return last, ok
 }
 
-func (c *Checker) put(k applyKey, now applied) {
+// recordApplied records an apply, and sweeps if there are many entries.
+func (c *Checker) recordApplied(k applyKey, now applied) {
 	c.mu.Lock()
 	c.last[k] = now
-	var all map[applyKey]applied
+	var entries map[applyKey]applied
 	if len(c.last) >= c.sweepAt {
-		all = maps.Clone(c.last)
+		entries = maps.Clone(c.last)
 	}
 	c.mu.Unlock()
-	if all != nil {
-		c.sweep(all)
+	if entries != nil {
+		c.sweep(entries)
 	}
 }
 
-// sweep forgets the applies to objects that the cache does not show any more.
-func (c *Checker) sweep(all map[applyKey]applied) {
-	for k, last := range all {
+// sweep forgets the applies to objects that the cache does not show any more. entries is a copy of c.last.
+func (c *Checker) sweep(entries map[applyKey]applied) {
+	for k, last := range entries {
 		if current := c.view.KnownState(k.object); current.IsPresent && current.Record.UID == last.uid {
-			delete(all, k)
+			delete(entries, k)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, last := range all {
+	for k, last := range entries {
 		if c.last[k] == last {
 			delete(c.last, k)
 		}
@@ -179,7 +181,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	if current != nil && a.meetsPreconditions(current) {
 		if now, isUnchanged := h.check(k, a, current); isUnchanged {
 			if body, err := current.answer(a); err == nil {
-				h.put(k, now)
+				h.recordApplied(k, now)
 				return &wire.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
 			}
 		}
@@ -189,14 +191,14 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		h.forgetKey(k)
 		return nil, err
 	}
-	h.remember(k, a, response.Body)
+	h.recordAnswer(k, a, response.Body)
 	return response, nil
 }
 
-// remember records an apply that was answered with object.
-func (h *handler) remember(k applyKey, a *apply, object []byte) {
+// recordAnswer records an apply that was answered with object.
+func (h *handler) recordAnswer(k applyKey, a *apply, object []byte) {
 	current := &knownObject{object: object}
-	state, err := current.state(k, a, h.seed[:])
+	state, err := current.stateDigest(k, a, h.seed[:])
 	if err == nil {
 		err = current.readIdentity()
 	}
@@ -204,7 +206,7 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 		h.forgetKey(k)
 		return
 	}
-	h.put(k, applied{uid: current.uid, content: a.content, version: current.version, state: state})
+	h.recordApplied(k, applied{uid: current.uid, contentDigest: a.contentDigest, version: current.version, stateDigest: state})
 }
 
 // findKnownObject returns the object as it certainly is, or nil.
@@ -224,19 +226,19 @@ func (h *handler) findKnownObject(ref wire.Ref) *knownObject {
 	}
 }
 
-// check reports whether the apply would change nothing, and if so, what to remember of it.
+// check reports whether the apply would change nothing. If so, it returns what to remember of the apply.
 func (h *handler) check(k applyKey, a *apply, current *knownObject) (now applied, isUnchanged bool) {
-	last, known := h.get(k)
-	known = known && last.uid == current.uid && last.content == a.content
+	last, known := h.lastApplied(k)
+	known = known && last.uid == current.uid && last.contentDigest == a.contentDigest
 	if known && last.version == current.version {
 		return last, true
 	}
 	if current.isMetadataOnly {
 		return applied{}, false
 	}
-	state, err := current.state(k, a, h.seed[:])
-	if err != nil || !(known && last.state == state) && !current.isOwnedExactly(k, a) {
+	state, err := current.stateDigest(k, a, h.seed[:])
+	if err != nil || !(known && last.stateDigest == state) && !current.isOwnedExactly(k, a) {
 		return applied{}, false
 	}
-	return applied{uid: current.uid, content: a.content, version: current.version, state: state}, true
+	return applied{uid: current.uid, contentDigest: a.contentDigest, version: current.version, stateDigest: state}, true
 }

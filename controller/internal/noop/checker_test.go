@@ -36,12 +36,12 @@ type server struct {
 
 type watch struct {
 	*io.PipeWriter
-	form wire.Representation
+	representation wire.Representation
 }
 
 // send writes an event with the object in the representation of the watch.
 func (w watch) send(kind, object string) {
-	if w.form == wire.MetadataOnly {
+	if w.representation == wire.MetadataOnly {
 		var whole struct {
 			Metadata jsontext.Value `json:"metadata"`
 		}
@@ -335,7 +335,7 @@ func TestMemoryOfApplies(t *testing.T) {
 		a.apply(wantA)
 		for i := range 5000 {
 			k := applyKey{object: wire.Ref{Resource: webApps, Namespace: "ns", Name: fmt.Sprint("gone", i)}}
-			a.checker.put(k, applied{uid: "u"})
+			a.checker.recordApplied(k, applied{uid: "u"})
 		}
 		if n := len(a.checker.last); n > 2*firstSweep {
 			t.Errorf("%d applies are remembered", n)

@@ -58,10 +58,10 @@ func (o *knownObject) readIdentity() error {
 	return nil
 }
 
-// state returns a digest of the fields that an apply of k can have set. The digest contains nothing
+// stateDigest returns a digest of the fields that an apply of k can have set. The digest contains nothing
 // that changes independently of the apply. For the status subresource that is the status, otherwise the
 // whole object except the status. The only part of managedFields in the digest is the entry of k.
-func (o *knownObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
+func (o *knownObject) stateDigest(k applyKey, a *apply, seed []byte) (digest, error) {
 	if err := o.decode(); err != nil {
 		return digest{}, err
 	}
@@ -136,6 +136,7 @@ func (o *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
 	return ownsExactly(owned, o.fieldSets(), wanted, o.fields)
 }
 
+// digestOf returns a digest of seed and of v as JSON.
 func digestOf(seed []byte, v any) (d digest, err error) {
 	data, err := kube.Marshal(v)
 	hash := sha256.New()

@@ -343,6 +343,7 @@ func (q *Queue) arm(now instant) {
 	}
 }
 
+// fire makes the keys Due whose time has come, and sets the timer for the next key. The timer calls fire.
 func (q *Queue) fire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

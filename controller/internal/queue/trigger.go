@@ -37,8 +37,8 @@ const (
 	// CertainEcho is a change to a version that the key's own reconcile certainly made. If a stream has not shown
 	// the versions before, the change contains changes of others too.
 	CertainEcho
-	// OwnStatus is an echo that changes nothing but the status. It asks for no reconcile, unless the reconcile
-	// that is running ends with an error.
+	// OwnStatus is an echo that changes nothing but the status. It asks for no reconcile, unless the running call is a
+	// cleanup, or ends with an error.
 	OwnStatus
 )
 

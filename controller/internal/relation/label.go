@@ -24,7 +24,7 @@ func (Label) WriteVerbs() []wire.Verb {
 func (Label) IsSlow() bool { return true }
 
 // Keys returns the owner of o.
-func (r Label) Keys(_ context.Context, o Object, reconciled Kind) ([]Key, error) {
+func (r Label) Keys(_ context.Context, o Object, reconciled ReconciledKind) ([]Key, error) {
 	uid := types.UID(o.Record.Labels.Get(r.Name))
 	if uid == "" {
 		return nil, nil

@@ -33,7 +33,7 @@ type Relation interface {
 	NeedsObjects() bool
 	// Keys returns the objects of the reconciled kind that o concerns. It may return some of them
 	// together with an error.
-	Keys(ctx context.Context, o Object, reconciled Kind) ([]Key, error)
+	Keys(ctx context.Context, o Object, reconciled ReconciledKind) ([]Key, error)
 }
 
 // Object is one state of an object of a watched kind.
@@ -44,8 +44,8 @@ type Object struct {
 	Content func() ([]byte, error)
 }
 
-// Kind is the reconciled kind, as a relation needs it.
-type Kind struct {
+// ReconciledKind is the reconciled kind, as a relation needs it.
+type ReconciledKind struct {
 	Resource wire.Resource
 	// Client reads what the sources of the controller show, and nothing else. It is nil before the
 	// controller has opened all streams. Relations that are not slow do not use it.
@@ -102,7 +102,7 @@ func (baseRelation) NeedsObjects() bool { return true }
 type Self struct{ baseRelation }
 
 // Keys returns the key of o.
-func (Self) Keys(_ context.Context, o Object, _ Kind) ([]Key, error) {
+func (Self) Keys(_ context.Context, o Object, _ ReconciledKind) ([]Key, error) {
 	return []Key{{Key: kube.Key{Cluster: o.Cluster, Namespace: o.Record.Namespace, Name: o.Record.Name}}}, nil
 }
 
@@ -125,7 +125,7 @@ func (Owner) Check(watched, reconciled wire.Resource) error {
 func (Owner) WriteVerbs() []wire.Verb { return []wire.Verb{wire.VerbCreate, wire.VerbPatch} }
 
 // Keys returns the owners of o.
-func (r Owner) Keys(_ context.Context, o Object, reconciled Kind) (keys []Key, err error) {
+func (r Owner) Keys(_ context.Context, o Object, reconciled ReconciledKind) (keys []Key, err error) {
 	for _, owner := range o.Record.Owners {
 		if !owner.Controller && !r.IsAny || owner.Group != reconciled.Resource.Group || owner.Kind != reconciled.Resource.Kind {
 			continue
@@ -161,7 +161,7 @@ func (Reference) IsSlow() bool { return true }
 
 // Keys returns the objects that refer to o, either by the name of o from the same namespace, or by
 // namespace and name.
-func (r Reference) Keys(_ context.Context, o Object, reconciled Kind) ([]Key, error) {
+func (r Reference) Keys(_ context.Context, o Object, reconciled ReconciledKind) ([]Key, error) {
 	namespace, name := o.Record.Namespace, o.Record.Name
 	switch {
 	case namespace == "":
@@ -188,7 +188,7 @@ func (Map) IsSlow() bool { return true }
 func (Map) NeedsObjects() bool { return false }
 
 // Keys returns the keys that the map function returns for o.
-func (m Map) Keys(ctx context.Context, o Object, reconciled Kind) (keys []Key, err error) {
+func (m Map) Keys(ctx context.Context, o Object, reconciled ReconciledKind) (keys []Key, err error) {
 	object, err := o.Content()
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	index := kube.NewIndex("plants", func(*corev1.ConfigMap) []string { return nil })
-	to := Kind{
+	to := ReconciledKind{
 		Resource: wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Kind: "Garden"}},
 		Referrers: func(_ *kube.Index, _, namespace, value string) []Key {
 			return []Key{{Key: kube.Key{Namespace: namespace, Name: "refers to " + value}}}

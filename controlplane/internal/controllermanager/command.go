@@ -50,7 +50,7 @@ func Main(args []string, line lifeline.Lifeline) int {
 			if err != nil {
 				return fmt.Errorf("read the configuration: %w", err)
 			}
-			if err := serverwait.Usable(ctx, c.Kubeconfig); err != nil {
+			if err := serverwait.WaitUsable(ctx, c.Kubeconfig); err != nil {
 				return err
 			}
 			return run(ctx, c.Complete(), line)

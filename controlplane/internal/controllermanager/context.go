@@ -23,9 +23,9 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
-// newContext makes the context that all controllers share. app.CreateControllerContext does the same,
-// but first waits until the API server is healthy, which it is only a second after it
-// answers requests, and looks only once a second.
+// newContext makes the context that all controllers share. app.CreateControllerContext does the same, but first waits until
+// the API server is healthy. The API server is healthy only a second after it answers requests, and
+// app.CreateControllerContext asks only once a second.
 func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerContext, error) {
 	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
 	client, err := kubernetes.NewForConfig(c.Kubeconfig)
@@ -38,8 +38,8 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 	}
 	resync := app.ResyncPeriod(c)
 	typed := informers.NewSharedInformerFactoryWithOptions(client, resync(),
-		informers.WithTransform(trim), informers.WithCustomResyncConfig(workloadResync()))
-	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(), metadatainformer.WithTransform(trim))
+		informers.WithTransform(dropManagedFields), informers.WithCustomResyncConfig(workloadResync()))
+	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(), metadatainformer.WithTransform(dropManagedFields))
 
 	cc := app.ControllerContext{
 		ClientBuilder:                   builder,
@@ -70,7 +70,7 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 // workqueue.DefaultTypedControllerRateLimiter (k8s.io/client-go/util/workqueue): for each object after 5 ms,
 // doubled with each failure up to 1,000 s, but for all objects of a controller together ten times a second
 // after the first 100. A failure above that rate puts off all later retries, because each one reserves its
-// turn: A test with many quick edits causes 2,000 conflicts within a minute or two. After them each retry
+// turn. A test with many quick edits causes 2,000 conflicts within a minute or two. After them each retry
 // waits for more than a minute, even the first retry of an object. Such an object is left alone unless it
 // changes, and the error is logged at level 2 only. A resync is not a retry: it does not wait. A sync that
 // finds nothing to do sends no request.
@@ -86,8 +86,8 @@ func workloadResync() map[metav1.Object]time.Duration {
 	}
 }
 
-// trim drops the managed fields. No controller reads them, and they make up a third of an object.
-func trim(object any) (any, error) {
+// dropManagedFields drops the managed fields of an object. No controller reads them, and they make up a third of an object.
+func dropManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
 	}

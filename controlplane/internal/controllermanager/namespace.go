@@ -22,9 +22,9 @@ import (
 const (
 	// namespaceWorkers is how many namespaces are emptied at the same time.
 	namespaceWorkers = 5
-	// contentRemains is the wait before looking again at a namespace whose objects are on
-	// their way out. The stock controller waits for half of the longest grace period.
-	contentRemains = 250 * time.Millisecond
+	// contentRecheckDelay is the wait before the next attempt to empty a namespace whose objects are being
+	// deleted. The stock controller waits for half of the longest grace period.
+	contentRecheckDelay = 250 * time.Millisecond
 )
 
 // namespaces empties and finalizes deleted namespaces with the stock deleter. It replaces the stock
@@ -58,7 +58,7 @@ func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.
 		lister: informer.Lister(),
 		synced: informer.Informer().HasSynced,
 	}
-	n.workers = workers.Workers{Count: namespaceWorkers, Handle: n.empty, Failed: func(ctx context.Context, name string, err error) {
+	n.workers = workers.Workers{Count: namespaceWorkers, Sync: n.deleteContent, Report: func(ctx context.Context, name string, err error) {
 		utilruntime.HandleErrorWithContext(ctx, err, "Deleting the content of a namespace failed", "namespace", name)
 	}}
 	n.workers.Init(50 * time.Millisecond)
@@ -84,14 +84,14 @@ func isDeleted(object any) bool {
 	return ok && namespace.DeletionTimestamp != nil
 }
 
-// empty deletes the content of a namespace.
-func (n *namespaces) empty(ctx context.Context, name string) (again time.Duration, err error) {
+// deleteContent deletes the content of a namespace.
+func (n *namespaces) deleteContent(ctx context.Context, name string) (requeueAfter time.Duration, err error) {
 	if _, err := n.lister.Get(name); err != nil {
 		return 0, nil // the namespace is gone
 	}
 	err = n.deleter.Delete(ctx, name)
 	if _, ok := errors.AsType[*deletion.ResourcesRemainingError](err); ok {
-		return contentRemains, nil
+		return contentRecheckDelay, nil
 	}
 	return 0, err
 }

@@ -20,7 +20,8 @@ const firstPodNet = 128
 type addresses struct {
 	mu   sync.Mutex
 	node int
-	next int // the number after the last one given
+	// next is the number after the last one that was allocated.
+	next int
 	used map[string]bool
 }
 
@@ -28,8 +29,8 @@ func newAddresses(node int) *addresses {
 	return &addresses{node: node, used: map[string]bool{}}
 }
 
-// allocate returns an address that no Pod has. Numbers are not given again before the whole
-// range was used, so that a new Pod does not get the address of one that just went.
+// allocate returns an address that no Pod has. It allocates a number for a second time only after the whole range was
+// used. So a new Pod does not get the address of a Pod that was removed a moment before.
 func (a *addresses) allocate() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

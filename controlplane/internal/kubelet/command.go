@@ -52,7 +52,7 @@ func Main(args []string, line lifeline.Lifeline) error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := serverwait.Usable(ctx, config); err != nil {
+	if err := serverwait.WaitUsable(ctx, config); err != nil {
 		return err
 	}
 	nodes := newNodes(client, *count, listener.Addr().(*net.TCPAddr).Port)

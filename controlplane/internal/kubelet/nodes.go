@@ -30,7 +30,8 @@ const (
 type nodes struct {
 	client kubernetes.Interface
 	count  int
-	port   int // where logs are asked for
+	// port is the port at which the API server asks for logs.
+	port int
 }
 
 func newNodes(client kubernetes.Interface, count, port int) *nodes {
@@ -50,7 +51,7 @@ func (n *nodes) names() []string {
 
 // register makes the nodes, or takes over the nodes that exist, until all are Ready.
 func (n *nodes) register(ctx context.Context) error {
-	return n.each(ctx, func(ctx context.Context, node int) error {
+	return n.forEach(ctx, func(ctx context.Context, node int) error {
 		for {
 			err := n.registerOne(ctx, node)
 			if err == nil {
@@ -66,13 +67,13 @@ func (n *nodes) register(ctx context.Context) error {
 	})
 }
 
-// each calls do for all nodes at the same time, and returns the first error.
-func (n *nodes) each(ctx context.Context, do func(context.Context, int) error) error {
+// forEach calls action for all nodes at the same time, and returns the first error.
+func (n *nodes) forEach(ctx context.Context, action func(context.Context, int) error) error {
 	var group sync.WaitGroup
 	failed := make(chan error, n.count)
 	for node := range n.count {
 		group.Go(func() {
-			if err := do(ctx, node); err != nil {
+			if err := action(ctx, node); err != nil {
 				failed <- err
 			}
 		})
@@ -117,7 +118,7 @@ func (n *nodes) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	for {
-		_ = n.each(ctx, func(ctx context.Context, node int) error {
+		_ = n.forEach(ctx, func(ctx context.Context, node int) error {
 			ctx, cancel := context.WithTimeout(ctx, heartbeat)
 			defer cancel()
 			if err := renewLease(ctx, n.client, nodeName(node), time.Now()); err != nil && ctx.Err() == nil {

@@ -33,20 +33,22 @@ type pods struct {
 	nodes     map[string]lifecycle.Node
 
 	mu      sync.Mutex
-	records map[string]*record // by namespace/name
+	records map[string]*podRecord // by namespace/name
 }
 
-// record holds what the node knows of one Pod besides the object in the API. Only the worker
-// that handles the Pod touches its fields; a Pod is with one worker at a time.
-type record struct {
+// podRecord holds what the node knows of one Pod besides the object in the API. Only the worker
+// that syncs the Pod uses its fields. A Pod is with one worker at a time.
+type podRecord struct {
 	uid     types.UID
 	node    string
 	history lifecycle.History
-	// written is the resource version after the last status write. A Pod with an older
+	// writtenVersion is the resource version after the last status write. A Pod with an older
 	// version was read before that write and is ignored.
-	written string
-	warned  map[lifecycle.Problem]bool // problems for which an Event was written
-	removed bool                       // the deletion was sent; finalizers can keep the Pod
+	writtenVersion string
+	// reported holds the problems for which an Event was written.
+	reported map[lifecycle.Problem]bool
+	// isRemoved is true once the deletion was sent. Finalizers can keep the Pod.
+	isRemoved bool
 }
 
 func newPods(client kubernetes.Interface, nodeNames []string) *pods {
@@ -54,9 +56,9 @@ func newPods(client kubernetes.Interface, nodeNames []string) *pods {
 		client:    client,
 		addresses: map[string]*addresses{},
 		nodes:     map[string]lifecycle.Node{},
-		records:   map[string]*record{},
+		records:   map[string]*podRecord{},
 	}
-	p.workers = workers.Workers{Count: podWorkers, Handle: p.handle, Failed: func(_ context.Context, key string, err error) {
+	p.workers = workers.Workers{Count: podWorkers, Sync: p.syncPod, Report: func(_ context.Context, key string, err error) {
 		slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
 	}}
 	p.workers.Init(20 * time.Millisecond)
@@ -89,14 +91,13 @@ func (p *pods) run(ctx context.Context) {
 	defer group.Wait()
 	group.Go(func() { p.informer.RunWithContext(ctx) })
 	if cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
-		p.keepAddresses()
+		p.markUsedAddresses()
 		p.workers.Run(ctx)
 	}
 }
 
-// keepAddresses marks the addresses of the Pods that existed before as used, so that no address is given
-// to a second Pod.
-func (p *pods) keepAddresses() {
+// markUsedAddresses marks the addresses of the Pods that existed before as used, so that no second Pod gets one of them.
+func (p *pods) markUsedAddresses() {
 	for _, object := range p.informer.GetStore().List() {
 		pod := object.(*corev1.Pod)
 		if a := p.addresses[pod.Spec.NodeName]; a != nil && pod.Status.PodIP != "" {
@@ -105,9 +106,9 @@ func (p *pods) keepAddresses() {
 	}
 }
 
-// handle writes the status that one Pod should have by now, or removes the Pod, and returns
-// when to handle it again.
-func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err error) {
+// syncPod writes the status that one Pod should have by now, or removes the Pod. It returns after which time it wants the
+// Pod again.
+func (p *pods) syncPod(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
 	object, found, err := p.informer.GetStore().GetByKey(key)
 	if err != nil {
 		return 0, err
@@ -121,12 +122,12 @@ func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err
 	if !ours {
 		return 0, nil
 	}
-	r := p.recordFor(key, pod)
-	if r.removed || isOlder(pod.ResourceVersion, r.written) {
+	r := p.findOrMakeRecord(key, pod)
+	if r.isRemoved || isOlder(pod.ResourceVersion, r.writtenVersion) {
 		return 0, nil // the watch will deliver our own write
 	}
 	settings, problems := lifecycle.ParseSettings(pod)
-	warn(ctx, p.client, pod, r, problems)
+	reportProblems(ctx, p.client, pod, r, problems)
 
 	decision := lifecycle.Next(pod, settings, &r.history, node, time.Now())
 	if decision.Status != nil {
@@ -139,16 +140,16 @@ func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err
 		if err != nil {
 			return 0, err
 		}
-		r.written = written.ResourceVersion
+		r.writtenVersion = written.ResourceVersion
 	}
 	if decision.Remove {
 		return 0, p.remove(ctx, pod, r)
 	}
-	return decision.Again, nil
+	return decision.RecheckAfter, nil
 }
 
 // remove deletes a Pod whose containers have stopped.
-func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *record) error {
+func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *podRecord) error {
 	err := p.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: new(int64(0)),
 		Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
@@ -156,13 +157,13 @@ func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *record) error {
 	if err != nil && !errors.IsNotFound(err) && !errors.IsConflict(err) { // a conflict: it is another Pod by now
 		return err
 	}
-	r.removed = true
+	r.isRemoved = true
 	return nil
 }
 
-// recordFor returns the record of a Pod, and makes a new one for a Pod that replaced another
-// of the same name.
-func (p *pods) recordFor(key string, pod *corev1.Pod) *record {
+// findOrMakeRecord returns the record of a Pod. It makes a record for a new Pod, also if the Pod has replaced another Pod of
+// the same name.
+func (p *pods) findOrMakeRecord(key string, pod *corev1.Pod) *podRecord {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.records[key]
@@ -172,7 +173,7 @@ func (p *pods) recordFor(key string, pod *corev1.Pod) *record {
 	if r != nil {
 		p.addresses[r.node].release(r.history.IP)
 	}
-	r = &record{uid: pod.UID, node: pod.Spec.NodeName}
+	r = &podRecord{uid: pod.UID, node: pod.Spec.NodeName}
 	r.history.IP = pod.Status.PodIP
 	if r.history.IP == "" {
 		r.history.IP = p.addresses[r.node].allocate()
@@ -181,6 +182,7 @@ func (p *pods) recordFor(key string, pod *corev1.Pod) *record {
 	return r
 }
 
+// forget drops the record of a Pod that is gone, and releases its address.
 func (p *pods) forget(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

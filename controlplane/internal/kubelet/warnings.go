@@ -12,17 +12,17 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/kubelet/lifecycle"
 )
 
-// warn writes an Event for each problem with a Pod's annotations, once per Pod and problem.
+// reportProblems writes an Event for each problem with a Pod's annotations, once per Pod and problem.
 // A failure to write the Event is only logged.
-func warn(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, r *record, problems []lifecycle.Problem) {
+func reportProblems(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, r *podRecord, problems []lifecycle.Problem) {
 	for _, problem := range problems {
-		if r.warned[problem] {
+		if r.reported[problem] {
 			continue
 		}
-		if r.warned == nil {
-			r.warned = map[lifecycle.Problem]bool{}
+		if r.reported == nil {
+			r.reported = map[lifecycle.Problem]bool{}
 		}
-		r.warned[problem] = true
+		r.reported[problem] = true
 		if err := writeEvent(ctx, client, pod, problem); err != nil {
 			slog.Warn("writing an Event failed", "pod", pod.Namespace+"/"+pod.Name, "error", err)
 		}

@@ -20,9 +20,9 @@ func Components() []string {
 	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelet}
 }
 
-// Followers returns the components that are clients of the API server. When the API server was
-// away for a while, they look for it ever more rarely, in the end every 30 s.
-func Followers() []string { return []string{ControllerManager, Scheduler, Kubelet} }
+// APIServerClients returns the components that are clients of the API server. While the API server is away, they try to
+// reach it more and more rarely, in the end every 30 s.
+func APIServerClients() []string { return []string{ControllerManager, Scheduler, Kubelet} }
 
 const (
 	etcdSocket = "etcd.sock"
@@ -85,7 +85,7 @@ func controllerManagerArgs(f *Folder) []string {
 		"--kubeconfig=" + f.Join(kubeconfigFile(ControllerManager)),
 		"--secure-port=0",
 		"--leader-elect=false",
-		// nodeipam needs a range to cut; the others serve cluster bootstrap, or hardware.
+		// The first one needs a range of Pod addresses. The others serve the bootstrap of a cluster.
 		"--controllers=*,-node-ipam-controller,-bootstrap-signer-controller,-token-cleaner-controller",
 		"--service-account-private-key-file=" + f.Join(signingKeyFile),
 		"--root-ca-file=" + f.Join(caFile),

@@ -36,7 +36,7 @@ func NewFolder(path string) (*Folder, error) {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		path = temporary
-	} else if err := prepare(path); err != nil {
+	} else if err := makeFolder(path); err != nil {
 		return nil, err
 	}
 	path, err := filepath.Abs(path)
@@ -54,8 +54,8 @@ func NewFolder(path string) (*Folder, error) {
 	return &Folder{Path: path, lock: lock}, nil
 }
 
-// prepare makes a folder at a path that the user chose.
-func prepare(path string) error {
+// makeFolder makes a folder at a path that the user chose.
+func makeFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}

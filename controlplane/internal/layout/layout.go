@@ -13,10 +13,14 @@ import (
 
 // Config holds the settings of a plane.
 type Config struct {
-	Executable    string    // this program
-	Nodes         int       // simulated nodes
-	APIServerArgs []string  // more arguments for kube-apiserver
-	Log           io.Writer // if set, gets what the logs get
+	// Executable is the path of this program.
+	Executable string
+	// Nodes is the number of simulated nodes.
+	Nodes int
+	// APIServerArgs are more arguments for kube-apiserver.
+	APIServerArgs []string
+	// Log receives a copy of the logs of all components. It may be nil.
+	Log io.Writer
 }
 
 // Plane is a control plane, laid out but not running.
@@ -58,8 +62,8 @@ func (p *Plane) EtcdEndpoint() string { return "unix://" + p.folder.Join(etcdSoc
 // Kubeconfig returns the content of the administrator's kubeconfig file.
 func (p *Plane) Kubeconfig() []byte { return kubeconfig(p.Server(), p.admin) }
 
-// Members returns descriptions of the components, in the order of Components.
-func (p *Plane) Members() []supervise.Spec {
+// Specs returns descriptions of the components, in the order of Components.
+func (p *Plane) Specs() []supervise.Spec {
 	ready := map[string]func(context.Context) error{
 		APIServer: p.readyAt(p.Server() + "/readyz"),
 		Scheduler: p.readyAt(localURL(p.ports.scheduler) + "/readyz"),
@@ -71,9 +75,9 @@ func (p *Plane) Members() []supervise.Spec {
 		Scheduler:         schedulerArgs(p.folder, p.ports),
 		Kubelet:           kubeletArgs(p.folder, p.config.Nodes),
 	}
-	var members []supervise.Spec
+	var specs []supervise.Spec
 	for _, name := range Components() {
-		members = append(members, supervise.Spec{
+		specs = append(specs, supervise.Spec{
 			Name:  name,
 			Ready: ready[name],
 			Process: process.Spec{
@@ -86,7 +90,7 @@ func (p *Plane) Members() []supervise.Spec {
 			},
 		})
 	}
-	return members
+	return specs
 }
 
 // LogFile returns the path of the file with a component's output.
@@ -94,18 +98,19 @@ func (p *Plane) LogFile(component string) string {
 	return p.folder.Join("logs", component+".log")
 }
 
+// readyAt returns a function that waits until url answers with status 200.
 func (p *Plane) readyAt(url string) func(context.Context) error {
-	return func(ctx context.Context) error { return until(ctx, p.prober.answersOK(url)) }
+	return func(ctx context.Context) error { return waitUntil(ctx, p.prober.answersOK(url)) }
 }
 
-// Usable waits, once all components are ready, until Pods can be created and will run:
-// the default ServiceAccount exists and the nodes are open.
-func (p *Plane) Usable(ctx context.Context) error {
+// WaitUsable waits until Pods can be created and will run: the default ServiceAccount exists, and the nodes are ready and
+// accept Pods. It is called when all components are ready.
+func (p *Plane) WaitUsable(ctx context.Context) error {
 	account := p.Server() + "/api/v1/namespaces/default/serviceaccounts/default"
-	if err := until(ctx, p.prober.answersOK(account)); err != nil {
+	if err := waitUntil(ctx, p.prober.answersOK(account)); err != nil {
 		return fmt.Errorf("wait for the default ServiceAccount: %w", err)
 	}
-	if err := until(ctx, p.prober.nodesReady(p.Server()+"/api/v1/nodes", p.config.Nodes)); err != nil {
+	if err := waitUntil(ctx, p.prober.nodesReady(p.Server()+"/api/v1/nodes", p.config.Nodes)); err != nil {
 		return fmt.Errorf("wait for the nodes: %w", err)
 	}
 	return nil

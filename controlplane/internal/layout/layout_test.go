@@ -21,7 +21,7 @@ func TestPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, m := range p.Members() {
+	for _, m := range p.Specs() {
 		names = append(names, m.Name)
 		if m.Process.Args[0] != m.Name {
 			t.Errorf("%s is started as %s", m.Name, m.Process.Args[0])
@@ -39,7 +39,7 @@ func TestPlane(t *testing.T) {
 		}
 	}
 	if !slices.Equal(names, Components()) {
-		t.Errorf("members are %v, want %v", names, Components())
+		t.Errorf("components are %v, want %v", names, Components())
 	}
 	if kubeconfig := string(p.Kubeconfig()); !strings.Contains(kubeconfig, "server: "+p.Server()+"\n") {
 		t.Errorf("the kubeconfig does not name %s", p.Server())

@@ -30,9 +30,9 @@ func newProber(c credentials) (*prober, error) {
 	return &prober{client}, nil
 }
 
-// until repeats a check until it succeeds or the context ends. The error then includes the
+// waitUntil repeats a check until it succeeds or the context ends. The error then includes the
 // last error of the check.
-func until(ctx context.Context, check func(context.Context) error) error {
+func waitUntil(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {

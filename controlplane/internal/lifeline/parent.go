@@ -9,9 +9,12 @@ import (
 
 // Parent is the parent's end of the lifeline of one child.
 type Parent struct {
-	ready     *os.File // read end
-	hold      *os.File // write end, written by nobody
-	inherited []*os.File
+	// ready is the read end of the pipe on which the child reports that it is ready.
+	ready *os.File
+	// hold is the write end of the other pipe. Nobody writes to it, and it stays open until this process ends.
+	hold *os.File
+	// childEnds are the ends of both pipes that the child inherits.
+	childEnds []*os.File
 }
 
 // Attach gives cmd, which must not have been started yet, a lifeline. After the attempt to
@@ -32,22 +35,21 @@ func Attach(cmd *exec.Cmd) (*Parent, error) {
 	cmd.Env = append(cmd.Environ(),
 		fmt.Sprintf("%s=%d", parentVariable, first),
 		fmt.Sprintf("%s=%d", readyVariable, first+1))
-	return &Parent{ready: ready, hold: hold, inherited: []*os.File{childParent, childReady}}, nil
+	return &Parent{ready: ready, hold: hold, childEnds: []*os.File{childParent, childReady}}, nil
 }
 
-// Started closes this process's copies of the child's ends: only then does a read from
-// the child end when the child does.
+// Started closes this process's copies of the child's ends. Otherwise WaitReady would not return when the child ends.
 func (p *Parent) Started() {
-	for _, f := range p.inherited {
+	for _, f := range p.childEnds {
 		f.Close()
 	}
-	p.inherited = nil
+	p.childEnds = nil
 }
 
 // WaitReady blocks until the child is ready or gone, and reports whether it is ready.
 func (p *Parent) WaitReady() bool {
-	said, _ := io.ReadAll(p.ready)
-	return len(said) > 0
+	report, _ := io.ReadAll(p.ready) // an error means that the child has reported nothing
+	return len(report) > 0
 }
 
 // Close closes both pipes. A child that still runs then ends itself.

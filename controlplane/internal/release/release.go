@@ -1,9 +1,9 @@
 // Package release sets the version that the Kubernetes code in this program reports.
 //
 // Kubernetes learns its version from its own build script, which sets variables at
-// link time. This program is built by a plain `go build`, so it sets them itself,
-// from the version of k8s.io/kubernetes that the build recorded: the version shown
-// can then not differ from the code that runs, and no link flags are needed.
+// link time. A plain `go build` sets none of them, so this program sets them itself,
+// from the version of k8s.io/kubernetes that the build recorded. So the shown version is that of the code that
+// runs. (Package internal/plane of the root module also sets the variables of k8s.io/component-base at link time.)
 package release
 
 import (
@@ -47,8 +47,8 @@ func Set() error {
 	if !strings.HasPrefix(serverVersion, unset) {
 		return nil
 	}
-	release := recorded("k8s.io/kubernetes")
-	major, minor, ok := split(release)
+	release := recordedVersion("k8s.io/kubernetes")
+	major, minor, ok := majorMinor(release)
 	if !ok {
 		return nil
 	}
@@ -63,8 +63,8 @@ func Set() error {
 	return nil
 }
 
-// recorded returns the version of a module that is linked into this program, or "".
-func recorded(module string) string {
+// recordedVersion returns the version of a module that is linked into this program, or "".
+func recordedVersion(module string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
@@ -81,8 +81,8 @@ func recorded(module string) string {
 	return ""
 }
 
-// split returns the first two numbers of a version such as v1.36.3.
-func split(release string) (major, minor string, ok bool) {
+// majorMinor returns the first two numbers of a version such as v1.36.3.
+func majorMinor(release string) (major, minor string, ok bool) {
 	numbers, found := strings.CutPrefix(release, "v")
 	if !found {
 		return "", "", false

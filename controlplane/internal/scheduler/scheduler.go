@@ -42,7 +42,7 @@ func waitForServer(args []string) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)
 		}
-		return serverwait.Usable(ctx, config)
+		return serverwait.WaitUsable(ctx, config)
 	}
 	return nil
 }

@@ -1,6 +1,5 @@
-// Package serverwait lets a component begin its work at the moment the API server can be
-// used. All components start at the same time; the stock ones look again after a second
-// or more when they find no server.
+// Package serverwait lets a component begin its work as soon as the API server can be used. All components start at the same
+// time. A stock component that finds no server tries once more only after a second or later.
 package serverwait
 
 import (
@@ -16,13 +15,13 @@ import (
 // interval is short: a request to a port nobody listens on costs next to nothing.
 const interval = 20 * time.Millisecond
 
-// probe is the path that is requested: the namespace that the server makes last at its first start. The
-// server needs for it all that a component needs. The server calls itself healthy a second later, when it has
-// made its roles, which components do not need.
+// probe is the path that is requested. It is the namespace that the server makes last at its first start. A server that has
+// made this namespace can serve a component. It calls itself healthy a second later, when it has made its roles. Components do
+// not need these roles.
 const probe = "/api/v1/namespaces/kube-node-lease"
 
-// Usable waits until the API server can be used by a component, or the context ends.
-func Usable(ctx context.Context, config *rest.Config) error {
+// WaitUsable waits until the API server can be used by a component, or the context ends.
+func WaitUsable(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("make a client for %s: %w", config.Host, err)

@@ -34,7 +34,7 @@ type Provisioner struct {
 	informers informers.SharedInformerFactory
 	claims    informerscorev1.PersistentVolumeClaimInformer
 	volumes   informerscorev1.PersistentVolumeInformer
-	// workers handle claims as namespace/name, and volumes by their name.
+	// workers sync claims, whose keys are namespace/name, and volumes, whose keys are names.
 	workers workers.Workers
 }
 
@@ -47,7 +47,7 @@ func NewProvisioner(client kubernetes.Interface) *Provisioner {
 		claims:    factory.Core().V1().PersistentVolumeClaims(),
 		volumes:   factory.Core().V1().PersistentVolumes(),
 	}
-	p.workers = workers.Workers{Count: workerCount, Handle: p.handle, Failed: func(_ context.Context, key string, err error) {
+	p.workers = workers.Workers{Count: workerCount, Sync: p.syncObject, Report: func(_ context.Context, key string, err error) {
 		slog.Warn("serving storage failed; trying again", "object", key, "error", err)
 	}}
 	p.workers.Init(20 * time.Millisecond)
@@ -68,8 +68,8 @@ func (p *Provisioner) Run(ctx context.Context) {
 	p.workers.Run(ctx)
 }
 
-// handle handles one claim or volume.
-func (p *Provisioner) handle(ctx context.Context, key string) (again time.Duration, err error) {
+// syncObject makes or resizes the volume of a claim, or deletes a volume that no claim uses any more.
+func (p *Provisioner) syncObject(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return 0, err
@@ -79,16 +79,17 @@ func (p *Provisioner) handle(ctx context.Context, key string) (again time.Durati
 		if err != nil {
 			return 0, ignoreNotFound(err)
 		}
-		return 0, p.handleVolume(ctx, volume)
+		return 0, p.deleteReleased(ctx, volume)
 	}
 	claim, err := p.claims.Lister().PersistentVolumeClaims(namespace).Get(name)
 	if err != nil {
 		return 0, ignoreNotFound(err)
 	}
-	return 0, p.handleClaim(ctx, claim)
+	return 0, p.syncClaim(ctx, claim)
 }
 
-func (p *Provisioner) handleClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+// syncClaim makes the volume of a claim that asks for one, or gives a bound claim the size that it asks for.
+func (p *Provisioner) syncClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		return nil
@@ -100,8 +101,8 @@ func (p *Provisioner) handleClaim(ctx context.Context, claim *corev1.PersistentV
 	return nil
 }
 
-// handleVolume deletes a volume whose claim is gone, unless its class retains it.
-func (p *Provisioner) handleVolume(ctx context.Context, volume *corev1.PersistentVolume) error {
+// deleteReleased deletes a volume whose claim is gone, unless its class retains it.
+func (p *Provisioner) deleteReleased(ctx context.Context, volume *corev1.PersistentVolume) error {
 	if volume.Annotations[originAnnotation] != Name ||
 		volume.Status.Phase != corev1.VolumeReleased ||
 		volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete ||

@@ -14,29 +14,34 @@ const (
 	firstDelay = 250 * time.Millisecond
 	// giveUpAfter is how many ends in a row are too many.
 	giveUpAfter = 5
-	// settled is how long a member must have been ready for its next end to be the first of a
-	// row. It is short, because a component that is killed again and again does not fail. It is
-	// not zero, because a component that ends right after it became ready does.
-	settled = time.Second
+	// minReadyTime is how long a component must have been ready for its next end to be the first of a
+	// row. A component that is killed again and again does not fail, so the time is short. A component that ends right
+	// after it became ready fails, so the time is not zero.
+	minReadyTime = time.Second
 )
 
-// run is the state of Member.Run. Only the goroutine of Run touches it.
+// run is the state of Component.Run. Only the goroutine of Run touches it.
 type run struct {
-	*Member
-	current  *process.Process
-	ready    time.Time // when current became ready; zero before that
-	paused   bool
-	failures int              // unexpected ends in a row
-	restart  <-chan time.Time // set while waiting to restart
+	*Component
+	// current is the process of the component. It is nil while no process runs.
+	current *process.Process
+	// readySince is when current became ready. It is zero before.
+	readySince time.Time
+	isPaused   bool
+	// failureCount is the number of unexpected ends in a row.
+	failureCount int
+	// restart receives a value when the component must be started again. It is nil if no restart is planned.
+	restart <-chan time.Time
 }
 
-// step handles the next thing that happens.
+// step carries out the next command, restarts the component, or records its unexpected end, whichever is due first. It
+// returns an error when Run must end.
 func (r *run) step(ctx context.Context) error {
 	if c, found := r.dequeue(); found && ctx.Err() == nil {
 		pid, err := r.carryOut(ctx, c.verb)
 		c.answer(pid, err)
 		if c.verb == refresh {
-			return r.afterStart(ctx, err) // the user did not ask for it, so nobody else handles it
+			return r.recordStart(ctx, err) // the user did not ask for it, so nobody else handles it
 		}
 		return nil
 	} else if found {
@@ -53,25 +58,25 @@ func (r *run) step(ctx context.Context) error {
 	case <-r.wake:
 		return nil
 	case <-exited:
-		return r.unexpected(r.exitError())
+		return r.recordUnexpectedEnd(r.exitError())
 	case <-r.restart:
-		return r.afterStart(ctx, r.start(ctx))
+		return r.recordStart(ctx, r.start(ctx))
 	}
 }
 
-// afterStart handles the result of a start that no user asked for. A member that ended is
-// started again; any other error is returned.
-func (r *run) afterStart(ctx context.Context, err error) error {
+// recordStart records the result err of a start that no user asked for. It plans another start of a component that has ended
+// again. It returns any other error.
+func (r *run) recordStart(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
 	if exit, ok := errors.AsType[*ExitError](err); ok {
-		return r.unexpected(exit)
+		return r.recordUnexpectedEnd(exit)
 	}
 	return fmt.Errorf("restart %s: %w", r.spec.Name, err)
 }
 
-// finish ends the member and rejects the remaining commands.
+// finish ends the component and rejects the remaining commands.
 func (r *run) finish(grace time.Duration) {
 	if r.current != nil {
 		r.current.Stop(grace)
@@ -80,6 +85,7 @@ func (r *run) finish(grace time.Duration) {
 	r.rejectCommands()
 }
 
+// carryOut carries out a command, and returns the process ID of the component if it runs then.
 func (r *run) carryOut(ctx context.Context, verb Verb) (pid int, err error) {
 	switch verb {
 	case Start:
@@ -97,7 +103,7 @@ func (r *run) carryOut(ctx context.Context, verb Verb) (pid int, err error) {
 			err = r.start(ctx)
 		}
 	case refresh:
-		if r.current == nil && r.restart == nil || r.paused {
+		if r.current == nil && r.restart == nil || r.isPaused {
 			return 0, nil
 		}
 		if r.current != nil {
@@ -106,7 +112,7 @@ func (r *run) carryOut(ctx context.Context, verb Verb) (pid int, err error) {
 		}
 		err = r.start(ctx)
 	case Pause, Resume:
-		err = r.freeze(verb == Pause)
+		err = r.setPaused(verb == Pause)
 	default:
 		err = fmt.Errorf("unknown verb %q", verb)
 	}
@@ -116,14 +122,14 @@ func (r *run) carryOut(ctx context.Context, verb Verb) (pid int, err error) {
 	return pid, err
 }
 
-// start starts the member and returns when it is ready.
+// start starts the component and returns when it is ready.
 func (r *run) start(ctx context.Context) error {
 	r.restart = nil
 	current, err := r.launcher.Start(r.spec.Process)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.spec.Name, err)
 	}
-	r.current, r.ready, r.paused = current, time.Time{}, false
+	r.current, r.readySince, r.isPaused = current, time.Time{}, false
 
 	readyCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -145,11 +151,12 @@ func (r *run) start(ctx context.Context) error {
 		r.current = nil
 	}
 	if err == nil {
-		r.ready = time.Now()
+		r.readySince = time.Now()
 	}
 	return err
 }
 
+// awaitReady waits until the component is ready.
 func (r *run) awaitReady(ctx context.Context, current *process.Process) error {
 	if r.spec.Ready != nil {
 		return r.spec.Ready(ctx)
@@ -162,6 +169,7 @@ func (r *run) awaitReady(ctx context.Context, current *process.Process) error {
 	}
 }
 
+// halt stops or kills the component by the wish of the user, and cancels a planned restart.
 func (r *run) halt(verb Verb) error {
 	if r.current == nil && r.restart == nil {
 		return fmt.Errorf("%s is not running", r.spec.Name)
@@ -176,15 +184,16 @@ func (r *run) halt(verb Verb) error {
 		r.current.Stop(stopGrace)
 	}
 	r.current = nil
-	r.failures = 0
+	r.failureCount = 0
 	return nil
 }
 
-func (r *run) freeze(pause bool) error {
+// setPaused pauses or resumes the component.
+func (r *run) setPaused(pause bool) error {
 	switch {
 	case r.current == nil:
 		return fmt.Errorf("%s is not running", r.spec.Name)
-	case pause == r.paused:
+	case pause == r.isPaused:
 		return fmt.Errorf("%s is %s", r.spec.Name, map[bool]string{true: "paused already", false: "not paused"}[pause])
 	}
 	signal := r.current.Resume
@@ -194,30 +203,32 @@ func (r *run) freeze(pause bool) error {
 	if err := signal(); err != nil {
 		return fmt.Errorf("signal %s: %w", r.spec.Name, err)
 	}
-	r.paused = pause
+	r.isPaused = pause
 	return nil
 }
 
-// unexpected reports the end of the member and schedules its restart, unless it ended
-// too often in a row.
-func (r *run) unexpected(exit *ExitError) error {
+// recordUnexpectedEnd reports the end of the component and plans its restart. It returns an error if the component has ended
+// too often in a row. For example, a component that ends four times at once is started again after 250 ms, 500 ms, 1 s and
+// 2 s. The fifth end is an error.
+func (r *run) recordUnexpectedEnd(exit *ExitError) error {
 	r.current = nil
 	r.exited(exit)
-	if !r.ready.IsZero() && time.Since(r.ready) >= settled {
-		r.failures = 0
+	if !r.readySince.IsZero() && time.Since(r.readySince) >= minReadyTime {
+		r.failureCount = 0
 	}
-	r.failures++
-	if r.failures >= giveUpAfter {
-		return fmt.Errorf("%d times in a row, without being ready for %v in between: %w", r.failures, settled, exit)
+	r.failureCount++
+	if r.failureCount >= giveUpAfter {
+		return fmt.Errorf("%d times in a row, without being ready for %v in between: %w", r.failureCount, minReadyTime, exit)
 	}
-	r.restart = time.After(firstDelay << (r.failures - 1))
+	r.restart = time.After(firstDelay << (r.failureCount - 1))
 	return nil
 }
 
+// exitError returns the error of the process that has ended.
 func (r *run) exitError() *ExitError {
 	log := r.current.Log()
 	return &ExitError{
-		Member:    r.spec.Name,
+		Component: r.spec.Name,
 		Cause:     r.current.Err(),
 		Log:       log.Tail(tailLines),
 		PortTaken: log.Contains("address already in use"),

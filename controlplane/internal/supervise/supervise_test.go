@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// supervised starts the supervision of one member, and ends it with the test.
-func supervised(t *testing.T, kind string) (m *Member, exits func() []*ExitError, result <-chan error) {
+// supervised starts the supervision of one component, and ends it with the test.
+func supervised(t *testing.T, kind string) (m *Component, exits func() []*ExitError, result <-chan error) {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func supervised(t *testing.T, kind string) (m *Member, exits func() []*ExitError
 		mu  sync.Mutex
 		all []*ExitError
 	)
-	m = NewMember(Spec{
+	m = NewComponent(Spec{
 		Name: kind,
 		Process: process.Spec{
 			Name: kind, Executable: executable, Env: []string{childVariable + "=" + kind},
@@ -98,9 +98,9 @@ func supervised(t *testing.T, kind string) (m *Member, exits func() []*ExitError
 	}, results
 }
 
-func do(t *testing.T, m *Member, verb Verb) int {
+func do(t *testing.T, m *Component, verb Verb) int {
 	t.Helper()
-	pid, err := m.Do(t.Context(), verb)
+	pid, err := m.Execute(t.Context(), verb)
 	if err != nil {
 		t.Fatalf("%s: %v", verb, err)
 	}
@@ -113,11 +113,11 @@ func TestVerbs(t *testing.T) {
 	t.Parallel()
 	m, exits, _ := supervised(t, "good")
 	first := do(t, m, Start)
-	if _, err := m.Do(t.Context(), Start); err == nil {
+	if _, err := m.Execute(t.Context(), Start); err == nil {
 		t.Error("a second start is no error")
 	}
 	do(t, m, Pause)
-	if _, err := m.Do(t.Context(), Pause); err == nil {
+	if _, err := m.Execute(t.Context(), Pause); err == nil {
 		t.Error("a second pause is no error")
 	}
 	do(t, m, Resume)
@@ -129,7 +129,7 @@ func TestVerbs(t *testing.T) {
 	if lives(second) {
 		t.Error("it lives after it was killed")
 	}
-	if _, err := m.Do(t.Context(), Stop); err == nil {
+	if _, err := m.Execute(t.Context(), Stop); err == nil {
 		t.Error("stopping what does not run is no error")
 	}
 	do(t, m, Start)
@@ -167,7 +167,7 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	}
 }
 
-func TestStopOfAPausedMember(t *testing.T) {
+func TestStopOfAPausedComponent(t *testing.T) {
 	t.Parallel()
 	m, _, _ := supervised(t, "good")
 	pid := do(t, m, Start)
@@ -182,9 +182,9 @@ func TestStopOfAPausedMember(t *testing.T) {
 func TestStartThatFailsReturnsTheCause(t *testing.T) {
 	t.Parallel()
 	m, exits, _ := supervised(t, "failing")
-	_, err := m.Do(t.Context(), Start)
+	_, err := m.Execute(t.Context(), Start)
 	exit, ok := errors.AsType[*ExitError](err)
-	if !ok || exit.Member != "failing" || !exit.PortTaken || !strings.Contains(exit.Log, "bind") {
+	if !ok || exit.Component != "failing" || !exit.PortTaken || !strings.Contains(exit.Log, "bind") {
 		t.Fatalf("the error is %#v", err)
 	}
 	if !strings.Contains(err.Error(), "failing ended: exit status 3") {
@@ -195,7 +195,7 @@ func TestStartThatFailsReturnsTheCause(t *testing.T) {
 	}
 }
 
-func TestMemberThatKeepsEndingIsGivenUp(t *testing.T) {
+func TestComponentThatKeepsEndingIsGivenUp(t *testing.T) {
 	t.Parallel()
 	m, exits, result := supervised(t, "mortal")
 	do(t, m, Start)
@@ -210,16 +210,16 @@ func TestMemberThatKeepsEndingIsGivenUp(t *testing.T) {
 	if got := len(exits()); got != giveUpAfter {
 		t.Errorf("%d ends were reported, want %d", got, giveUpAfter)
 	}
-	if _, err := m.Do(t.Context(), Start); err == nil {
+	if _, err := m.Execute(t.Context(), Start); err == nil {
 		t.Error("a command after the end is no error")
 	}
 }
 
-// waitForRestart waits until the member runs as another process than pid, and returns that one.
-func waitForRestart(t *testing.T, m *Member, pid int) int {
+// waitForRestart waits until the component runs as another process than pid, and returns that one.
+func waitForRestart(t *testing.T, m *Component, pid int) int {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if again, err := m.Do(t.Context(), Pause); err == nil && again != pid {
+		if again, err := m.Execute(t.Context(), Pause); err == nil && again != pid {
 			return do(t, m, Resume)
 		}
 		if time.Now().After(deadline) {
@@ -228,15 +228,15 @@ func waitForRestart(t *testing.T, m *Member, pid int) int {
 	}
 }
 
-// A member killed again and again, but ready for a while in between, is no member that keeps
+// A component killed again and again, but ready for a while in between, is no component that keeps
 // ending: a fifth kill of the API server once ended the whole control plane.
-func TestMemberThatWasReadyInBetweenIsNotGivenUp(t *testing.T) {
+func TestComponentThatWasReadyInBetweenIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	m, exits, result := supervised(t, "good")
 	pid := do(t, m, Start)
 	const kills = giveUpAfter + 2
 	for range kills {
-		time.Sleep(settled) // what is tested is the passing of this time
+		time.Sleep(minReadyTime) // what is tested is the passing of this time
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +252,7 @@ func TestMemberThatWasReadyInBetweenIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// A member that ends while it is refreshed is started again: it once stayed down, because
+// A component that ends while it is refreshed is started again: it once stayed down, because
 // nobody waited for the result.
 func TestRefreshThatFailsIsRepeated(t *testing.T) {
 	t.Parallel()
@@ -288,7 +288,7 @@ func TestEndKillsTheStubborn(t *testing.T) {
 	}
 	launcher := process.NewLauncher()
 	defer launcher.Close()
-	m := NewMember(Spec{Name: "stubborn", Process: process.Spec{
+	m := NewComponent(Spec{Name: "stubborn", Process: process.Spec{
 		Executable: executable, Env: []string{childVariable + "=stubborn"}, Dir: t.TempDir(), Log: filepath.Join(t.TempDir(), "log"),
 	}}, launcher, func(*ExitError) {})
 	ctx, cancel := context.WithCancel(t.Context())

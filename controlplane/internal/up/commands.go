@@ -43,10 +43,10 @@ func (c *commands) read(stdin io.Reader) {
 
 // serve carries out requests until the context ends. Requests for one component are carried
 // out in their order, and requests for different components at the same time.
-func (c *commands) serve(ctx context.Context, p *layout.Plane, members []*supervise.Member) {
-	byName := map[string]*supervise.Member{}
-	for _, member := range members {
-		byName[member.Name()] = member
+func (c *commands) serve(ctx context.Context, p *layout.Plane, components []*supervise.Component) {
+	byName := map[string]*supervise.Component{}
+	for _, component := range components {
+		byName[component.Name()] = component
 	}
 	var compactions sync.WaitGroup
 	defer compactions.Wait()
@@ -64,19 +64,19 @@ func (c *commands) serve(ctx context.Context, p *layout.Plane, members []*superv
 	}
 }
 
-// dispatch hands a request to the member that it is about.
-func (c *commands) dispatch(r control.Request, members map[string]*supervise.Member) {
+// dispatch hands a request to the component that it is about.
+func (c *commands) dispatch(r control.Request, components map[string]*supervise.Component) {
 	verb := supervise.Verb(r.Do)
 	if !verb.IsValid() {
 		c.answer(r, fmt.Errorf("unknown verb %q: want start, stop, kill, restart, pause, resume, compact or shutdown", r.Do), 0)
 		return
 	}
-	member, found := members[r.Component]
+	component, found := components[r.Component]
 	if !found {
 		c.answer(r, fmt.Errorf("unknown component %q: want one of %s", r.Component, strings.Join(layout.Components(), ", ")), 0)
 		return
 	}
-	member.Enqueue(verb, func(pid int, err error) { c.answer(r, err, pid) })
+	component.Enqueue(verb, func(pid int, err error) { c.answer(r, err, pid) })
 }
 
 func (c *commands) compact(ctx context.Context, r control.Request, endpoint string) {

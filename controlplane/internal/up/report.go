@@ -8,31 +8,31 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/control"
 )
 
-// A reporter publishes events to people or to a program.
+// reporter publishes events to people or to a program.
 type reporter interface {
 	report(control.Event)
 }
 
-// events writes events for a program, as JSON lines.
-type events struct{ output *control.Writer }
+// jsonReporter writes events for a program, as JSON lines.
+type jsonReporter struct{ output *control.Writer }
 
-func (e events) report(event control.Event) { e.output.Write(event) }
+func (r jsonReporter) report(event control.Event) { r.output.Write(event) }
 
-// lines writes events for people, in short lines. Each event is one write, so lines of
+// textReporter writes events for people, in short lines. Each event is one write, so lines of
 // different goroutines do not mix.
-type lines struct{ output io.Writer }
+type textReporter struct{ output io.Writer }
 
-func (l lines) report(e control.Event) {
+func (r textReporter) report(e control.Event) {
 	switch e.Event {
 	case control.Starting:
-		fmt.Fprintf(l.output, "starting %s\n", e.Component)
+		fmt.Fprintf(r.output, "starting %s\n", e.Component)
 	case control.Ready:
-		fmt.Fprintf(l.output, "ready after %.1f s: %s\nlogs: %s/logs\n\n  export KUBECONFIG=%s\n\n", e.Seconds, e.Server, e.Dir, quote(e.Kubeconfig))
+		fmt.Fprintf(r.output, "ready after %.1f s: %s\nlogs: %s/logs\n\n  export KUBECONFIG=%s\n\n", e.Seconds, e.Server, e.Dir, quote(e.Kubeconfig))
 	case control.Exited:
-		fmt.Fprintf(l.output, "%s; it is restarted; the end of its log:\n%s\n", e.Error, indent(e.Log))
+		fmt.Fprintf(r.output, "%s; it is restarted; the end of its log:\n%s\n", e.Error, indent(e.Log))
 	case control.Failed:
 		if e.Log != "" {
-			fmt.Fprintf(l.output, "the end of the log of %s:\n%s\n", e.Component, indent(e.Log))
+			fmt.Fprintf(r.output, "the end of the log of %s:\n%s\n", e.Component, indent(e.Log))
 		}
 	}
 }

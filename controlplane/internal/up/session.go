@@ -25,13 +25,15 @@ const (
 
 // session is one attempt to run a plane.
 type session struct {
-	options  options
-	plane    *layout.Plane
-	folder   *layout.Folder
-	started  time.Time
-	reports  reporter
-	commands *commands // nil without --control
-	ready    atomic.Bool
+	options options
+	plane   *layout.Plane
+	folder  *layout.Folder
+	started time.Time
+	reports reporter
+	// commands is nil without --control.
+	commands *commands
+	// isReady is true once the plane can be used.
+	isReady atomic.Bool
 }
 
 // run starts the plane, and runs it until the context ends or a component keeps failing.
@@ -43,27 +45,27 @@ func (s *session) run(ctx context.Context, launcher *process.Launcher) error {
 	defer running.Wait()
 	defer cancel(nil) // before the wait
 
-	var members []*supervise.Member
-	for _, spec := range s.plane.Members() {
+	var components []*supervise.Component
+	for _, spec := range s.plane.Specs() {
 		if spec.Name == layout.APIServer {
-			spec.Ready = s.withFollowers(spec.Ready, func() []*supervise.Member { return members })
+			spec.Ready = s.restartingClients(spec.Ready, func() []*supervise.Component { return components })
 		}
-		member := supervise.NewMember(spec, launcher, s.exited)
-		members = append(members, member)
+		component := supervise.NewComponent(spec, launcher, s.reportExit)
+		components = append(components, component)
 		running.Go(func() {
-			if err := member.Run(ctx, endGrace); err != nil {
+			if err := component.Run(ctx, endGrace); err != nil {
 				cancel(err)
 			}
 		})
 	}
-	pids, err := s.start(ctx, members)
+	pids, err := s.start(ctx, components)
 	if err != nil {
 		return causeOr(ctx, err)
 	}
-	if err := s.usable(ctx); err != nil {
+	if err := s.waitUsable(ctx); err != nil {
 		return causeOr(ctx, err)
 	}
-	s.ready.Store(true)
+	s.isReady.Store(true)
 
 	path := s.options.kubeconfig
 	if path == "" {
@@ -78,7 +80,7 @@ func (s *session) run(ctx context.Context, launcher *process.Launcher) error {
 		Seconds: float64(time.Since(s.started).Milliseconds()) / 1000, PIDs: pids,
 	})
 	if s.commands != nil {
-		running.Go(func() { s.commands.serve(ctx, s.plane, members) })
+		running.Go(func() { s.commands.serve(ctx, s.plane, components) })
 	}
 	<-ctx.Done()
 	return errors.Join(causeOr(ctx, nil), file.remove())
@@ -93,9 +95,9 @@ func causeOr(ctx context.Context, other error) error {
 	return other
 }
 
-// start starts all members at the same time and returns when all are ready, or when the first
-// member has failed. Members that need another member wait for it by themselves.
-func (s *session) start(ctx context.Context, members []*supervise.Member) (map[string]int, error) {
+// start starts all components at the same time and returns when all are ready, or when the first
+// component has failed. Components that need another component wait for it by themselves.
+func (s *session) start(ctx context.Context, components []*supervise.Component) (map[string]int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
@@ -103,36 +105,36 @@ func (s *session) start(ctx context.Context, members []*supervise.Member) (map[s
 		mu    sync.Mutex
 		pids  = map[string]int{}
 	)
-	for _, member := range members {
-		s.reports.report(control.Event{Event: control.Starting, Component: member.Name()})
+	for _, component := range components {
+		s.reports.report(control.Event{Event: control.Starting, Component: component.Name()})
 		group.Go(func() {
-			pid, err := member.Do(ctx, supervise.Start)
+			pid, err := component.Execute(ctx, supervise.Start)
 			if err != nil {
 				cancel(err)
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			pids[member.Name()] = pid
+			pids[component.Name()] = pid
 		})
 	}
 	group.Wait()
 	return pids, context.Cause(ctx)
 }
 
-// withFollowers returns a readiness check for the API server. If the API server was started once more, the
-// check also restarts the components that depend on it, and waits until they are ready. By themselves they
-// would find the API server only after up to half a minute.
-func (s *session) withFollowers(ready func(context.Context) error, members func() []*supervise.Member) func(context.Context) error {
+// restartingClients returns a readiness check for the API server, which waits for ready. If the plane was ready before, the
+// API server was started once more. Then the check also restarts the clients of the API server, and waits until they are
+// ready. Without the restart they would find the API server only after up to half a minute.
+func (s *session) restartingClients(ready func(context.Context) error, components func() []*supervise.Component) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := ready(ctx); err != nil || !s.ready.Load() {
+		if err := ready(ctx); err != nil || !s.isReady.Load() {
 			return err
 		}
 		var group sync.WaitGroup
-		for _, member := range members() {
-			if slices.Contains(layout.Followers(), member.Name()) {
+		for _, component := range components() {
+			if slices.Contains(layout.APIServerClients(), component.Name()) {
 				// A component that does not start is reported and started again by its own supervision.
-				group.Go(func() { _ = member.Refresh(ctx) })
+				group.Go(func() { _ = component.Refresh(ctx) })
 			}
 		}
 		group.Wait()
@@ -140,14 +142,16 @@ func (s *session) withFollowers(ready func(context.Context) error, members func(
 	}
 }
 
-func (s *session) usable(ctx context.Context) error {
+// waitUsable waits until the plane can be used.
+func (s *session) waitUsable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, usableTimeout)
 	defer cancel()
-	return s.plane.Usable(ctx)
+	return s.plane.WaitUsable(ctx)
 }
 
-func (s *session) exited(exit *supervise.ExitError) {
+// reportExit reports that a component ended by itself.
+func (s *session) reportExit(exit *supervise.ExitError) {
 	s.reports.report(control.Event{
-		Event: control.Exited, Component: exit.Member, Error: fmt.Sprint(exit), Log: exit.Log,
+		Event: control.Exited, Component: exit.Component, Error: fmt.Sprint(exit), Log: exit.Log,
 	})
 }

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. A
-// second one ends the process at once; its children go with it.
+// signalContext returns a context that ends with the first SIGINT, SIGTERM or SIGHUP. A second one of these signals ends the
+// process at once, and its children with it.
 //
-// SIGPIPE ends it too, but never at once: a reader of our output that is gone must not end
-// us before we have cleaned up.
-func interruptible() (ctx context.Context, stop func()) {
+// SIGPIPE ends the context too, and never the process: the reader of the output may have gone, and the process must still
+// remove what it has made.
+func signalContext() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -22,15 +22,15 @@ func interruptible() (ctx context.Context, stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for count := 0; ; count++ {
+		for isInterrupted := false; ; {
 			select {
 			case <-signals:
-				if count > 0 {
+				if isInterrupted {
 					os.Exit(1)
 				}
+				isInterrupted = true
 				cancel()
 			case <-pipes:
-				count--
 				cancel()
 			case <-stopped:
 				return

@@ -29,11 +29,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 2
 	}
 	output := control.NewWriter(stdout)
-	var reports reporter = lines{stdout}
+	var reports reporter = textReporter{stdout}
 	if o.control {
-		reports = events{output}
+		reports = jsonReporter{output}
 	}
-	ctx, stop := interruptible()
+	ctx, stop := signalContext()
 	defer stop()
 	if o.control {
 		// The end of the input ends the plane, also while it starts.
@@ -52,7 +52,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	failed := control.Event{Event: control.Failed, Error: err.Error()}
 	if exit, ok := errors.AsType[*supervise.ExitError](err); ok {
-		failed.Component, failed.Log = exit.Member, exit.Log
+		failed.Component, failed.Log = exit.Component, exit.Log
 	}
 	reports.report(failed)
 	fmt.Fprintln(stderr, "controlplane:", err)
@@ -97,7 +97,7 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 		}
 		s := &session{options: o, plane: p, folder: folder, started: started, reports: reports, commands: commands}
 		err = s.run(ctx, launcher)
-		if exit, ok := errors.AsType[*supervise.ExitError](err); ok && exit.PortTaken && !s.ready.Load() && try < tries {
+		if exit, ok := errors.AsType[*supervise.ExitError](err); ok && exit.PortTaken && !s.isReady.Load() && try < tries {
 			if err := folder.Clear(); err != nil {
 				return err
 			}

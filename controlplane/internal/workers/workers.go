@@ -1,5 +1,5 @@
-// Package workers handles the keys of objects by several goroutines. A key whose handling has failed comes again with
-// back-off.
+// Package workers brings objects up to date, by their keys, in several goroutines. A key whose sync has failed is tried again
+// with back-off.
 package workers
 
 import (
@@ -12,17 +12,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// maxDelay is the longest wait before a key comes again after a failure.
+// maxDelay is the longest wait before a key is tried again after a failure.
 const maxDelay = 5 * time.Second
 
 // Workers are goroutines with a queue of keys. A key is with one worker at a time.
 type Workers struct {
 	// Count is the number of workers.
 	Count int
-	// Handle handles a key, and returns when the key is to come again: 0 for never.
-	Handle func(ctx context.Context, key string) (again time.Duration, err error)
-	// Failed reports a failure. A conflict is not reported: somebody else wrote the object.
-	Failed func(ctx context.Context, key string, err error)
+	// Sync brings the object of a key up to date. It returns after which time it wants the key again, or 0 for never.
+	Sync func(ctx context.Context, key string) (requeueAfter time.Duration, err error)
+	// Report reports a failure of Sync. It is not called for a conflict, because somebody else wrote the object.
+	Report func(ctx context.Context, key string, err error)
 
 	queue workqueue.TypedRateLimitingInterface[string]
 }
@@ -46,12 +46,12 @@ func (w *Workers) Watch(informer cache.SharedIndexInformer, isWanted func(object
 	return err
 }
 
-// Run handles keys until the context ends.
+// Run syncs keys until the context ends.
 func (w *Workers) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	for range w.Count {
 		group.Go(func() {
-			for w.handleNext(ctx) {
+			for w.syncNext(ctx) {
 			}
 		})
 	}
@@ -60,24 +60,24 @@ func (w *Workers) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// handleNext handles one key, and reports whether there may be another.
-func (w *Workers) handleNext(ctx context.Context) bool {
+// syncNext syncs one key. It returns false when there are no more keys.
+func (w *Workers) syncNext(ctx context.Context) bool {
 	key, shutdown := w.queue.Get()
 	if shutdown {
 		return false
 	}
 	defer w.queue.Done(key)
-	again, err := w.Handle(ctx, key)
+	requeueAfter, err := w.Sync(ctx, key)
 	switch {
 	case err == nil:
 		w.queue.Forget(key)
-		if again > 0 {
-			w.queue.AddAfter(key, again)
+		if requeueAfter > 0 {
+			w.queue.AddAfter(key, requeueAfter)
 		}
 	case ctx.Err() != nil:
 	default:
 		if !errors.IsConflict(err) {
-			w.Failed(ctx, key, err)
+			w.Report(ctx, key, err)
 		}
 		w.queue.AddRateLimited(key)
 	}

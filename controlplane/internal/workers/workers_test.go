@@ -24,7 +24,7 @@ func TestKeysComeAgain(t *testing.T) {
 		started := time.Now()
 		w := &Workers{
 			Count: 2,
-			Handle: func(context.Context, string) (time.Duration, error) {
+			Sync: func(context.Context, string) (time.Duration, error) {
 				times = append(times, time.Since(started))
 				err := results[len(times)-1]
 				if len(times) == 3 {
@@ -32,7 +32,7 @@ func TestKeysComeAgain(t *testing.T) {
 				}
 				return 0, err
 			},
-			Failed: func(context.Context, string, error) { reported = append(reported, time.Since(started)) },
+			Report: func(context.Context, string, error) { reported = append(reported, time.Since(started)) },
 		}
 		w.Init(time.Second)
 		w.queue.Add("default/a")

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// checkChild returns an error if a child is not as it must be.
+// checkChild returns an error unless a child belongs to owner and has all values of want.
 func checkChild(owner, want, child *unstructured.Unstructured) error {
 	if child.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("it is being deleted")
@@ -25,7 +25,7 @@ func checkChild(owner, want, child *unstructured.Unstructured) error {
 	if child.GetKind() != "Deployment" {
 		return nil
 	}
-	return rolledOut(child)
+	return checkRolledOut(child)
 }
 
 // difference describes a value of want that is not in got. It returns "" if there is no difference.
@@ -58,10 +58,10 @@ func difference(path string, want, got any) string {
 	}
 }
 
-// rolledOut returns an error unless all Pods of a Deployment have its template and are available.
-func rolledOut(object *unstructured.Unstructured) error {
+// checkRolledOut returns an error unless all Pods of a Deployment have its template and are available.
+func checkRolledOut(object *unstructured.Unstructured) error {
 	var d appsv1.Deployment
-	if err := convert(object, &d); err != nil {
+	if err := decodeObject(object, &d); err != nil {
 		return err
 	}
 	n := int32(1)
@@ -75,7 +75,8 @@ func rolledOut(object *unstructured.Unstructured) error {
 	return nil
 }
 
-func convert(from *unstructured.Unstructured, to any) error {
+// decodeObject decodes an object into a value of its Go type.
+func decodeObject(from *unstructured.Unstructured, to any) error {
 	data, err := kube.Marshal(from)
 	if err != nil {
 		return err

@@ -4,19 +4,20 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write crd.yaml anew")
+var isUpdate = flag.Bool("update", false, "write crd.yaml anew")
 
 // checkDefinition fails t unless crd.yaml is the output of the program.
 func checkDefinition(t *testing.T, program string) {
 	t.Helper()
-	printed := crd(t, program)
-	if *update {
+	printed := printedDefinition(t, program)
+	if *isUpdate {
 		if err := os.WriteFile("crd.yaml", []byte(printed), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -29,4 +30,14 @@ func checkDefinition(t *testing.T, program string) {
 		t.Errorf("crd.yaml is not what the program prints; write it anew with go test -update:\n%s",
 			cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(printed, "\n")))
 	}
+}
+
+// printedDefinition returns the definition that the program prints.
+func printedDefinition(t *testing.T, program string) string {
+	t.Helper()
+	out, err := exec.Command(program, "crd").Output()
+	if err != nil {
+		t.Fatalf("%s crd: %v", program, err)
+	}
+	return string(out)
 }

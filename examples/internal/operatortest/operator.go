@@ -1,3 +1,6 @@
+// Package operatortest holds the tests that the examples share. It runs each example as the program that users run, against a
+// real control plane. An [Operator] reconciles objects, and is explored with crashes and with changes by others. A [Watcher] prints
+// what happens to the objects of a kind.
 package operatortest
 
 import (
@@ -32,7 +35,7 @@ type Operator struct {
 	// Requeues is true if the operator requeues each object within ten seconds.
 	Requeues bool
 	// Bad are objects that the schema must refuse.
-	Bad []Bad
+	Bad []BadObject
 }
 
 // State is the state of an object that users want.
@@ -41,14 +44,14 @@ type State struct {
 	Image    string // empty if the operator has no choice of images
 }
 
-// Bad is the spec of an object that the schema must refuse.
-type Bad struct {
+// BadObject is an object that the schema must refuse.
+type BadObject struct {
 	Name string
 	// Spec is in YAML's flow style, such as {replicas: many}.
 	Spec string
 	// Field is the field that the schema must refuse.
 	Field string
-	// Good is a valid spec, equal to the state second.
+	// Good is a valid spec, equal to secondState.
 	Good     string
 	Reported Reporting
 }
@@ -65,14 +68,14 @@ const (
 	Never
 )
 
-var crds = wire.Resource{
+var definitionResource = wire.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	Plural:           "customresourcedefinitions", ClusterScoped: true,
 }
 
 var (
-	first  = State{Replicas: 2, Image: "nginx:1.27"}
-	second = State{Replicas: 1, Image: "nginx:1.28"}
+	firstState  = State{Replicas: 2, Image: "nginx:1.27"}
+	secondState = State{Replicas: 1, Image: "nginx:1.28"}
 )
 
 // Test runs all tests of the operator. What faults, crashes and other people do to it is explored.
@@ -84,13 +87,13 @@ func (o Operator) Test(t *testing.T) {
 		// All kinds of faults take three times as long.
 		settings := explore.Settings{Only: []string{"crash", "foreign"}}
 		if o.SampleState.Image != "" {
-			settings.Values = map[string][]any{"spec.image": {second.Image}}
+			settings.Values = map[string][]any{"spec.image": {secondState.Image}}
 		}
 		explore.Run(t, explore.Binary{Path: "."}, settings)
 	})
 	for name, test := range map[string]func(*testing.T){
 		"definition":  func(t *testing.T) { checkDefinition(t, program) },
-		"life":        func(t *testing.T) { o.testLife(t, cluster, program) },
+		"changes":     func(t *testing.T) { o.testChanges(t, cluster, program) },
 		"at rest":     func(t *testing.T) { o.testAtRest(t, cluster, program) },
 		"bad objects": bad.test,
 	} {
@@ -101,65 +104,62 @@ func (o Operator) Test(t *testing.T) {
 	}
 }
 
-// TestPermissions lets the objects of the operator live through everything, on control planes with
-// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. The operator must
-// ask for the permissions that it prints. A permission without a request of its own must be one that the
-// server demands for another request.
+// TestPermissions proves that the operator needs each permission that it prints, also during faults: see [ProvePermissions].
 func (o Operator) TestPermissions(t *testing.T) {
 	ProvePermissions(t, func(t *testing.T, run *yaretest.PermissionRun) { usePermissions(t, o, run) },
 		func(t *testing.T, run *yaretest.PermissionRun) { beginPermissions(t, o, run) })
 }
 
-// testLife checks that an object is created, changed and deleted, and its children with it. The sample works unchanged. The operator
+// testChanges checks that the children follow when an object is created, changed and deleted. The sample works unchanged. The operator
 // has the permissions that it prints, in one namespace, and no others.
-func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program string) {
+func (o Operator) testChanges(t *testing.T, cluster *yaretest.Cluster, program string) {
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
 	printed := account.AllowPrinted(t, program, "--watch-namespace", namespace)
-	if _, err := kube.Dynamic(account.Client(t), crds, "").List(t.Context()); !kube.IsForbidden(err) {
+	if _, err := kube.Dynamic(account.Client(t), definitionResource, "").List(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("it may see CustomResourceDefinitions: %v", err)
 	}
-	w := newWorld(t, o, cluster, program, namespace, account.Proxy(t))
-	w.requireNoRefusal(t)
-	w.start(t)
-	for _, state := range []State{first, {Replicas: 3, Image: second.Image}, {Replicas: 0, Image: second.Image}, second} {
-		w.apply(t, "app", state)
-		w.waitUntilReady(t, "app", state)
+	r := newOperatorRun(t, o, cluster, program, namespace, account.Proxy(t))
+	r.requireNoRefusal(t)
+	r.start(t)
+	for _, state := range []State{firstState, {Replicas: 3, Image: secondState.Image}, {Replicas: 0, Image: secondState.Image}, secondState} {
+		r.apply(t, "app", state)
+		r.waitUntilReady(t, "app", state)
 	}
-	w.delete(t, "app")
-	w.waitUntilGone(t, "app")
+	r.delete(t, "app")
+	r.waitUntilGone(t, "app")
 	sample, err := os.ReadFile("sample.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.applyText(t, string(sample))
-	w.waitUntilReady(t, o.Sample, o.SampleState)
-	w.stop(t)
+	r.applyText(t, string(sample))
+	r.waitUntilReady(t, o.Sample, o.SampleState)
+	r.stop(t)
 	// Without the operator the children stay.
-	w.waitUntilReady(t, o.Sample, o.SampleState)
-	w.requireNoErrors(t)
-	checkUsed(t, printed, w.proxy.Requests())
+	r.waitUntilReady(t, o.Sample, o.SampleState)
+	r.requireNoErrors(t)
+	checkUsed(t, printed, r.proxy.Requests())
 }
 
 // testAtRest checks that the operator sends no request when the cluster is as it should be, and that it writes nothing after a
 // restart.
 func (o Operator) testAtRest(t *testing.T, cluster *yaretest.Cluster, program string) {
-	w := newWorld(t, o, cluster, program, cluster.Namespace(t), cluster.Proxy(t))
-	w.apply(t, "app", first)
-	w.start(t)
-	w.waitUntilReady(t, "app", first)
-	w.proxy.RequireIdle(t, 10*time.Second, w.running)
+	r := newOperatorRun(t, o, cluster, program, cluster.Namespace(t), cluster.Proxy(t))
+	r.apply(t, "app", firstState)
+	r.start(t)
+	r.waitUntilReady(t, "app", firstState)
+	r.proxy.RequireIdle(t, 10*time.Second, r.process)
 	if o.Requeues {
-		w.running.WaitForLog(t, `"cause":"requeue"`) // which sent no request
+		r.process.WaitForLog(t, `"cause":"requeue"`) // which sent no request
 	}
-	w.stop(t)
-	before := len(w.proxy.Writes())
-	w.start(t)
-	w.running.WaitForLog(t, `"wrote":`)
-	w.proxy.RequireIdle(t, 0)
-	w.stop(t)
-	if again := w.proxy.Writes()[before:]; len(again) > 0 {
+	r.stop(t)
+	before := len(r.proxy.Writes())
+	r.start(t)
+	r.process.WaitForLog(t, `"wrote":`)
+	r.proxy.RequireIdle(t, 0)
+	r.stop(t)
+	if again := r.proxy.Writes()[before:]; len(again) > 0 {
 		t.Errorf("started again, with nothing to do, it wrote %v", again)
 	}
-	w.requireNoErrors(t)
+	r.requireNoErrors(t)
 }

@@ -1,13 +1,8 @@
-// Package operatortest holds the tests that the examples share. It runs each example as the program
-// that users run, against a real control plane: an [Operator] through the life of its objects, with
-// crashes at each of its writes, and a [Watcher], which prints what happens to the objects of a
-// kind.
 package operatortest
 
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +34,7 @@ func (w Watcher) Test(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"definition":      w.testDefinition,
 		"sample":          w.testSample,
-		"life":            w.testLife,
+		"changes":         w.testChanges,
 		"namespaces":      w.testNamespaces,
 		"few rights":      w.testFewRights,
 		"server restarts": w.testServerRestarts,
@@ -49,16 +44,6 @@ func (w Watcher) Test(t *testing.T) {
 			test(t)
 		})
 	}
-}
-
-// crd returns the definition that the program prints.
-func crd(t *testing.T, program string) string {
-	t.Helper()
-	out, err := exec.Command(program, "crd").Output()
-	if err != nil {
-		t.Fatalf("%s crd: %v", program, err)
-	}
-	return string(out)
 }
 
 // cluster returns the shared control plane, with the definition in place.
@@ -72,7 +57,7 @@ func (w Watcher) cluster(t *testing.T, program string) *yaretest.Cluster {
 // define applies the definition as the documentation says.
 func (w Watcher) define(t *testing.T, cluster *yaretest.Cluster, program string) {
 	t.Helper()
-	definition := crd(t, program)
+	definition := printedDefinition(t, program)
 	// Tests that run side by side do this at the same moment. If two tests both found no definition,
 	// the slower test fails, because the definition exists.
 	yaretest.Eventually(t, func() error {
@@ -95,13 +80,14 @@ func (w Watcher) delete(t *testing.T, c *yaretest.Cluster, namespace, name strin
 	c.Kubectl(t, "", "delete", "--namespace", namespace, w.Plural+"."+w.Group, name)
 }
 
-// waitForAll waits until the program has printed the last of lines.
-func waitForAll(t *testing.T, p *yaretest.Process, lines []string) {
+// waitForLast waits until the program has printed the last of lines.
+func waitForLast(t *testing.T, p *yaretest.Process, lines []string) {
 	t.Helper()
 	p.WaitForLine(t, lines[len(lines)-1])
 }
 
-func compare(t *testing.T, want, got []string) {
+// compareLines fails t unless the program has printed the wanted lines.
+func compareLines(t *testing.T, want, got []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
@@ -127,35 +113,35 @@ func (w Watcher) testSample(t *testing.T) {
 	if status := p.Interrupt(t); status != 0 {
 		t.Errorf("after SIGINT the status is %d", status)
 	}
-	compare(t, append(slices.Clone(w.Started), w.SampleLine), p.Lines())
+	compareLines(t, append(slices.Clone(w.Started), w.SampleLine), p.Lines())
 }
 
-// testLife checks that each change is printed once: objects exist before the start, or are added, modified and deleted later.
-func (w Watcher) testLife(t *testing.T) {
+// testChanges checks that each change is printed once: objects exist before the start, or are added, modified and deleted later.
+func (w Watcher) testChanges(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
 	namespace := cluster.Namespace(t)
 	w.apply(t, cluster, namespace, "before", false)
 
 	p := cluster.Run(t, program, "run", "--watch-namespace", namespace)
-	waitForAll(t, p, w.Added("before"))
+	waitForLast(t, p, w.Added("before"))
 	w.apply(t, cluster, namespace, "fresh", false)
-	waitForAll(t, p, w.Added("fresh"))
+	waitForLast(t, p, w.Added("fresh"))
 	w.apply(t, cluster, namespace, "before", true)
 	w.delete(t, cluster, namespace, "before")
-	waitForAll(t, p, w.Deleted("before"))
+	waitForLast(t, p, w.Deleted("before"))
 
 	// Another start begins with the objects that exist then.
 	second := cluster.Run(t, program, "--watch-namespace", namespace)
-	waitForAll(t, second, w.Added("fresh"))
+	waitForLast(t, second, w.Added("fresh"))
 	for _, each := range []*yaretest.Process{p, second} {
 		if status := each.Interrupt(t); status != 0 {
 			t.Errorf("after SIGINT the status is %d", status)
 		}
 	}
-	compare(t, slices.Concat(w.Started, w.Added("before"), w.Added("fresh"),
+	compareLines(t, slices.Concat(w.Started, w.Added("before"), w.Added("fresh"),
 		w.Modified("before"), w.Deleted("before")), p.Lines())
-	compare(t, slices.Concat(w.Started, w.Added("fresh")), second.Lines())
+	compareLines(t, slices.Concat(w.Started, w.Added("fresh")), second.Lines())
 	// The first line of a log has the versions.
 	if log := p.Log(); len(log) != 1 || !strings.Contains(log[0], `"msg":"starting"`) {
 		t.Errorf("nothing failed, but it logged: %s", strings.Join(log, "\n"))
@@ -173,13 +159,13 @@ func (w Watcher) testNamespaces(t *testing.T) {
 	// The other namespace's object comes first, so that it would be seen before the objects that are waited for.
 	for _, object := range []struct{ namespace, name string }{{other, "hidden-" + other}, {one, "first-" + one}, {two, "second-" + two}} {
 		w.apply(t, cluster, object.namespace, object.name, false)
-		waitForAll(t, all, w.Added(object.name))
+		waitForLast(t, all, w.Added(object.name))
 	}
-	waitForAll(t, narrow, w.Added("first-"+one))
-	waitForAll(t, narrow, w.Added("second-"+two))
+	waitForLast(t, narrow, w.Added("first-"+one))
+	waitForLast(t, narrow, w.Added("second-"+two))
 	narrow.Interrupt(t)
 	got := slices.Sorted(slices.Values(narrow.Lines()))
-	compare(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))), got)
+	compareLines(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))), got)
 }
 
 // testFewRights checks that the program runs in its own namespace with the permissions that it prints, and no others.
@@ -191,11 +177,11 @@ func (w Watcher) testFewRights(t *testing.T) {
 	account.AllowPrinted(t, program, "--watch-namespace", namespace)
 	p := yaretest.Run(t, account.Kubeconfig(), program, "--watch-namespace", namespace)
 	w.apply(t, cluster, namespace, "fresh", false)
-	waitForAll(t, p, w.Added("fresh"))
+	waitForLast(t, p, w.Added("fresh"))
 	if status := p.Interrupt(t); status != 0 {
 		t.Errorf("after SIGINT the status is %d", status)
 	}
-	compare(t, w.Added("fresh"), w.withoutErrors(p.Lines()))
+	compareLines(t, w.Added("fresh"), w.withoutErrors(p.Lines()))
 }
 
 // TestPermissions checks that the program asks for the printed permissions, and for nothing else: see
@@ -204,9 +190,9 @@ func (w Watcher) TestPermissions(t *testing.T) {
 	use := func(t *testing.T, run *yaretest.PermissionRun) {
 		p := yaretest.Run(t, run.Proxy.Kubeconfig(), run.Program, "--watch-namespace", run.Namespace)
 		w.apply(t, run.Cluster, run.Namespace, "fresh", false)
-		waitForAll(t, p, w.Added("fresh"))
+		waitForLast(t, p, w.Added("fresh"))
 		w.delete(t, run.Cluster, run.Namespace, "fresh")
-		waitForAll(t, p, w.Deleted("fresh"))
+		waitForLast(t, p, w.Deleted("fresh"))
 		if status := p.Interrupt(t); status != 0 {
 			t.Errorf("after SIGINT the status is %d", status)
 		}
@@ -233,32 +219,32 @@ func (w Watcher) testServerRestarts(t *testing.T) {
 	w.define(t, cluster, program)
 	w.apply(t, cluster, "default", "before", false)
 	p := cluster.Run(t, program)
-	waitForAll(t, p, w.Added("before"))
+	waitForLast(t, p, w.Added("before"))
 	want := w.Added("before")
 	for name, end := range map[string]func(testing.TB, string){"stopped": cluster.Stop, "killed": cluster.Kill} {
-		before := w.errors(p)
+		before := w.errorCount(p)
 		end(t, yaretest.APIServer)
 		yaretest.Eventually(t, func() error {
-			if w.errors(p) == before {
-				return errNoError
+			if w.errorCount(p) == before {
+				return errNotReported
 			}
 			return nil
 		})
 		cluster.StartComponent(t, yaretest.APIServer)
 		w.apply(t, cluster, "default", name, false)
-		waitForAll(t, p, w.Added(name))
+		waitForLast(t, p, w.Added(name))
 		want = slices.Concat(want, w.Added(name))
 	}
 	w.delete(t, cluster, "default", "before")
-	waitForAll(t, p, w.Deleted("before"))
+	waitForLast(t, p, w.Deleted("before"))
 	if status := p.Interrupt(t); status != 0 {
 		t.Errorf("after SIGINT the status is %d", status)
 	}
-	compare(t, slices.Concat(want, w.Deleted("before")), w.withoutErrors(p.Lines()))
+	compareLines(t, slices.Concat(want, w.Deleted("before")), w.withoutErrors(p.Lines()))
 }
 
-// errors counts the lines that are due to errors.
-func (w Watcher) errors(p *yaretest.Process) (n int) {
+// errorCount returns the number of lines that may be due to errors.
+func (w Watcher) errorCount(p *yaretest.Process) (n int) {
 	for _, line := range p.Lines() {
 		if w.IsError(line) {
 			n++
@@ -267,4 +253,4 @@ func (w Watcher) errors(p *yaretest.Process) (n int) {
 	return n
 }
 
-var errNoError = errors.New("the server is away, and no error was reported")
+var errNotReported = errors.New("the server is away, and no error was reported")

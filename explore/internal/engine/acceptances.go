@@ -28,22 +28,22 @@ func ReadAcceptances(path string) ([]finding.Acceptance, error) {
 		return nil, fmt.Errorf("%s is no list of intended differences: %w", path, err)
 	}
 	for i := range entries {
-		if err := complete(&entries[i]); err != nil {
+		if err := completeAcceptance(&entries[i]); err != nil {
 			return nil, fmt.Errorf("%s: entry %d: %w", path, i+1, err)
 		}
 	}
 	return entries, nil
 }
 
-// complete fills in what an entry of a file leaves out, and returns an error if the entry is invalid.
-func complete(a *finding.Acceptance) error {
+// completeAcceptance fills in what an entry of a file leaves out, and returns an error if the entry is invalid.
+func completeAcceptance(a *finding.Acceptance) error {
 	if a.Path == "" && (a.Objects != "" || a.Rule != "") {
 		a.Path = "*"
 	}
 	if _, exists := rules.DescriptionOf(a.Rule); a.Rule != "" && !exists {
 		return fmt.Errorf("there is no rule %q: use one of %s", a.Rule, strings.Join(rules.Names(), ", "))
 	}
-	if _, err := history.Accept(*a); err != nil {
+	if _, err := history.NewAccepted(*a); err != nil {
 		return err
 	}
 	var all []faults.Kind

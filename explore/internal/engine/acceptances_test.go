@@ -55,11 +55,11 @@ func TestReadAcceptances(t *testing.T) {
 func TestAcceptanceOfARule(t *testing.T) {
 	t.Parallel()
 	a := finding.Acceptance{Rule: "gone", Reason: "The history is kept."}
-	if err := complete(&a); err != nil || a.Path != "*" {
+	if err := completeAcceptance(&a); err != nil || a.Path != "*" {
 		t.Errorf("the entry becomes %+v: %v", a, err)
 	}
 	a.Rule = "went"
-	if err := complete(&a); err == nil || !strings.Contains(err.Error(), "remade") {
+	if err := completeAcceptance(&a); err == nil || !strings.Contains(err.Error(), "remade") {
 		t.Errorf("the error of an unknown rule is %v", err)
 	}
 }

@@ -14,12 +14,12 @@ type activities struct {
 
 // activity is what one run does now.
 type activity struct {
-	of *activities
+	activities *activities
 	// name names the run, and began is when the run began.
 	name  string
 	began time.Time
 	// wait is what the run waits for since the time since, at the latest until the time until. It is empty if the run
-	// does not wait. All three are guarded by of.mu.
+	// does not wait. All three are guarded by activities.mu.
 	wait         string
 	since, until time.Time
 }
@@ -28,15 +28,15 @@ type activity struct {
 func (a *activities) begin(name string) *activity {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	added := &activity{of: a, name: name, began: time.Now()}
+	added := &activity{activities: a, name: name, began: time.Now()}
 	a.all = append(a.all, added)
 	return added
 }
 
 // setWait sets what the run waits for, at the latest until a time.
 func (a *activity) setWait(what string, until time.Time) {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
+	a.activities.mu.Lock()
+	defer a.activities.mu.Unlock()
 	a.wait, a.since, a.until = what, time.Now(), until
 }
 
@@ -45,11 +45,11 @@ func (a *activity) endWait() { a.setWait("", time.Time{}) }
 
 // end removes the run.
 func (a *activity) end() {
-	a.of.mu.Lock()
-	defer a.of.mu.Unlock()
-	for i, each := range a.of.all {
+	a.activities.mu.Lock()
+	defer a.activities.mu.Unlock()
+	for i, each := range a.activities.all {
 		if each == a {
-			a.of.all = append(a.of.all[:i:i], a.of.all[i+1:]...)
+			a.activities.all = append(a.activities.all[:i:i], a.activities.all[i+1:]...)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -71,7 +72,7 @@ func (b Binary) launch(s processSettings) (process, error) {
 	for _, arg := range b.Args {
 		cmd.Args = append(cmd.Args, fill.Replace(arg))
 	}
-	webhooks, err := s.webhooks.environment(s.kubeconfig)
+	webhooks, err := s.webhooks.addProcess(s.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,8 @@ func (b Binary) launch(s processSettings) (process, error) {
 	return &childProcess{process: p, isCounted: b.CoverFolder != "", activityFile: s.activityFile()}, nil
 }
 
-// environment returns the environment of a process. Of the environment of this process it has only PATH and what Env names, so that the runs of a user and of a CI are the same, and no credential of the user reaches the program.
+// environment returns the environment of a process. Of the environment of this process it has only PATH and what Env names. So the
+// runs of a user and of a CI are the same, and no credential of the user reaches the program.
 func (b Binary) environment(s processSettings, fill *strings.Replacer) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder,
@@ -107,7 +109,7 @@ func (b Binary) environment(s processSettings, fill *strings.Replacer) []string 
 // filler returns the replacer of the placeholders in arguments and in the environment.
 func (b Binary) filler(s processSettings) (*strings.Replacer, error) {
 	pairs := []string{"{kubeconfig}", s.kubeconfig, "{namespace}", s.namespace, "{outside}", s.outside}
-	text := strings.Join(append(b.Args, b.Env...), " ")
+	text := strings.Join(slices.Concat(b.Args, b.Env), " ")
 	for i := 1; i <= 9; i++ {
 		placeholder := fmt.Sprintf("{port%d}", i)
 		if !strings.Contains(text, placeholder) {

@@ -66,22 +66,22 @@ func (c *checks) checkRest(step int, isLast bool, state history.State) (failed [
 // checkHistory makes the checks at every version of a run. A failure replaces a warning, and is added to the
 // differences of any other verdict.
 func (c *checks) checkHistory(out *runResult) {
-	open := c.open()
-	if len(open) == 0 {
+	pending := c.pending()
+	if len(pending) == 0 {
 		return
 	}
 	var failed []finding.Difference
 	for v, state := range out.history.States() {
-		for i, check := range open {
+		for i, check := range pending {
 			err := check.Verify(state)
 			switch {
 			case check.Moment == Sometimes:
 				c.recordCondition(i, err)
 				if err == nil {
-					delete(open, i)
+					delete(pending, i)
 				}
 			case err != nil:
-				delete(open, i)
+				delete(pending, i)
 				failed = append(failed, recordViolation(check, v, state, err, out))
 			}
 		}
@@ -96,18 +96,18 @@ func (c *checks) checkHistory(out *runResult) {
 	out.differences = append(out.differences, failed...)
 }
 
-// open returns the checks to make at every version, by their indices: the checks not failed by any reference, and the
+// pending returns the checks to make at every version, by their indices: the checks not failed by any reference, and the
 // conditions that have not held.
-func (c *checks) open() map[int]Check {
+func (c *checks) pending() map[int]Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	open := make(map[int]Check)
+	pending := make(map[int]Check)
 	for i, check := range c.all {
 		if check.Moment == Always && !c.hasFailed[i] || check.Moment == Sometimes && !c.hasHeld[i] {
-			open[i] = check
+			pending[i] = check
 		}
 	}
-	return open
+	return pending
 }
 
 // recordCondition records whether a condition has held.

@@ -41,5 +41,5 @@ func (p *deletionOrderPlanner) inOrder(samples []json.RawMessage, order []faults
 		steps = append(steps, finding.Step{Name: "delete " + object.String(), Delete: []faults.Object{object}})
 	}
 	schedule := finding.Schedule{Seed: p.settings.Seed, Steps: steps, Comparison: finding.CompareEnd}
-	return job{schedule: schedule, kind: faults.Deletion, field: "the samples, beginning with " + order[0].String()}
+	return job{schedule: schedule, kind: faults.Deletion, changed: "the samples, beginning with " + order[0].String()}
 }

@@ -47,7 +47,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 		return false, err
 	}
 	limits := e.limits
-	if j.schedule.Faults.InterruptServer() {
+	if j.schedule.Faults.HasServerInterruption() {
 		limits = limits.forConfirmation() // the controllers of the control plane back off after an outage
 	}
 	var out *runResult
@@ -70,7 +70,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.InterruptServer()) || out.verdict != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.HasServerInterruption()) || out.verdict != "" {
 			break
 		}
 	}
@@ -91,7 +91,7 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 // cannot be made is added as unconfirmed.
 func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *runResult) error {
 	f := finding.Finding{Verdict: first.verdict, Schedule: j.schedule, Seen: 1, Tries: 1}
-	first.describe(&f)
+	first.setEvidence(&f)
 	for range confirmations {
 		out, err := e.repeat(ctx, j, compare, &f)
 		if err != nil {
@@ -134,7 +134,7 @@ func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *f
 	}
 	if out.verdict == f.Verdict {
 		f.Seen++
-		out.describe(f)
+		out.setEvidence(f)
 	}
 	return out, nil
 }
@@ -151,8 +151,8 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
 	isChanged := func(f faults.Fault) bool { return f.IsDenial() && f.At == nil } // the user changes the sample
-	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.OutlastStep(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
-		j.field = "the steps"
+	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.HasFaultBeyond(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
+		j.changed = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 // of the steps 1 to 9, minimize first leaves out 2 to 5. If the verdict changes, it leaves out 2 and 3, 4 and 5, 6 and 7, and then
 // single steps.
 func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) error {
-	if len(f.Schedule.Steps) < 3 || j.field == "" {
+	if len(f.Schedule.Steps) < 3 || !j.changesSamples() {
 		return nil
 	}
 	steps, keep := f.Schedule.Steps, 1
@@ -186,7 +186,7 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 			}
 			fewer := slices.Delete(slices.Clone(steps), from, from+size)
 			s := finding.Schedule{Seed: f.Schedule.Seed, Steps: fewer, Comparison: f.Schedule.Comparison}
-			compare, err := e.comparison(ctx, job{schedule: s, field: j.field})
+			compare, err := e.comparison(ctx, job{schedule: s, changed: j.changed})
 			if err != nil {
 				return err
 			}
@@ -207,7 +207,7 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 			steps = fewer[:out.verdictStep+1]
 			s.Steps = steps
 			f.Schedule = s
-			out.describe(f)
+			out.setEvidence(f)
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (e *examiner) comparison(ctx context.Context, planned job) (compareState, e
 		return compareChildren(ctx, e.oneValue, planned.schedule.Steps)
 	case planned.schedule.Comparison == finding.CompareEnd:
 		return e.compareEnd(planned.schedule.Steps), nil
-	case planned.field != "":
+	case planned.changesSamples():
 		return e.oneValue.comparison(ctx, planned.schedule.Steps)
 	}
 	return e.references.comparison(planned.schedule.Faults), nil
@@ -251,18 +251,18 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 	if planned.schedule.Comparison == finding.CompareChildren && out.verdict == finding.Busy && out.verdictStep > 1 {
 		// A program that tries again and again what the server refuses is right.
 		out.verdict = ""
-		if out.differences = fightOver(out.history, out.verdictStep); len(out.differences) > 0 {
+		if out.differences = childChangedInTurn(out.history, out.verdictStep); len(out.differences) > 0 {
 			out.verdict = finding.Wrong
 		}
 	}
 	if e.judgeTerms(planned, out) {
 		return
 	}
-	if planned.schedule.Faults.HaveKind(faults.Restored) { // objects come again with other uids, and versions go back
+	if planned.schedule.Faults.HasKind(faults.Restored) { // objects come again with other uids, and versions go back
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if planned.field == "" && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.InterruptServer()) { // other values may replace objects
+	if !planned.changesSamples() && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.HasServerInterruption()) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {
@@ -287,7 +287,7 @@ func (e *examiner) judgeDestruction(planned job, out *runResult) {
 // reports whether there are any. In other runs the exploration itself releases leases.
 func (e *examiner) judgeTerms(planned job, out *runResult) bool {
 	election := e.references.election
-	if election == nil || !planned.schedule.Faults.NeedStandby() {
+	if election == nil || !planned.schedule.Faults.NeedsStandby() {
 		return false
 	}
 	late, step := election.lateWrites(out.requests)

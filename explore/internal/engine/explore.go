@@ -96,7 +96,7 @@ func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record
 // newStoppedRecord returns the record of an exploration that could not begin.
 func newStoppedRecord(l Launcher, s Settings, err error) finding.Record {
 	r := newResults(l.String(), s)
-	r.stop(err)
+	r.recordStop(err)
 	return r.snapshot()
 }
 
@@ -155,20 +155,20 @@ func withReferences(ctx context.Context, l Launcher, s Settings, work func(*expl
 // Checks that are not among the options cannot fail. A condition that never held is no run, and is left out. The record
 // has the findings that were replayed, also beside an error.
 func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries int) (finding.Record, error) {
-	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, IsComplete: true}}
+	replayed := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Seed: s.Seed, IsComplete: true}}
 	record, err := report.ReadFile(path)
 	if err != nil {
-		return again, err
+		return replayed, err
 	}
 	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
 	if len(record.Findings) == 0 {
-		return again, fmt.Errorf("%s has no finding that can be replayed", path)
+		return replayed, fmt.Errorf("%s has no finding that can be replayed", path)
 	}
 	began, progress := time.Now(), s.Progress
 	for i, f := range record.Findings {
 		if progress != nil {
 			s.Progress = func(p Progress) {
-				p.Done, p.Total, p.Findings = i*tries+p.Done, len(record.Findings)*tries, len(again.Findings)
+				p.Done, p.Total, p.Findings = i*tries+p.Done, len(record.Findings)*tries, len(replayed.Findings)
 				if p.Done > 0 {
 					p.Left = time.Since(began) / time.Duration(p.Done) * time.Duration(p.Total-p.Done)
 				}
@@ -176,17 +176,17 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 			}
 		}
 		got, err := Replay(ctx, l, s, f, tries)
-		again.Coverage.Took = time.Since(began)
+		replayed.Coverage.Took = time.Since(began)
 		if err != nil {
-			again.Coverage.IsComplete, again.Coverage.Stopped = false, err.Error()
-			return again, err
+			replayed.Coverage.IsComplete, replayed.Coverage.Stopped = false, err.Error()
+			return replayed, err
 		}
-		again.Coverage.Runs += got.Tries
+		replayed.Coverage.Runs += got.Tries
 		if got.Seen > 0 {
-			again.Findings = append(again.Findings, got)
+			replayed.Findings = append(replayed.Findings, got)
 		} else {
-			again.Coverage.NotSeenAgain = append(again.Coverage.NotSeenAgain, report.Summary(got))
+			replayed.Coverage.NotSeenAgain = append(replayed.Coverage.NotSeenAgain, report.Summary(got))
 		}
 	}
-	return again, nil
+	return replayed, nil
 }

@@ -41,7 +41,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	accepted, err := history.Accept(append(ownAcceptances(), s.Accepted...)...)
+	accepted, err := history.NewAccepted(append(ownAcceptances(), s.Accepted...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside, webhooks: webhooks,
 	}}
-	e.rules = newRuleJudge(c, e.options, e.results, e.observe)
+	e.rules = newRuleJudge(c, e.options, e.results, e.runWithoutRules)
 	return e, nil
 }
 
@@ -118,9 +118,9 @@ func (e *explorer) explore(ctx context.Context, began time.Time) error {
 		err = nil
 	}
 	if err != nil {
-		e.results.stop(err)
+		e.results.recordStop(err)
 	}
-	e.results.complete()
+	e.results.addNeverHappened()
 	return errors.Join(err, e.completeCoverage(ctx, began))
 }
 
@@ -239,7 +239,7 @@ func (e *explorer) sampleReference() sampleReference {
 	}
 	return sampleReference{
 		oneValueState: oneValueState{state: first.states[0], masks: e.references.masks[0]}, text: text,
-		hasChildren: len(childrenOf(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, errorShapes: shapes,
+		hasMadeObjects: len(madeObjects(first.states[0], e.options, e.cluster.namesOf(objects))) > 0, errorShapes: shapes,
 	}
 }
 
@@ -249,7 +249,7 @@ func (e *explorer) runAll(ctx context.Context, planned, more []job, began time.T
 	examiner := e.newExaminer()
 	shared, alone := splitJobs(planned)
 	moreShared, moreAlone := splitJobs(more)
-	end := until(began, e.settings.Budget)
+	end := endOfBudget(began, e.settings.Budget)
 	e.results.setBudgetEnd(end)
 	makeAll := func(planned, more []job, parallel int, until time.Time) (bool, error) {
 		queue := newJobQueue(planned, more, e.settings.Budget > 0)
@@ -259,7 +259,7 @@ func (e *explorer) runAll(ctx context.Context, planned, more []job, began time.T
 	}
 	sharedEnd := end
 	if len(alone) > 0 {
-		sharedEnd = until(began, e.settings.Budget*2/3)
+		sharedEnd = endOfBudget(began, e.settings.Budget*2/3)
 	}
 	isComplete, err := makeAll(shared, moreShared, e.settings.Parallel, sharedEnd)
 	if err == nil {
@@ -299,8 +299,8 @@ func (e *explorer) makeJob(ctx context.Context, x *examiner, queue *jobQueue, j 
 	return nil
 }
 
-// until returns the end of a budget. The zero time means that there is none.
-func until(began time.Time, budget time.Duration) time.Time {
+// endOfBudget returns the end of a budget. The zero time means that there is none.
+func endOfBudget(began time.Time, budget time.Duration) time.Time {
 	if budget == 0 {
 		return time.Time{}
 	}

@@ -17,50 +17,53 @@ type job struct {
 	schedule finding.Schedule
 	// kind is what the run tries. Its faults have this kind, if there are any.
 	kind faults.Kind
-	// field is what of the samples the user changes: the path of a field, or a text such as "the samples" for more. It is empty in
-	// runs whose states are compared with those of the references. If it is not empty, the state after each step is compared with
-	// that of a program that has seen only the objects of the step.
-	field string
-	// changed are the steps in which the run makes a transition.
-	changed []int
+	// changed is what of the samples the user changes: the path of a field, or a text such as "the samples" for more. It is empty if
+	// the user makes the steps of the exploration.
+	changed string
+	// transitionSteps are the steps in which the run makes a transition.
+	transitionSteps []int
 }
+
+// changesSamples reports whether the user changes the samples. By default the state after each step is then compared with that of a
+// program that has seen only the objects of the step, and else with that of the references.
+func (j job) changesSamples() bool { return j.changed != "" }
 
 // String returns the job in a line.
 func (j job) String() string {
 	for _, f := range j.schedule.Faults {
 		return f.String()
 	}
-	if j.field != "" {
-		return string(j.kind) + " of " + j.field
+	if j.changesSamples() {
+		return string(j.kind) + " of " + j.changed
 	}
 	return string(j.kind)
 }
 
-// withoutRefused returns the run without the step whose values the server has refused. It reports whether that is the
-// error. A dry run does not show that the server refuses the way from one value to the next.
+// withoutRefused returns the run without the step of an error. It reports whether the error is a refusal of the values of that step.
+// A dry run does not show that the server refuses the way from one value to the next.
 func (j job) withoutRefused(err error) (job, bool) {
 	failed, ok := errors.AsType[*stepError](err)
-	if !ok || j.field == "" || failed.index == 0 || !kube.IsInvalid(failed) {
+	if !ok || !j.changesSamples() || failed.index == 0 || !kube.IsInvalid(failed) {
 		return j, false
 	}
 	j.schedule.Steps = slices.Delete(slices.Clone(j.schedule.Steps), failed.index, failed.index+1)
-	var changed []int
-	for _, step := range j.changed {
+	var steps []int
+	for _, step := range j.transitionSteps {
 		switch {
 		case step > failed.index:
-			changed = append(changed, step-1)
+			steps = append(steps, step-1)
 		case step < failed.index:
-			changed = append(changed, step)
+			steps = append(steps, step)
 		}
 	}
-	j.changed = changed
+	j.transitionSteps = steps
 	return j, true
 }
 
 // splitJobs returns the jobs that share the control plane, and the jobs with the control plane to themselves.
 func splitJobs(jobs []job) (shared, alone []job) {
 	for _, j := range jobs {
-		if j.schedule.Faults.NeedOwnControlPlane() {
+		if j.schedule.Faults.NeedsOwnControlPlane() {
 			alone = append(alone, j)
 		} else {
 			shared = append(shared, j)

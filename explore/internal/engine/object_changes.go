@@ -53,10 +53,10 @@ func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, ch
 	}
 	original := marshalObject(changed)
 	steps := []finding.Step{{Name: p.settings.Steps[0].Name, Apply: marshalObjects(samples)}}
-	var changedSteps []int
+	var transitionSteps []int
 	changes := p.changesOf(changed)
 	for _, c := range changes {
-		changedSteps = append(changedSteps, len(steps))
+		transitionSteps = append(transitionSteps, len(steps))
 		steps = append(steps,
 			finding.Step{Name: object.String() + " " + c.name, Apply: []json.RawMessage{marshalObject(c.object)}},
 			finding.Step{Name: object.String() + ": as in the sample", Apply: []json.RawMessage{original}})
@@ -68,7 +68,7 @@ func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, ch
 	}
 	steps = append(steps, deleted, finding.Step{Name: "make " + object.String() + " again", Apply: []json.RawMessage{original}})
 	return job{
-		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, field: object.String(), changed: changedSteps,
+		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, changed: object.String(), transitionSteps: transitionSteps,
 	}, nil
 }
 
@@ -96,7 +96,7 @@ func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstru
 		steps = append(steps, finding.Step{Name: "apply " + object.String(), Apply: []json.RawMessage{raw}, IsUncompared: i < len(order)-1})
 	}
 	steps[len(steps)-1].IsUncompared = false
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, field: "referred objects that come late"}, nil
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, changed: "referred objects that come late"}, nil
 }
 
 // rankOf returns 0 for a custom object, which may refer to others, and 1 for any other object.

@@ -29,7 +29,7 @@ func TestValueWithoutReferenceIsNotCompared(t *testing.T) {
 		results: newResults("webapp", Settings{}),
 		states:  make(map[string]func() (oneValueState, error)),
 	}
-	state, err := f.get(t.Context(), "size: 2", nil)
+	state, err := f.stateOf(t.Context(), "size: 2", nil)
 	if err != nil || state.masks != nil {
 		t.Errorf("the state is %+v, %v", state, err)
 	}

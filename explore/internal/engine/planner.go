@@ -56,7 +56,7 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
 		}
 	}
-	ruled, err := (&ruleRuns{p}).plan(ctx, input.Kinds)
+	ruled, err := (&ruleRunPlanner{p}).plan(ctx, input.Kinds)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,7 +128,7 @@ func (p *planner) planInvalidity(points []proxy.Point, changes []job) (jobs []jo
 	}
 	for i := range points {
 		change := changes[p.random.IntN(len(changes))]
-		j := p.newJob(faults.DeniedInvalid, change.field, faults.Fault{Kind: faults.DeniedInvalid, At: &points[i]})
+		j := p.newJob(faults.DeniedInvalid, change.changed, faults.Fault{Kind: faults.DeniedInvalid, At: &points[i]})
 		j.schedule.Steps = change.schedule.Steps[:2]
 		jobs = append(jobs, j)
 	}
@@ -143,16 +143,16 @@ func (p *planner) planConflicts(objects []faults.WrittenObject, changes []job) (
 	}
 	for i := range objects {
 		change := changes[p.random.IntN(len(changes))]
-		j := p.newJob(faults.DeniedConflict, change.field, faults.Fault{Kind: faults.DeniedConflict, Step: 1, Object: &objects[i].Object})
+		j := p.newJob(faults.DeniedConflict, change.changed, faults.Fault{Kind: faults.DeniedConflict, Step: 1, Object: &objects[i].Object})
 		j.schedule.Steps = change.schedule.Steps[:2]
 		jobs = append(jobs, j)
 	}
 	return jobs
 }
 
-// newJob returns a run of the steps.
-func (p *planner) newJob(kind faults.Kind, field string, all ...faults.Fault) job {
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
+// newJob returns a run of the steps. changed is [job.changed].
+func (p *planner) newJob(kind faults.Kind, changed string, all ...faults.Fault) job {
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, changed: changed}
 }
 
 // planInput returns what the families of faults plan from.
@@ -261,11 +261,11 @@ func (p *planner) laterRestarts() ([]bool, error) {
 	for i := range len(later) - 1 {
 		later[i] = true
 		for _, o := range p.settings.Steps[i].Delete {
-			again, err := p.cluster.applies(p.settings.Steps[i+1], o)
+			isAppliedAgain, err := p.cluster.applies(p.settings.Steps[i+1], o)
 			if err != nil {
 				return nil, err
 			}
-			later[i] = later[i] && !again
+			later[i] = later[i] && !isAppliedAgain
 		}
 	}
 	return later, nil
@@ -385,7 +385,7 @@ const fieldPairs = 4
 func (p *planner) transitionJob(index int, transitions []values.Transition) (job, error) {
 	first := p.settings.Steps[0]
 	steps := []finding.Step{first}
-	var changed []int
+	var transitionSteps []int
 	with := func(raw json.RawMessage) []json.RawMessage {
 		objects := slices.Clone(first.Apply)
 		objects[index] = raw
@@ -399,8 +399,8 @@ func (p *planner) transitionJob(index int, transitions []values.Transition) (job
 			}
 			steps = append(steps, finding.Step{Name: t.StepName(i), Apply: with(raw)})
 		}
-		changed = append(changed, len(steps)-1)
+		transitionSteps = append(transitionSteps, len(steps)-1)
 		steps = append(steps, finding.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, changed: transitions[0].Field, transitionSteps: transitionSteps}, nil
 }

@@ -72,7 +72,7 @@ func newReferences(runs []*runResult, errs []error, steps []finding.Step, o hist
 		for _, out := range r.runs {
 			states = append(states, out.states[i])
 		}
-		masks, err := history.Mask(states, o)
+		masks, err := history.NewMasks(states, o)
 		if err != nil {
 			r.unstable[i] = err
 		}

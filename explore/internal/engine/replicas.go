@@ -105,7 +105,7 @@ func (r *replicas) waitForRequests(ctx context.Context, rep *replica, holds func
 // startReplicaLocked starts a process of a replica.
 func (r *replicas) startReplicaLocked(rep *replica) error {
 	r.processCount++
-	session, err := r.proxy.Session(fmt.Sprint("process-", r.processCount))
+	session, err := r.proxy.NewSession(fmt.Sprint("process-", r.processCount))
 	if err != nil {
 		return err
 	}
@@ -191,15 +191,15 @@ func (r *replicas) exitError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range r.all {
-		if rep.process != nil && !rep.isRunning() && !r.hasLostLease(rep) && !r.hasEndedAtStart(rep) {
+		if rep.process != nil && !rep.isRunning() && !r.hasLostLeaseLocked(rep) && !r.hasEndedAtStartLocked(rep) {
 			return rep.process.err()
 		}
 	}
 	return nil
 }
 
-// hasLostLease reports whether a replica may have ended because it has lost its lease.
-func (r *replicas) hasLostLease(rep *replica) bool {
+// hasLostLeaseLocked reports whether a replica may have ended because it has lost its lease.
+func (r *replicas) hasLostLeaseLocked(rep *replica) bool {
 	e := r.election
 	return e != nil && (rep.mayEnd || e.hasLost(rep.session.Name(), r.proxy.Requests()))
 }
@@ -211,9 +211,9 @@ const (
 	startBackoff = 500 * time.Millisecond
 )
 
-// hasEndedAtStart reports whether a replica has ended before its first write, in a run with faults, and may be started again:
+// hasEndedAtStartLocked reports whether a replica has ended before its first write, in a run with faults, and may be started again:
 // a fault can keep a program from its start, and a kubelet starts the program again.
-func (r *replicas) hasEndedAtStart(rep *replica) bool {
+func (r *replicas) hasEndedAtStartLocked(rep *replica) bool {
 	if !r.mayRestart || rep.startFailures >= maxStartFailures {
 		return false
 	}
@@ -227,7 +227,7 @@ func (r *replicas) restartFailedStarts() (isWaiting bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, rep := range r.all {
-		if rep.process == nil || rep.isRunning() || r.hasLostLease(rep) || !r.hasEndedAtStart(rep) {
+		if rep.process == nil || rep.isRunning() || r.hasLostLeaseLocked(rep) || !r.hasEndedAtStartLocked(rep) {
 			continue
 		}
 		if rep.restartAt.IsZero() {
@@ -259,7 +259,7 @@ func (r *replicas) supervise(ctx context.Context) error {
 		return nil
 	}
 	for _, rep := range r.all {
-		if rep.process == nil || rep.isRunning() || !r.hasLostLease(rep) {
+		if rep.process == nil || rep.isRunning() || !r.hasLostLeaseLocked(rep) {
 			continue
 		}
 		r.trace.record(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", rep.number)})
@@ -362,7 +362,7 @@ func (r *replicas) handOver(armed *faults.Armed, isKilled bool, over <-chan stru
 }
 
 // beginHandOver records that the leader loses its lease, and kills the leader if isKilled is true. It
-// returns the replica of the session.
+// returns the replica of the session, or nil.
 func (r *replicas) beginHandOver(session *proxy.Session, isKilled bool) *replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()

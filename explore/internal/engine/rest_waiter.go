@@ -73,7 +73,7 @@ func (w *restWaiter) waitForRest(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(until) {
-			if w.faults.OutlastStep(w.trace.currentStep()) {
+			if w.faults.HasFaultBeyond(w.trace.currentStep()) {
 				return nil // the program tries the denied write again and again
 			}
 			w.recordVerdict(finding.Busy, fmt.Sprintf("the run does not come to rest within %s: the last request was %s", w.limits.rest, lastRequest(w.requests())))

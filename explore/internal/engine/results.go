@@ -44,8 +44,8 @@ type results struct {
 	judged int
 	// noteKeys are the keys of the notes.
 	noteKeys map[string]bool
-	// planned is when the first planned runs were known, and until is when the budget ends. Both may be zero.
-	planned, until time.Time
+	// plannedAt is when the first planned runs were known, and budgetEnd is when the budget ends. Both may be zero.
+	plannedAt, budgetEnd time.Time
 	// fields are the fields that can have another value. The value is true for a field that had one in a run.
 	fields map[string]bool
 }
@@ -208,8 +208,8 @@ func describeFaults(s finding.Schedule) string {
 func (r *results) addPlan(jobs ...job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.planned.IsZero() {
-		r.planned = time.Now()
+	if r.plannedAt.IsZero() {
+		r.plannedAt = time.Now()
 	}
 	r.total += len(jobs)
 	for _, j := range jobs {
@@ -229,10 +229,10 @@ func (r *results) addFields(paths []string) {
 }
 
 // setBudgetEnd sets when the budget ends. The zero time means that there is no budget.
-func (r *results) setBudgetEnd(until time.Time) {
+func (r *results) setBudgetEnd(end time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until = until
+	r.budgetEnd = end
 }
 
 // addRun adds what a planned run has covered.
@@ -248,13 +248,13 @@ func (r *results) addRun(j job, out *runResult) {
 		count := c.Kinds[j.kind]
 		count.Done++
 		c.Kinds[j.kind] = count
-		for _, step := range j.changed {
+		for _, step := range j.transitionSteps {
 			if step < len(out.states) {
 				c.Transitions.Done++
 			}
 		}
-		if hadValue, isKnown := r.fields[j.field]; isKnown && !hadValue && len(out.states) > 1 {
-			r.fields[j.field] = true
+		if hadValue, isKnown := r.fields[j.changed]; isKnown && !hadValue && len(out.states) > 1 {
+			r.fields[j.changed] = true
 			c.Fields.Done++
 		}
 		if j.kind == faults.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == faults.RestartNow {
@@ -285,8 +285,8 @@ func (r *results) addFailedRun(j job, err error) {
 	r.reportLocked(j.String() + ": " + err.Error())
 }
 
-// stop records why the exploration could not go on.
-func (r *results) stop(why error) {
+// recordStop records why the exploration could not go on.
+func (r *results) recordStop(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.coverage.IsComplete, r.coverage.Stopped = false, why.Error()
@@ -300,8 +300,8 @@ func (r *results) addRepeat(text string) {
 	r.reportLocked(text)
 }
 
-// complete adds the kinds that have happened in no run, although they can happen to the program.
-func (r *results) complete() {
+// addNeverHappened adds the kinds that have happened in no run, although they can happen to the program.
+func (r *results) addNeverHappened() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &r.coverage
@@ -340,12 +340,12 @@ func (r *results) reportLocked(ended string) {
 // timeLeftLocked returns about how long the other planned runs take, from the time that the runs so far have taken, and not
 // longer than the budget. Example: if 10 of 30 runs took 20 s, the others take 40 s.
 func (r *results) timeLeftLocked(now time.Time) time.Duration {
-	if r.done == 0 || r.planned.IsZero() {
+	if r.done == 0 || r.plannedAt.IsZero() {
 		return 0
 	}
-	left := now.Sub(r.planned) / time.Duration(r.done) * time.Duration(max(r.total-r.done, 0))
-	if !r.until.IsZero() {
-		left = min(left, max(r.until.Sub(now), 0))
+	left := now.Sub(r.plannedAt) / time.Duration(r.done) * time.Duration(max(r.total-r.done, 0))
+	if !r.budgetEnd.IsZero() {
+		left = min(left, max(r.budgetEnd.Sub(now), 0))
 	}
 	return left
 }

@@ -69,7 +69,7 @@ func TestKindsThatNeverHappened(t *testing.T) {
 	r.addRun(jobOf(faults.Stale), &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: faults.Stale}, "no read of the past"}}})
 	r.addRun(jobOf(faults.ForeignEdit), &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: faults.ForeignEdit}, "it is refused"}}})
 	r.addRun(jobOf(faults.ForeignEdit), &runResult{})
-	r.complete()
+	r.addNeverHappened()
 	c := r.snapshot().Coverage
 	if want := []faults.Kind{faults.Conflict}; !slices.Equal(c.NeverHappened, want) {
 		t.Errorf("the kinds that never happened are %v, want %v", c.NeverHappened, want)
@@ -92,7 +92,7 @@ func TestTimeLeft(t *testing.T) {
 		"a third is made":    {10, time.Time{}, 40 * time.Second},
 		"the budget is less": {10, now.Add(15 * time.Second), 15 * time.Second},
 	} {
-		r := &results{done: test.done, total: 30, planned: now.Add(-20 * time.Second), until: test.until}
+		r := &results{done: test.done, total: 30, plannedAt: now.Add(-20 * time.Second), budgetEnd: test.until}
 		if got := r.timeLeftLocked(now); got != test.want {
 			t.Errorf("%s: %s are left, want %s", name, got, test.want)
 		}

@@ -16,8 +16,8 @@ type ruleJudge struct {
 	cluster *cluster
 	options history.Options
 	results *results
-	// observe makes a run, and checks no rules in it.
-	observe runFunc
+	// runWithoutRules makes a run, and checks no rules in it.
+	runWithoutRules runFunc
 
 	// mu is held while the run is made that shows ownObjects.
 	mu sync.Mutex
@@ -27,9 +27,9 @@ type ruleJudge struct {
 	ownObjects map[faults.Object]bool
 }
 
-// newRuleJudge returns the judge of the runs of a runner. observe makes a run, and checks no rules in it.
-func newRuleJudge(c *cluster, o history.Options, r *results, observe runFunc) *ruleJudge {
-	return &ruleJudge{cluster: c, options: o, results: r, observe: observe}
+// newRuleJudge returns the judge of the runs of a runner. runWithoutRules is [runner.runWithoutRules].
+func newRuleJudge(c *cluster, o history.Options, r *results, runWithoutRules runFunc) *ruleJudge {
+	return &ruleJudge{cluster: c, options: o, results: r, runWithoutRules: runWithoutRules}
 }
 
 // findOwnObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call makes a
@@ -41,7 +41,7 @@ func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
 		return j.ownObjects
 	}
 	limits := waitLimits{window: referenceWindow, rest: referenceRest}
-	out, err := j.observe(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectAnyState)
+	out, err := j.runWithoutRules(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectAnyState)
 	if ctx.Err() != nil {
 		return nil // a later call makes the run
 	}

@@ -39,7 +39,7 @@ type run struct {
 	rest     *restWaiter
 	user     *userActor
 	judge    *stepJudge
-	faults   *runActions
+	actions  *runActions
 
 	result runResult
 }
@@ -79,7 +79,7 @@ func (r *run) begin(ctx context.Context) error {
 		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address, webhooks: r.runner.webhooks}, releaseLease)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
 	r.makeParts()
-	if err := r.replicas.start(ctx, r.schedule.Faults.NeedStandby()); err != nil || !r.runner.servesCalls {
+	if err := r.replicas.start(ctx, r.schedule.Faults.NeedsStandby()); err != nil || !r.runner.servesCalls {
 		return err
 	}
 	return r.waitForPublications(ctx)
@@ -95,7 +95,7 @@ func (r *run) makeParts() {
 		r.quiet.lastPart, isDisturbed, outsideParts = r.outside.LastPart, r.outside.IsDisturbing, r.outside.Parts
 	}
 	reader := &stateReader{
-		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.InterruptServer(),
+		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.HasServerInterruption(),
 		namespace: r.namespace, look: n.outside.Look,
 	}
 	r.rest = &restWaiter{
@@ -110,7 +110,7 @@ func (r *run) makeParts() {
 		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, outsideParts: outsideParts,
 		replicas: r.replicas, quiet: r.quiet, rest: r.rest, output: r.output, activity: r.activity, result: &r.result,
 	}
-	r.faults = &runActions{
+	r.actions = &runActions{
 		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps, proxy: r.proxy,
 		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet, rest: r.rest, trace: r.trace,
 		result: &r.result,
@@ -173,12 +173,12 @@ func (r *run) end() error {
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.result.verdict == "" && !r.schedule.Faults.InterruptServer() && r.runner.permissions.account == nil
+	return r.result.verdict == "" && !r.schedule.Faults.HasServerInterruption() && r.runner.permissions.account == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
 func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error) {
-	defer func() { err = errors.Join(err, r.faults.endStep()) }()
+	defer func() { err = errors.Join(err, r.actions.endStep()) }()
 	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
@@ -187,12 +187,12 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	if r.outside != nil {
 		r.outside.BeginStep()
 	}
-	inject := newStepInjector(r.schedule.Faults, i, r.newFaultRun)
-	defer inject.end()
-	if err := inject.arm(ctx); err != nil {
+	injector := newStepInjector(r.schedule.Faults, i, r.newFaultRun)
+	defer injector.end()
+	if err := injector.arm(ctx); err != nil {
 		return err
 	}
-	if err := inject.beforeStep(ctx); err != nil {
+	if err := injector.beforeStep(ctx); err != nil {
 		return err
 	}
 	if err := r.user.takeStep(ctx, step); err != nil {
@@ -205,13 +205,13 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	if err := r.rest.waitForRest(ctx); err != nil {
 		return err
 	}
-	missed, err := inject.disarm()
+	missed, err := injector.disarm()
 	if err := r.recordHandOver(err); err != nil {
 		return err
 	}
 	r.result.missed = append(r.result.missed, missed...)
-	if inject.hasFaults() {
-		if err := inject.afterStep(ctx); err != nil {
+	if injector.hasFaults() {
+		if err := injector.afterStep(ctx); err != nil {
 			return err
 		}
 		r.quiet.recordAct()
@@ -227,17 +227,17 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 
 // newFaultRun returns the run as the faults of a step see it. The channel over is closed when the step is over.
 func (r *run) newFaultRun(over <-chan struct{}) *faults.Run {
-	r.faults.beginStep(over)
+	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
 	return &faults.Run{
-		Cluster: r.runner.cluster, Actions: r.faults, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
+		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
 		Samples: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
-		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.faultedOutside(),
+		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.outsideOrNil(),
 	}
 }
 
-// faultedOutside returns the connections to the external system, or nil.
-func (r *run) faultedOutside() faults.Outside {
+// outsideOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if there are none.
+func (r *run) outsideOrNil() faults.Outside {
 	if r.outside == nil {
 		return nil
 	}

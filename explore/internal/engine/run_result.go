@@ -57,8 +57,8 @@ func (r *runResult) recordVerdict(v finding.Verdict, step int, differences []fin
 	}
 }
 
-// describe sets what f shows of the run: the differences, the step, and the trace.
-func (r *runResult) describe(f *finding.Finding) {
+// setEvidence sets what a finding shows of the run: the differences, the step, and the trace.
+func (r *runResult) setEvidence(f *finding.Finding) {
 	f.Differences, f.Trace, f.StepNumber = r.differences, r.trace, 0
 	if r.verdict.IsAboutState() {
 		f.StepNumber = r.verdictStep + 1

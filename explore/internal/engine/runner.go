@@ -49,15 +49,15 @@ type runFunc func(ctx context.Context, s finding.Schedule, limits waitLimits, co
 // run makes one run, and checks the rules in it. An error means that the run could not be made. It is no verdict on the
 // program.
 func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
-	out, err := n.observe(ctx, s, limits, compare)
+	out, err := n.runWithoutRules(ctx, s, limits, compare)
 	if err != nil {
 		return nil, err
 	}
 	return out, n.rules.judge(ctx, s, out)
 }
 
-// observe makes one run, and compares its states. It checks no rules.
-func (n *runner) observe(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
+// runWithoutRules makes one run, and compares its states. It checks no rules.
+func (n *runner) runWithoutRules(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 		}
 	}
 	schedule := finding.Schedule{Seed: p.settings.Seed, Steps: append(steps, last), Comparison: finding.CompareChildren}
-	return []job{{schedule: schedule, kind: faults.SimilarNames, field: "the samples"}}, nil
+	return []job{{schedule: schedule, kind: faults.SimilarNames, changed: "the samples"}}, nil
 }
 
 // others returns the objects that the second clone of each pair is made of, and the objects that they refer to. They are

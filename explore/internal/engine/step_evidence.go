@@ -3,9 +3,12 @@ package engine
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
@@ -27,7 +30,7 @@ func abandonedWrite(all []faults.Fault, requests []proxy.RequestRecord, step int
 			}
 		}
 		isTriedAgain := slices.ContainsFunc(requests, func(request proxy.RequestRecord) bool {
-			return request.Fault == "" && f.IsSameWrite(request.Point) && request.Began.After(last)
+			return request.Fault == "" && f.MatchesWrite(request.Point) && request.Began.After(last)
 		})
 		if count > 0 && !isTriedAgain {
 			return finding.Difference{
@@ -68,4 +71,66 @@ func hasReported(h history.History, step int, options history.Options, isApplied
 		isOfStatus := strings.HasPrefix(d.Path, "status.") && d.Path != "status.observedGeneration"
 		return isOfStatus && isApplied(resource)
 	})
+}
+
+// foreignOwnerPattern matches what a program logs that has found its child in the hands of another object.
+const foreignOwnerPattern = `(?i)already (owned|exists)|owned by another|controlled by another|controls it|belongs to another`
+
+// hasReportedMissing reports whether the program has reported why an object of the user lacks a child: in the status of the
+// object, in an Event about the object, or in a line of the log that names the object. A line that names another owner of the
+// child is no such report: the names of the children of two objects are the same. An empty name stands for all objects.
+// errorLines are the lines of the log with errors.
+func hasReportedMissing(name string, state history.State, errorLines []string) bool {
+	isOfOwner := regexp.MustCompile(foreignOwnerPattern).MatchString
+	hasName := regexp.MustCompile(`(^|[^a-z0-9.-])` + regexp.QuoteMeta(name) + `($|[^a-z0-9.-])`).MatchString
+	isReport := func(line string) bool { return (name == "" || hasName(line)) && !isOfOwner(line) }
+	if slices.ContainsFunc(errorLines, isReport) {
+		return true
+	}
+	for _, v := range state.Objects() {
+		switch {
+		case v.Resource == "events" && !history.IsControlPlane(v.Manager):
+			about, _, _ := unstructured.NestedString(v.Object, "involvedObject", "name")
+			kind, _, _ := unstructured.NestedString(v.Object, "type")
+			message, _, _ := unstructured.NestedString(v.Object, "message")
+			if kind == "Warning" && (name == "" || about == name) && !isOfOwner(message) {
+				return true
+			}
+		case isCustom(v.Content()) && (name == "" || v.Name == name) && hasProblem(v.Object["status"]):
+			return true
+		}
+	}
+	return false
+}
+
+// hasProblem reports whether a status names a problem: by a condition, or by a text in a field whose name says so.
+func hasProblem(status any) bool {
+	switch status := status.(type) {
+	case map[string]any:
+		kind, _ := status["type"].(string)
+		if state, isCondition := status["status"].(string); isCondition && kind != "" {
+			return isProblemCondition(kind, state)
+		}
+		for name, value := range status {
+			text, isText := value.(string)
+			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|message|fail`).MatchString(name) || hasProblem(value) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(status, hasProblem)
+	}
+	return false
+}
+
+// isProblemCondition reports whether a condition in a state shows a problem. Examples: Ready is bad if it is not True, Degraded is bad if
+// it is True, and Progressing is never bad.
+func isProblemCondition(condition, state string) bool {
+	switch {
+	case regexp.MustCompile(`(?i)progress|reconcil|paused|suspend`).MatchString(condition):
+		return false
+	case regexp.MustCompile(`(?i)degraded|fail|error|stalled|problem`).MatchString(condition):
+		return state == "True"
+	}
+	return state != "True"
 }

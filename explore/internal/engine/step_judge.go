@@ -82,7 +82,7 @@ func (j *stepJudge) judgeStep(ctx context.Context, step int) error {
 	if j.isJudged() || j.replicas.isDown() {
 		return nil
 	}
-	if j.schedule.Faults.OutlastStep(step) {
+	if j.schedule.Faults.HasFaultBeyond(step) {
 		return nil // the next step shows whether the program recovers
 	}
 	differences, err := j.waitForHealing(ctx, step)
@@ -129,7 +129,7 @@ const minDenialHealing, maxDenialHealing = 15 * time.Second, 30 * time.Second
 func (j *stepJudge) waitForHealing(ctx context.Context, step int) ([]finding.Difference, error) {
 	differences := j.differences(step, j.state())
 	began, limit := time.Now(), j.limits.converge
-	if j.schedule.Faults.DenyWrites() {
+	if j.schedule.Faults.HasDenial() {
 		limit = min(max(limit, minDenialHealing), maxDenialHealing)
 	}
 	j.activity.setWait("healing", began.Add(limit))

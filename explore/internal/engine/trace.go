@@ -147,7 +147,7 @@ const maxWatchEvents = 40
 func limitWatchEvents(events []finding.Event) (limited []finding.Event) {
 	isOfWatch := func(e finding.Event) bool { return e.Lane == finding.Server && e.To == finding.Operator }
 	times := make(map[int]int) // how many events the event at an index of limited stands for
-	shown, left := make(map[int]int), make(map[int]int)
+	shown, omitted := make(map[int]int), make(map[int]int)
 	for _, e := range events {
 		last := len(limited) - 1
 		switch {
@@ -156,7 +156,7 @@ func limitWatchEvents(events []finding.Event) (limited []finding.Event) {
 			times[last] = max(times[last], 1) + 1
 			continue
 		case shown[e.Step] == maxWatchEvents:
-			left[e.Step]++
+			omitted[e.Step]++
 			continue
 		default:
 			shown[e.Step]++
@@ -166,7 +166,7 @@ func limitWatchEvents(events []finding.Event) (limited []finding.Event) {
 	for i, n := range times {
 		limited[i].Text += fmt.Sprintf(" (%d times)", n)
 	}
-	for step, n := range left {
+	for step, n := range omitted {
 		end := len(limited)
 		for end > 0 && limited[end-1].Step > step {
 			end--

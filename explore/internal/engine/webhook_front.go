@@ -50,9 +50,9 @@ func (f *webhookFront) close() {
 	}
 }
 
-// environment returns the variables by which a program of yare learns of the front, for a new process. path is the begin of the
-// paths of the files of the process. f may be nil: then no variable is returned.
-func (f *webhookFront) environment(path string) ([]string, error) {
+// addProcess lets the front forward calls to a new process, and returns the variables by which a program of yare learns of the
+// front. path is the beginning of the paths of the files of the process. f may be nil: then there are no variables.
+func (f *webhookFront) addProcess(path string) ([]string, error) {
 	if f == nil {
 		return nil, nil
 	}

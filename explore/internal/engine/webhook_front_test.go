@@ -25,7 +25,7 @@ func TestWebhookFront(t *testing.T) {
 	folder, address := t.TempDir(), ""
 	start := func(name string) (end func()) {
 		t.Helper()
-		variables, err := front.environment(filepath.Join(folder, name))
+		variables, err := front.addProcess(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ type Accepted struct {
 	exempt sync.Map
 }
 
-// Accept returns the Accepted of acceptances. Error: an acceptance has no path, or no reason.
-func Accept(acceptances ...finding.Acceptance) (*Accepted, error) {
+// NewAccepted returns the Accepted of acceptances. Error: an acceptance has no path, or no reason.
+func NewAccepted(acceptances ...finding.Acceptance) (*Accepted, error) {
 	var errs []error
 	for _, a := range acceptances {
 		switch {
@@ -53,16 +53,6 @@ func (a *Accepted) All() iter.Seq2[finding.Acceptance, int] {
 			}
 		}
 	}
-}
-
-// Unused returns the acceptances that no difference has matched.
-func (a *Accepted) Unused() (unused []finding.Acceptance) {
-	for entry, count := range a.All() {
-		if count == 0 {
-			unused = append(unused, entry)
-		}
-	}
-	return unused
 }
 
 // acceptDifference counts a difference for the acceptances that match it in a run with faults of these kinds. It reports whether

@@ -36,7 +36,7 @@ func TestExemptionFromTheComparison(t *testing.T) {
 	}
 	a, b := reference("run-1"), reference("run-22")
 	o := history.Options{Accepted: accept(t)}
-	m, err := history.Mask([]history.State{a.State(), b.State()}, o)
+	m, err := history.NewMasks([]history.State{a.State(), b.State()}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func accept(t *testing.T, acceptances ...finding.Acceptance) *history.Accepted {
 	for i := range acceptances {
 		acceptances[i].Reason = "it is the test"
 	}
-	accepted, err := history.Accept(acceptances...)
+	accepted, err := history.NewAccepted(acceptances...)
 	if err != nil {
 		t.Fatal(err)
 	}

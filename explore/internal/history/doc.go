@@ -1,7 +1,7 @@
 // Package history records what an administrator sees of a run of an exploration, and judges it.
 //
 // A [Recorder] watches every resource of the run's namespaces outside of the program's connection,
-// and keeps every version of every object. [History] is the result. [Mask] finds what differs
+// and keeps every version of every object. [History] is the result. [NewMasks] finds what differs
 // between runs that should be equal, [Masks.Compare] compares two states of such runs, and
 // [Destroyed] finds what a run has destroyed on its way.
 //

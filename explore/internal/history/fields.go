@@ -75,7 +75,7 @@ func (f *flattener) add(path, key string, value any, owned ownership) {
 			if name == faults.ChangedAnnotation { // the exploration has added it; many programs copy annotations to their children
 				continue
 			}
-			f.add(path+element(f.words.replace(name)), name, inner, owned.member(name))
+			f.add(path+pathElement(f.words.replace(name)), name, inner, owned.member(name))
 		}
 		if len(value) > 0 {
 			return
@@ -106,8 +106,8 @@ func (f *flattener) addItem(path, key string, list []any, i int, item any, owned
 	f.add(path+"["+at+"]", key, item, owned)
 }
 
-// element returns a member as a part of a path. Names that contain dots stand in brackets.
-func element(name string) string {
+// pathElement returns a member as a part of a path. Names that contain dots stand in brackets.
+func pathElement(name string) string {
 	if strings.ContainsAny(name, ".[]") {
 		return "[" + name + "]"
 	}
@@ -180,8 +180,8 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 // isArchive reports whether a text is an archive in which a program keeps what it has applied. The archive differs between runs,
 // because it has uids and the namespace, and says no more than the object itself.
 func isArchive(text string) bool {
-	_, is := proxy.ArchivedJSON(text)
-	return is
+	_, isArchive := proxy.ArchivedJSON(text)
+	return isArchive
 }
 
 // isEmptyStatus reports whether a value is an object without members in a status. Such an object says no more than none. A

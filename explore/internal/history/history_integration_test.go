@@ -91,7 +91,7 @@ func TestEqualRunsOnARealServer(t *testing.T) {
 		states[i] = runs[i].State()
 	}
 
-	masks, err := history.Mask(states, history.Options{})
+	masks, err := history.NewMasks(states, history.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

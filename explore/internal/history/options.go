@@ -13,8 +13,9 @@ import (
 
 // Options are the settings of comparisons.
 type Options struct {
-	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and
-	// of other programs. A manager whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane need not be among them.
+	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and of other programs. A manager
+	// whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane need not be
+	// among them.
 	Users []string
 	// Accepted are the differences that are intended. It may be nil.
 	Accepted *Accepted
@@ -57,8 +58,8 @@ func isJudged(v Version) bool {
 	return !proxy.IsBackground(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
 }
 
-// ownershipOf returns the ownership of the part of an object that is compared: what the operator has written. It
-// are empty if the object is not compared.
+// ownershipOf returns the ownership of the part of an object that is compared: what the operator has written. The
+// result is empty if the object is not compared.
 func (o Options) ownershipOf(v Version) ownership {
 	if !isJudged(v) {
 		return ownership{}

@@ -237,7 +237,7 @@ func TestExternalSystemIsAnObject(t *testing.T) {
 			return r.State()
 		}
 		first, second := state("run-1", "role run-1-a\ndatabase b\n", "database b\nrole run-1-a"), state("run-2", "role run-2-a\ndatabase b")
-		masks, err := history.Mask([]history.State{first, second}, history.Options{})
+		masks, err := history.NewMasks([]history.State{first, second}, history.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

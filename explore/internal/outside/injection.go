@@ -32,17 +32,17 @@ func (e Effect) duration() time.Duration {
 
 // Injection is something that happens to connections. Its methods are safe for concurrent use.
 type Injection struct {
-	of     *Relay
+	relay  *Relay
 	effect Effect
 	// part is the number of the part of data at which the effect begins, counted in the step from 1.
 	part int
-	// until is when the effect ends. It is zero before the effect has begun. of.mu guards it.
+	// until is when the effect ends. It is zero before the effect has begun. relay.mu guards it.
 	until time.Time
 }
 
 // HasHappened reports whether the effect has begun.
 func (i *Injection) HasHappened() bool {
-	i.of.mu.Lock()
-	defer i.of.mu.Unlock()
+	i.relay.mu.Lock()
+	defer i.relay.mu.Unlock()
 	return !i.until.IsZero()
 }

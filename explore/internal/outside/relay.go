@@ -69,7 +69,7 @@ func (r *Relay) Parts() int {
 func (r *Relay) Inject(e Effect, part int) *Injection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.injection = &Injection{of: r, effect: e, part: part}
+	r.injection = &Injection{relay: r, effect: e, part: part}
 	return r.injection
 }
 

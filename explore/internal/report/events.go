@@ -47,13 +47,13 @@ func eventLines(f finding.Finding) (lines []string) {
 
 // stepLines returns the lines of the events of a step.
 func stepLines(events []finding.Event) (lines []string) {
-	left := len(events) - maxStepEvents
+	omitted := len(events) - maxStepEvents
 	for i, e := range events {
 		switch first := maxStepEvents / 2; {
-		case left <= 0 || i < first || i >= first+left:
+		case omitted <= 0 || i < first || i >= first+omitted:
 			lines = append(lines, eventLine(e))
 		case i == first:
-			lines = append(lines, fmt.Sprintf("           %d more events", left))
+			lines = append(lines, fmt.Sprintf("           %d more events", omitted))
 		}
 	}
 	return lines

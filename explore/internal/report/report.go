@@ -46,11 +46,11 @@ import (
 // functions returns the functions of both templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"summary": summary, "sortedFindings": sortedFindings, "title": title, "meaning": meaning, "describeSteps": describeSteps,
-		"acceptLines": acceptLines, "runs": runs, "counts": counts, "lists": lists, "join": strings.Join,
-		"ordinal":  func(index int) int { return index + 1 },
-		"indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
-		"heading":  heading, "shortValue": shortValue, "eventLines": eventLines, "compact": compact,
+		"summary": summary, "sortedFindings": sortedFindings, "findingTitle": findingTitle, "meaning": meaning, "describeSteps": describeSteps,
+		"acceptLines": acceptLines, "runSummary": runSummary, "coverageCounts": coverageCounts, "coverageLists": coverageLists, "join": strings.Join,
+		"ordinal":           func(index int) int { return index + 1 },
+		"indented":          func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
+		"differenceSubject": differenceSubject, "shortValue": shortValue, "eventLines": eventLines, "compact": compact,
 		"indentedValue": indentedValue, "indentedJSON": indentedJSON,
 	}
 }
@@ -72,6 +72,7 @@ func sortedFindings(r finding.Record) []finding.Finding {
 	})
 }
 
+// rank returns 1 for a warning, and 0 for any other finding.
 func rank(f finding.Finding) int {
 	if f.IsWarning() {
 		return 1
@@ -85,12 +86,12 @@ func summary(r finding.Record) string {
 	if fields := r.Coverage.Fields; fields.Total > 0 {
 		changed = fmt.Sprintf("; %d of %s of the samples changed", fields.Done, counted(fields.Total, "field"))
 	}
-	return found(r) + changed
+	return countsText(r) + changed
 }
 
-// found returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
+// countsText returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
 // as an exploration that found nothing.
-func found(r finding.Record) string {
+func countsText(r finding.Record) string {
 	failures := r.CountFailures()
 	warnings := len(r.Findings) - failures
 	var parts []string
@@ -129,8 +130,8 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// title returns the heading of a finding. Numbers count from 1.
-func title(number int, f finding.Finding) string {
+// findingTitle returns the heading of a finding. Numbers count from 1.
+func findingTitle(number int, f finding.Finding) string {
 	severity := ""
 	switch {
 	case f.IsUnconfirmed:
@@ -329,33 +330,33 @@ func kindAndName(object json.RawMessage) string {
 	return meta.Kind + " " + meta.Metadata.Name
 }
 
-// count is a row of the coverage.
-type count struct {
+// coverageCount is a row of the coverage.
+type coverageCount struct {
 	Name string
 	finding.Count
 }
 
 // IsShort reports whether less was done than planned.
-func (c count) IsShort() bool { return c.Done < c.Total }
+func (c coverageCount) IsShort() bool { return c.Done < c.Total }
 
-// counts returns the rows of the coverage, each with its denominator.
-func counts(c finding.Coverage) []count {
-	rows := []count{
+// coverageCounts returns the rows of the coverage, each with its denominator.
+func coverageCounts(c finding.Coverage) []coverageCount {
+	rows := []coverageCount{
 		{"writes before which the program crashed", c.Points},
 		{"fields that had another value", c.Fields},
 		{"transitions that the user made", c.Transitions},
 	}
 	if c.Conditions.Total > 0 {
-		rows = append(rows, count{"conditions that held sometimes", c.Conditions})
+		rows = append(rows, coverageCount{"conditions that held sometimes", c.Conditions})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
-		rows = append(rows, count{"runs with " + string(kind), c.Kinds[kind]})
+		rows = append(rows, coverageCount{"runs with " + string(kind), c.Kinds[kind]})
 	}
 	return rows
 }
 
-// runs returns how much was run.
-func runs(c finding.Coverage) string {
+// runSummary returns how much was run.
+func runSummary(c finding.Coverage) string {
 	end := "All planned runs were made."
 	if !c.IsComplete {
 		end = "The budget ended before all planned runs were made."
@@ -364,15 +365,15 @@ func runs(c finding.Coverage) string {
 		counted(c.References, "reference run"), counted(c.Repeats, "repeat"), end)
 }
 
-// list is a part of the coverage: lines below a title.
-type list struct {
+// coverageList is a part of the coverage: lines below a title.
+type coverageList struct {
 	Title string
 	Lines []string
 }
 
-// lists returns what the exploration did not cover, with reasons. Empty lists are left out.
-func lists(c finding.Coverage) []list {
-	all := []list{
+// coverageLists returns what the exploration did not cover, with reasons. Empty lists are left out.
+func coverageLists(c finding.Coverage) []coverageList {
+	all := []coverageList{
 		{"Findings that no run of the replay has shown", c.NotSeenAgain},
 		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
 		{"Notes of rules: what may be right or wrong", c.Notes},
@@ -392,7 +393,7 @@ func lists(c finding.Coverage) []list {
 		{"Writes of objects in no namespace, which are not compared", c.ClusterScoped},
 		{"Statements that have run, without processes that crashed", statements(c.Statements)},
 	}
-	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
+	return slices.DeleteFunc(all, func(l coverageList) bool { return len(l.Lines) == 0 })
 }
 
 // kindLines returns a line for each kind.

@@ -24,8 +24,8 @@ func Text(w io.Writer, r finding.Record) error {
 	return write(w, layout, r)
 }
 
-// heading returns the subject of a difference.
-func heading(d finding.Difference) string {
+// differenceSubject returns the subject of a difference.
+func differenceSubject(d finding.Difference) string {
 	if d.Check != "" {
 		return "check " + d.Check
 	}

@@ -40,7 +40,7 @@ func (changeAtRest) Violations(r *Run) []Violation {
 //
 // A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody sees.
 func changesWithoutCause(r *Run) (all []Violation) {
-	if r.Faults.HaveKind(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
+	if r.Faults.HasKind(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
 		return nil
 	}
 	changes := make(map[*proxy.RequestRecord]successor)
@@ -93,7 +93,7 @@ func changesWithoutCause(r *Run) (all []Violation) {
 }
 
 // longestQuiet returns the longest time between two times in which no write of a process was under way. Example: a write is under
-// way from 2 s to 3 s. Then it is 6 s between 1 s and 9 s.
+// way from 2 s to 3 s. Then the longest time between 1 s and 9 s is 6 s.
 func longestQuiet(r *Run, session string, from, until time.Time) (longest time.Duration) {
 	for _, request := range r.Requests {
 		isWrite := request.Session == session && request.Point.IsWrite() && !proxy.IsBackground(request.Point.Resource)

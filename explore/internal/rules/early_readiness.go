@@ -23,11 +23,11 @@ func (earlyReadiness) Describe() Description {
 }
 
 func (earlyReadiness) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || r.Faults.HaveKind(faults.Stale) || r.Faults.NeedStandby() {
+	if !r.isOrdinary() || r.Faults.HasKind(faults.Stale) || r.Faults.NeedsStandby() {
 		return nil
 	}
-	isTold := make(map[string]bool) // by uid, condition and generation
-	trueAt := make(map[string]int)
+	isReported := make(map[string]bool) // by uid, condition and generation
+	trueCounts := make(map[string]int)  // by the same keys
 	for _, s := range statuses(r) {
 		object := r.Object(s.Version)
 		if s.former.ObservedGeneration > s.ObservedGeneration && s.ObservedGeneration > 0 {
@@ -43,18 +43,18 @@ func (earlyReadiness) Violations(r *Run) (all []Violation) {
 			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || !s.isCurrent(c) || s.former.isTrue(c.Type) && s.former.generation == s.generation {
 				continue
 			}
-			if trueAt[key]++; trueAt[key] == 2 {
+			if trueCounts[key]++; trueCounts[key] == 2 {
 				all = append(all, Violation{
 					Severity: Note, Object: object, Paths: []string{path}, Effect: "true twice", Step: s.Step, At: s.At,
 					Text:     fmt.Sprintf("The condition %s of %s became True, False and True in one generation", c.Type, object),
 					Evidence: fmt.Sprintf("It became True again %s", r.timeText(s.Version)),
 				})
 			}
-			workload, state, isNew := unreadyWorkload(r, s, c)
-			if state == "" || isTold[key] {
+			workload, state, hasNoneReady := unreadyWorkload(r, s, c)
+			if state == "" || isReported[key] {
 				continue
 			}
-			isTold[key] = true
+			isReported[key] = true
 			v := Violation{
 				Severity: Failure, Object: object, Paths: []string{path}, Effect: "early", Step: s.Step, At: s.At,
 				Text:     fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
@@ -62,7 +62,7 @@ func (earlyReadiness) Violations(r *Run) (all []Violation) {
 			}
 			switch isOfNoGeneration := c.ObservedGeneration == 0 && s.ObservedGeneration == 0; {
 			case c.Type != "Available":
-			case !isNew:
+			case !hasNoneReady:
 				v.Severity = Note // a rollout keeps what is available
 			case isOfNoGeneration:
 				v.Severity = Warning // some programs mean that the objects exist
@@ -137,12 +137,12 @@ const receptionTime = time.Second
 
 // unreadyWorkload returns a workload that the object of a status controls, if no state of the workload was ready that the
 // program may have used for the condition. state says why the workload is not ready, and is empty if there is no such
-// workload. isNew is true if the workload has no available replica at all.
+// workload. hasNoneReady is true if no replica of the workload is ready or available.
 //
 // The program may use the newest state that it has received for longer than receptionTime, and each state that it has
 // received since. A state before the program's own last write of the workload is none of them: the program has
 // the answer to the write.
-func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Version, state string, isNew bool) {
+func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Version, state string, hasNoneReady bool) {
 	if !s.isCurrent(c) {
 		return history.Version{}, "", false
 	}
@@ -153,15 +153,15 @@ func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Ve
 		}
 		reasons := make([]string, 0, len(states))
 		for _, v := range states {
-			reason, new := whyNotReady(v)
-			if reason == "" || !new && c.ObservedGeneration == 0 && s.ObservedGeneration == 0 {
+			reason, isNoneReady := whyNotReady(v)
+			if reason == "" || !isNoneReady && c.ObservedGeneration == 0 && s.ObservedGeneration == 0 {
 				break
 			}
-			isNew = new
+			hasNoneReady = isNoneReady
 			reasons = append(reasons, reason)
 		}
 		if len(reasons) == len(states) {
-			return child, reasons[len(reasons)-1], isNew
+			return child, reasons[len(reasons)-1], hasNoneReady
 		}
 	}
 	return history.Version{}, "", false
@@ -171,7 +171,7 @@ func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Ve
 func workloadsOf(r *Run, owner types.UID, at time.Time) (all []history.Version) {
 	latest := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
-		if isWorkload(v.Resource) && controllerOf(v) == owner && !v.At.After(at) {
+		if proxy.IsWorkload(v.Resource) && controllerOf(v) == owner && !v.At.After(at) {
 			if latest[v.UID] = v; v.IsDeleted {
 				delete(latest, v.UID)
 			}
@@ -183,11 +183,6 @@ func workloadsOf(r *Run, owner types.UID, at time.Time) (all []history.Version) 
 		}
 	}
 	return all
-}
-
-// isWorkload reports whether the proxy records which states of a resource a program has received.
-func isWorkload(resource string) bool {
-	return slices.Contains([]string{"deployments.apps", "statefulsets.apps", "daemonsets.apps"}, resource)
 }
 
 // receivedStates returns the states of a workload that a process may have used for a write, in the order of their
@@ -234,10 +229,10 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 	return states
 }
 
-// whyNotReady returns why a workload is not ready, or an empty text. isNew is true if it has no available replica at all.
+// whyNotReady returns why a workload is not ready, or an empty text. hasNoneReady is true if no replica of it is ready or available.
 // A workload whose controller has not observed its generation is not ready, because nothing is known of it. A workload
 // that is being rolled out and has replicas may be ready: programs differ in that.
-func whyNotReady(v history.Version) (reason string, isNew bool) {
+func whyNotReady(v history.Version) (reason string, hasNoneReady bool) {
 	var w struct {
 		Metadata struct {
 			Generation int64 `json:"generation"`

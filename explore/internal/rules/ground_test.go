@@ -98,7 +98,7 @@ func (s *scene) rest() {
 
 // judge returns the violations of the run, one line each.
 func (s *scene) judge(accepted ...finding.Acceptance) (lines []string) {
-	a, err := history.Accept(accepted...)
+	a, err := history.NewAccepted(accepted...)
 	if err != nil {
 		panic(err)
 	}
@@ -121,7 +121,7 @@ func (s *scene) require(t *testing.T, want ...string) {
 // requireEvidence fails t unless the evidence of the only violation has a text.
 func (s *scene) requireEvidence(t *testing.T, want string) {
 	t.Helper()
-	accepted, err := history.Accept()
+	accepted, err := history.NewAccepted()
 	if err != nil {
 		t.Fatal(err)
 	}

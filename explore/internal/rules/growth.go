@@ -30,7 +30,7 @@ const (
 // changes, after the first half of them, and after the second half. Example: the entries of status.history are 1, 25 and
 // 49. A history that keeps ten entries has 1, 10 and 10.
 func (growth) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.Faults.HaveKind(faults.ManyChanges) || len(r.States) < 3 {
+	if !r.isOrdinary() || !r.Faults.HasKind(faults.ManyChanges) || len(r.States) < 3 {
 		return nil
 	}
 	var sizes [3]map[size]int

@@ -28,7 +28,7 @@ func (recreation) Describe() Description {
 func (recreation) Violations(r *Run) (all []Violation) {
 	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
 	// child that is deleted for another object is made again.
-	if !r.isOrdinary() || isBehind(r) || r.Faults.HaveKind(faults.Clones, faults.Pair) {
+	if !r.isOrdinary() || isBehind(r) || r.Faults.HasKind(faults.Clones, faults.Pair) {
 		return nil
 	}
 	for _, pair := range replacements(r) {
@@ -49,7 +49,7 @@ func (recreation) Violations(r *Run) (all []Violation) {
 // isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
 // change of the user in time.
 func isBehind(r *Run) bool {
-	if r.Faults.NeedStandby() || r.Faults.HaveKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+	if r.Faults.NeedsStandby() || r.Faults.HasKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
 		return true
 	}
 	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })
@@ -106,7 +106,7 @@ func replacements(r *Run) (all []replacement) {
 			before, wasDeleted := deleted[at]
 			delete(deleted, at)
 			owner := controllerOf(v)
-			isSameOwner := owner != "" && owner == controllerOf(before) && livesAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
+			isSameOwner := owner != "" && owner == controllerOf(before) && isUndeletedAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
 			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step && !isChangedOften(r, v.Step) {
 				all = append(all, replacement{before, v})
 			}
@@ -143,17 +143,17 @@ func hasStrangers(r *Run, v history.Version) bool {
 
 // isDeletedByProgram reports whether a request of the program may have deleted an object, and no fault has.
 func isDeletedByProgram(r *Run, v history.Version) bool {
-	object, born := r.Object(v), birthOf(r, v.UID)
+	object, created := r.Object(v), creationTimeOf(r, v.UID)
 	isOfFault := func(f faults.Fault) bool { return f.Object != nil && *f.Object == object }
 	return !slices.ContainsFunc(r.Faults, isOfFault) && slices.ContainsFunc(r.Requests, func(request proxy.RequestRecord) bool {
 		isOfObject := request.Point.Verb == "delete" && request.Name == v.Name || request.Point.Verb == "deletecollection"
 		isCarriedOut := request.Code/100 == 2 || request.Code == 0 && !request.Sent.IsZero()
-		return request.Point.Resource == v.Resource && isOfObject && isCarriedOut && request.Began.After(born) && request.Began.Before(v.At)
+		return request.Point.Resource == v.Resource && isOfObject && isCarriedOut && request.Began.After(created) && request.Began.Before(v.At)
 	})
 }
 
-// birthOf returns when the first version of an object came.
-func birthOf(r *Run, uid types.UID) time.Time {
+// creationTimeOf returns when the first version of an object came.
+func creationTimeOf(r *Run, uid types.UID) time.Time {
 	for _, v := range r.Versions {
 		if v.UID == uid {
 			return v.At
@@ -162,9 +162,9 @@ func birthOf(r *Run, uid types.UID) time.Time {
 	return time.Time{}
 }
 
-// livesAt reports whether an object exists at a version of another object, and nobody deletes it. The server counts the
+// isUndeletedAt reports whether an object exists at a version of another object, and nobody has deleted it. The server counts the
 // versions of all resources together.
-func livesAt(r *Run, uid types.UID, at history.Version) bool {
+func isUndeletedAt(r *Run, uid types.UID, at history.Version) bool {
 	exists := false
 	for _, v := range r.Versions {
 		if v.UID != uid || ident.IsNewer(v.ResourceVersion, at.ResourceVersion) {

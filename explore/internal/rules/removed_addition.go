@@ -24,7 +24,7 @@ func (removedAddition) Describe() Description {
 // that has other values. Labels, annotations and finalizers of the stranger's domain are nobody else's. Whether a program
 // may own a whole list, or a whole spec, is disputed: the removal of an item or of a field is a warning.
 func (removedAddition) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.Faults.HaveKind(faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField) {
+	if !r.isOrdinary() || !r.Faults.HasKind(faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField) {
 		return nil
 	}
 	isStranger := func(manager string) bool { return manager == faults.ForeignManager }

@@ -97,10 +97,10 @@ func appliedObjects(steps []Step) map[faults.Object]map[string]any {
 	return applied
 }
 
-// isOrdinary reports whether the versions of the run are complete and in the order in which the server made them: no
-// fault has set the server back, or stopped a part of the control plane.
+// isOrdinary reports whether rules can judge the run. The versions must be complete and in the order in which the server made them:
+// no fault has set the server back, or stopped a part of the control plane. The program must be able to read all objects.
 func (r *Run) isOrdinary() bool {
-	return len(r.Gaps) == 0 && !r.Faults.InterruptServer() && !r.Faults.HaveKind(faults.Restored) && !r.Faults.HaveKind(faults.Unreadable)
+	return len(r.Gaps) == 0 && !r.Faults.HasServerInterruption() && !r.Faults.HasKind(faults.Restored, faults.Unreadable)
 }
 
 // successor is a version with the version of the same object before.

@@ -25,13 +25,13 @@ func (unrelatedChange) Describe() Description {
 // happens to the other one, so that its children stay, and keep their values. Children that end by themselves do not count.
 // Clones of an object share what they refer to, and so may change with one another: of clones only deletions are judged.
 func (unrelatedChange) Violations(r *Run) (all []Violation) {
-	if !r.isOrdinary() || !r.Faults.HaveKind(faults.Clones, faults.Pair) {
+	if !r.isOrdinary() || !r.Faults.HasKind(faults.Clones, faults.Pair) {
 		return nil
 	}
 	samples := sampleUIDs(r)
 	isUntouched := func(v history.Version) bool {
 		owner, isOfSample := samples[controllerOf(v)]
-		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && livesAt(r, controllerOf(v), v)
+		return isOfSample && v.Step > 0 && !isTouched(r, owner, v.Step) && isUndeletedAt(r, controllerOf(v), v)
 	}
 	for _, v := range r.Versions {
 		if !v.IsDeleted || v.Resource == "pods" || history.IsFinishedJob(v) || !isUntouched(v) || !isDeletedByProgram(r, v) {
@@ -44,7 +44,7 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", v.Step+1, samples[controllerOf(v)]),
 		})
 	}
-	if !r.Faults.HaveKind(faults.Pair) {
+	if !r.Faults.HasKind(faults.Pair) {
 		return all
 	}
 	for _, s := range r.successors() {

@@ -94,7 +94,7 @@ func (at position) suggest() ([]value, error) {
 		err = nil
 	}
 	if err == nil && len(kept) == 0 {
-		err = errOnly
+		err = errNoOtherValue
 	}
 	return kept, err
 }
@@ -296,11 +296,11 @@ func (at position) listValues() ([]value, error) {
 
 // newItems returns the candidates for a new item of a list.
 func (at position) newItems() []any {
-	of := position{schema: at.schema.Items, isRequired: true}
+	added := position{schema: at.schema.Items, isRequired: true}
 	if items, _ := at.sample.([]any); len(items) > 0 && at.schema.Items.Type == typeString {
-		of.sample, of.isPresent = items[0], true // another text is made of the first one
+		added.sample, added.isPresent = items[0], true // another text is made of the first one
 	}
-	values, err := of.suggestPresent()
+	values, err := added.suggestPresent()
 	if err != nil {
 		return nil
 	}

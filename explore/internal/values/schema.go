@@ -96,8 +96,9 @@ func (s *Schema) isQuantity() bool {
 	return err == nil && pattern.MatchString("1Gi") && pattern.MatchString("100m") && !pattern.MatchString("a")
 }
 
-// bounds returns the least and the greatest number that a field takes. A number without a
-// declared maximum stays within 0 to 3, because programs make so many objects of such numbers.
+// bounds returns the least and the greatest number that a field takes. A number without a declared maximum is 3 at most, or one more
+// than its minimum, because programs make so many objects of such numbers. Examples: without bounds a field takes 0 to 3, and
+// with the minimum 5 it takes 5 to 6.
 func (s *Schema) bounds() (low, high float64, err error) {
 	switch {
 	case s.Minimum != nil:
@@ -147,12 +148,12 @@ func (s *Schema) number(n float64) any {
 
 // These are the reasons for which a schema suggests no value.
 var (
-	errOpaque   = errors.New("opaque string: needs Values")
-	errQuantity = errors.New("quantity that the sample does not have: needs Values")
-	errAnyType  = errors.New("value of any type: needs Values")
-	errMap      = errors.New("map of which the sample has no entry: needs Values")
-	errList     = errors.New("list of opaque items: needs Values")
-	errOnly     = errors.New("the schema allows no other value")
+	errOpaque       = errors.New("opaque string: needs Values")
+	errQuantity     = errors.New("quantity that the sample does not have: needs Values")
+	errAnyType      = errors.New("value of any type: needs Values")
+	errMap          = errors.New("map of which the sample has no entry: needs Values")
+	errList         = errors.New("list of opaque items: needs Values")
+	errNoOtherValue = errors.New("the schema allows no other value")
 )
 
 // minimal returns the least value that fits the schema.

@@ -146,7 +146,7 @@ func newField(f field, states []state) Field {
 	}
 	reason := f.reason
 	if reason == nil && len(states) == 0 {
-		reason = errOnly
+		reason = errNoOtherValue
 	}
 	if reason != nil {
 		report.Reason = reason.Error()

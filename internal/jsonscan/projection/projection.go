@@ -135,36 +135,30 @@ func (f *Fields) appendPaths(paths *[]string, prefix string) {
 // metadata lose their managedFields. It returns an error if object is not JSON.
 func (f *Fields) AppendObject(dst, object []byte) ([]byte, error) {
 	s := jsonscan.New(object)
-	return appendMembers(dst, &s, func(dst []byte, name string) ([]byte, error) {
-		switch child := f.byName[name]; {
-		case name == "metadata":
-			return appendMembers(dst, &s, func(dst []byte, name string) ([]byte, error) {
-				if name == "managedFields" {
-					return nil, s.Skip()
-				}
-				return appendRaw(dst, &s)
-			})
-		case name == "kind" || name == "apiVersion":
+	isKept := func(name string) bool {
+		return name == "metadata" || name == "kind" || name == "apiVersion" || f.byName[name] != nil
+	}
+	return appendMembers(dst, &s, isKept, func(dst []byte, name string) ([]byte, error) {
+		switch name {
+		case "metadata":
+			return appendMembers(dst, &s, isKeptMetadata, func(dst []byte, _ string) ([]byte, error) { return appendRaw(dst, &s) })
+		case "kind", "apiVersion":
 			return appendRaw(dst, &s)
-		case child == nil:
-			return nil, s.Skip()
 		default:
-			return child.appendValue(dst, &s)
+			return f.byName[name].appendValue(dst, &s)
 		}
 	})
 }
+
+// isKeptMetadata reports whether a projection keeps a member of the metadata.
+func isKeptMetadata(name string) bool { return name != "managedFields" }
 
 // appendValue appends the value at s, reduced to f.
 func (f *Fields) appendValue(dst []byte, s *jsonscan.Scanner) ([]byte, error) {
 	switch {
 	case len(f.byName) > 0 && s.Next() == '{':
-		return appendMembers(dst, s, func(dst []byte, name string) ([]byte, error) {
-			child := f.byName[name]
-			if child == nil {
-				return nil, s.Skip()
-			}
-			return child.appendValue(dst, s)
-		})
+		isKept := func(name string) bool { return f.byName[name] != nil }
+		return appendMembers(dst, s, isKept, func(dst []byte, name string) ([]byte, error) { return f.byName[name].appendValue(dst, s) })
 	case len(f.byName) > 0 && s.Next() == '[':
 		return f.appendElements(dst, s)
 	default:
@@ -188,28 +182,27 @@ func (f *Fields) appendElements(dst []byte, s *jsonscan.Scanner) ([]byte, error)
 	return append(dst, ']'), err
 }
 
-// appendMembers appends the object at s. value appends the value of a member. It returns nil if
-// the member is left out; it must step over the value in either case.
-func appendMembers(dst []byte, s *jsonscan.Scanner, value func(dst []byte, name string) ([]byte, error)) ([]byte, error) {
+// appendMembers appends the object at s with the members for which isKept returns true. appendValue appends the value at s
+// of a member. If the value at s is not an object, appendMembers appends it unchanged.
+func appendMembers(dst []byte, s *jsonscan.Scanner, isKept func(name string) bool, appendValue func(dst []byte, name string) ([]byte, error)) ([]byte, error) {
 	if s.Next() != '{' {
 		return appendRaw(dst, s)
 	}
 	dst = append(dst, '{')
 	first := len(dst)
-	err := s.Members(func(name []byte) error {
-		before := len(dst)
-		if before > first {
+	err := s.Members(func(raw []byte) error {
+		name := string(raw)
+		if !isKept(name) {
+			return s.Skip()
+		}
+		if len(dst) > first {
 			dst = append(dst, ',')
 		}
 		var err error
 		if dst, err = jsontext.AppendQuote(dst, name); err != nil {
 			return err
 		}
-		with, err := value(append(dst, ':'), string(name))
-		if with == nil {
-			with = dst[:before]
-		}
-		dst = with
+		dst, err = appendValue(append(dst, ':'), name)
 		return err
 	})
 	return append(dst, '}'), err

@@ -1,8 +1,8 @@
 // Package console shows a person what a program does, line by line: what happened, and what the
 // program is doing now.
 //
-// On a terminal the present is one line at the bottom that is rewritten; elsewhere it is a
-// line now and then, so that a log shows that work goes on without being flooded.
+// On a terminal, one line at the bottom shows what the program is doing now, and is rewritten. Elsewhere a
+// line now and then shows it, so that a log stays short.
 package console
 
 import (
@@ -16,23 +16,28 @@ import (
 	"golang.org/x/term"
 )
 
-// quiet is how long a task must have been silent, where lines cannot be rewritten, before
-// it is shown again.
-const quiet = 10 * time.Second
+// repeatPeriod is the shortest time between two lines about one task, where lines cannot be rewritten.
+const repeatPeriod = 10 * time.Second
 
 // Console writes lines that begin with a name. The name distinguishes them from the output of other programs.
 // A nil Console writes nothing. Its methods may be called from several goroutines.
 type Console struct {
-	mu      sync.Mutex
-	out     io.Writer
-	prefix  string
-	isLive  bool
-	width   func() int
-	tasks   []*Task
-	isDrawn bool // the bottom line is on the screen now
-	// patience is how long a task must have taken before it is worth a line, where lines
-	// cannot be rewritten.
-	patience time.Duration
+	// out, prefix, rewritesLine, width and minTaskTime do not change after the first write.
+	out io.Writer
+	// prefix is the beginning of each line.
+	prefix string
+	// rewritesLine is true for a terminal: the bottom line is rewritten.
+	rewritesLine bool
+	// width returns the number of columns of the terminal.
+	width func() int
+	// minTaskTime is how long a task must have taken before it gets a line, where lines cannot be
+	// rewritten.
+	minTaskTime time.Duration
+
+	mu    sync.Mutex
+	tasks []*Task
+	// isDrawn is true while the bottom line is on the screen.
+	isDrawn bool
 }
 
 // New returns a console that writes to out, with colours and a live line if out is a terminal. NO_COLOR and
@@ -46,7 +51,7 @@ func New(out io.Writer, name string) *Console {
 	if os.Getenv("TERM") == "dumb" {
 		return c
 	}
-	c.isLive = true
+	c.rewritesLine = true
 	c.width = func() int {
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil || width <= 0 {
@@ -59,9 +64,6 @@ func New(out io.Writer, name string) *Console {
 	}
 	return c
 }
-
-// IsLive reports whether the console writes to a terminal.
-func (c *Console) IsLive() bool { return c != nil && c.isLive }
 
 // Printf writes one line.
 func (c *Console) Printf(format string, args ...any) {
@@ -76,6 +78,7 @@ func (c *Console) Block(text string) {
 	}
 }
 
+// write writes the lines of text, each with the prefix and indent before it.
 func (c *Console) write(text, indent string) {
 	if c == nil {
 		return
@@ -86,17 +89,18 @@ func (c *Console) write(text, indent string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.erase()
+	c.eraseLocked()
 	_, _ = io.WriteString(c.out, b.String())
-	c.draw()
+	c.drawLocked()
 }
 
-// Task is work that takes long. Its text is shown until it is done.
+// Task is work that takes long. Its text is shown until the task is done.
 type Task struct {
 	console *Console
-	text    string
 	begun   time.Time
-	shown   time.Time
+	// text and shown are guarded by the mutex of the console. shown is when the text was written last.
+	text  string
+	shown time.Time
 }
 
 // Task begins a task. It shows nothing before its first Set.
@@ -120,12 +124,12 @@ func (t *Task) Set(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.text = fmt.Sprintf(format, args...)
-	if c.isLive {
-		c.erase()
-		c.draw()
+	if c.rewritesLine {
+		c.eraseLocked()
+		c.drawLocked()
 		return
 	}
-	if now := time.Now(); now.Sub(t.shown) >= quiet && now.Sub(t.begun) >= c.patience {
+	if now := time.Now(); now.Sub(t.shown) >= repeatPeriod && now.Sub(t.begun) >= c.minTaskTime {
 		t.shown = now
 		_, _ = io.WriteString(c.out, c.prefix+t.text+"\n")
 	}
@@ -145,19 +149,21 @@ func (t *Task) Done() {
 			break
 		}
 	}
-	c.erase()
-	c.draw()
+	c.eraseLocked()
+	c.drawLocked()
 }
 
-func (c *Console) erase() {
+// eraseLocked removes the bottom line from the screen.
+func (c *Console) eraseLocked() {
 	if c.isDrawn {
 		_, _ = io.WriteString(c.out, "\r\x1b[K")
 		c.isDrawn = false
 	}
 }
 
-func (c *Console) draw() {
-	if !c.isLive {
+// drawLocked writes the texts of the tasks as the bottom line.
+func (c *Console) drawLocked() {
+	if !c.rewritesLine {
 		return
 	}
 	var texts []string

@@ -25,7 +25,7 @@ func TestLiveLine(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	c := New(&out, "y")
-	c.isLive, c.width = true, func() int { return 20 }
+	c.rewritesLine, c.width = true, func() int { return 20 }
 	a, b := c.Task(), c.Task()
 	a.Set("compiling")
 	b.Set("building the operator")

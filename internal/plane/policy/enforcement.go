@@ -20,8 +20,8 @@ import (
 const maxEnforcementTime = time.Minute
 
 // waitUntilEnforced returns when the API server enforces policies that were applied. An API server observes the policies
-// of a kind in the order of their writes, and so their bindings. So it makes a last policy of each kind, and waits until
-// the effect of this policy shows in a dry run.
+// of a kind, and their bindings, in the order of their writes. So waitUntilEnforced writes one more policy of each kind, the
+// last policy, and waits until a dry run shows the effect of the last policy.
 func waitUntilEnforced(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxEnforcementTime, fmt.Errorf("the API server does not enforce the policies after %s", maxEnforcementTime))
 	defer cancel()
@@ -30,7 +30,7 @@ func waitUntilEnforced(ctx context.Context, client *kube.Client, policies []unst
 		if i < 0 {
 			continue
 		}
-		if err := waitForLast(ctx, client, kind, policies[i].GetAPIVersion()); err != nil {
+		if err := tryLastPolicy(ctx, client, kind, policies[i].GetAPIVersion()); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -40,8 +40,8 @@ func waitUntilEnforced(ctx context.Context, client *kube.Client, policies []unst
 	return nil
 }
 
-// waitForLast makes a policy of a kind, waits for its effect, and removes it.
-func waitForLast(ctx context.Context, client *kube.Client, kind, version string) error {
+// tryLastPolicy makes the last policy of a kind, waits for its effect, and removes it.
+func tryLastPolicy(ctx context.Context, client *kube.Client, kind, version string) error {
 	name := "yare-last-" + strings.ToLower(rand.Text())
 	last := lastPolicy(kind, version, name)
 	defer func() {

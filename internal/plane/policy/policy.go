@@ -14,8 +14,8 @@
 // For example, a policy has the expression object.spec.siz > 1, and the definition has the field size:
 //
 //	attempt  warnings                 what follows
-//	1        none                     the kind is not published yet: again
-//	2        the expression, control  again, after a second
+//	1        none                     the kind is not published yet: the copy is checked anew
+//	2        the expression, control  the copy is checked anew after a second
 //	3        the expression, control  an error about the expression
 package policy
 
@@ -98,9 +98,9 @@ func apiOf(client *kube.Client, object *unstructured.Unstructured) kube.API[unst
 // the check finds a mistake, Apply applies nothing, and the error names the policy and the expression. The definitions of
 // the kinds that the policies are about must be established.
 //
-// note gets a text for each policy that the server does not serve, because a server may have no mutating policies. Apply
-// leaves out such a policy.
-func Apply(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured, note func(string)) error {
+// A server may have no mutating policies. Apply leaves out each policy that the server does not serve, and calls report with
+// a text about the policy.
+func Apply(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured, report func(string)) error {
 	client = client.WithFieldManager("yare")
 	if err := checkTypes(ctx, client, policies); err != nil {
 		return err
@@ -110,7 +110,7 @@ func Apply(ctx context.Context, client *kube.Client, policies []unstructured.Uns
 		_, err := apiOf(client, &p).Apply(ctx, p.DeepCopy(), kube.Strict())
 		switch {
 		case kube.IsNoResource(err):
-			note(describe(&p) + " is left out: the server does not serve " + p.GetAPIVersion())
+			report(describe(&p) + " is left out: the server does not serve " + p.GetAPIVersion())
 		case err != nil:
 			return fmt.Errorf("apply the %s: %w", describe(&p), err)
 		default:
@@ -131,8 +131,8 @@ func Remove(ctx context.Context, client *kube.Client, policies []unstructured.Un
 	return errors.Join(errs...)
 }
 
-// Narrow returns policies under other names, which end with suffix, so that they meet no others. If there are namespaces,
-// the policies concern only objects in these namespaces, and objects outside of namespaces.
+// Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If there are
+// namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
 func Narrow(policies []unstructured.Unstructured, suffix string, namespaces []string) ([]unstructured.Unstructured, error) {
 	renamed := make(map[string]bool)
 	for _, p := range policies {
@@ -188,9 +188,9 @@ func checkTypes(ctx context.Context, client *kube.Client, policies []unstructure
 	return errors.Join(errs...)
 }
 
-// kindOf returns the kind that a policy's rule names, as the type check writes it, if a CustomResourceDefinition serves
-// the kind. Else it returns an empty text.
-func kindOf(ctx context.Context, client *kube.Client, r schema.GroupVersionResource) (string, error) {
+// customKind returns the kind of a resource as the type check writes it, such as "example.com/v1, Kind=Gizmo". It returns an
+// empty text if no CustomResourceDefinition serves the resource.
+func customKind(ctx context.Context, client *kube.Client, r schema.GroupVersionResource) (string, error) {
 	definitions := kube.Dynamic(client, wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Plural:           "customresourcedefinitions", ClusterScoped: true,

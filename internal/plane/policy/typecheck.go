@@ -30,9 +30,9 @@ const (
 type typeCheck struct {
 	client *kube.Client
 	policy *unstructured.Unstructured
-	// copies is the API of the copy, name its name, and attempts the number of its generations so far.
-	copies   kube.API[unstructured.Unstructured]
-	name     string
+	// copyAPI is the API of the copy, and copyName its name. attempts is the number of the copy's generations so far.
+	copyAPI  kube.API[unstructured.Unstructured]
+	copyName string
 	attempts int
 }
 
@@ -64,12 +64,12 @@ type warning struct {
 func (c *typeCheck) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxCheckTime, fmt.Errorf("the cluster has not checked the types of the %s within %s", describe(c.policy), maxCheckTime))
 	defer cancel()
-	c.copies = apiOf(c.client, c.policy)
-	c.name = "yare-type-check-" + strings.ToLower(rand.Text())
+	c.copyAPI = apiOf(c.client, c.policy)
+	c.copyName = "yare-type-check-" + strings.ToLower(rand.Text())
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = c.copies.Delete(ctx, c.name) // without a binding it does nothing
+		_ = c.copyAPI.Delete(ctx, c.copyName) // without a binding it does nothing
 	}()
 	err := c.check(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -78,7 +78,7 @@ func (c *typeCheck) run(ctx context.Context) error {
 	return err
 }
 
-// check has copies checked until a result is confirmed.
+// check has the copy checked until a result is confirmed, and returns the mistakes as an error. Package policy has an example.
 func (c *typeCheck) check(ctx context.Context) error {
 	spec, err := specOf(c.policy)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *typeCheck) check(ctx context.Context) error {
 		}
 		return c.describeRefusal(err)
 	}
-	var last []warning
-	var since time.Time
+	var lastWarnings []warning
+	var sameSince time.Time // the time of the first of the equal results, or zero without a result
 	for {
 		all, err := c.checkOnce(ctx, len(spec.Validations))
 		if err != nil {
@@ -100,21 +100,22 @@ func (c *typeCheck) check(ctx context.Context) error {
 		}
 		control := fmt.Sprintf("spec.validations[%d].expression", len(spec.Validations))
 		isControl := func(w warning) bool { return w.FieldRef == control }
+		// A result counts only if the warning about the control names each of the kinds.
 		isComplete := slices.ContainsFunc(all, func(w warning) bool {
 			return isControl(w) && !slices.ContainsFunc(kinds, func(kind string) bool { return !strings.Contains(w.Warning, kind+": ") })
 		})
 		all = slices.DeleteFunc(all, isControl)
 		switch {
 		case !isComplete:
-			since = time.Time{}
-		case since.IsZero() || !slices.Equal(all, last):
-			since = time.Now()
-		case time.Since(since) >= confirmationTime:
+			sameSince = time.Time{}
+		case sameSince.IsZero() || !slices.Equal(all, lastWarnings):
+			sameSince = time.Now()
+		case time.Since(sameSince) >= confirmationTime:
 			return c.errorOf(spec, all)
 		}
-		last = all
+		lastWarnings = all
 		wait := pollPeriod
-		if !since.IsZero() {
+		if !sameSince.IsZero() {
 			wait = confirmationTime
 		}
 		if err := sleep(ctx, wait); err != nil {
@@ -142,7 +143,7 @@ func (c *typeCheck) kinds(ctx context.Context, spec policySpec) (kinds []string,
 					if group == "" || strings.Contains(group+version+plural, "*") || strings.Contains(plural, "/") {
 						continue
 					}
-					kind, err := kindOf(ctx, c.client, schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+					kind, err := customKind(ctx, c.client, schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 					if err != nil {
 						return nil, err
 					}
@@ -170,8 +171,8 @@ func (c *typeCheck) checkOnce(ctx context.Context, validationCount int) ([]warni
 	spec["validations"] = append(validations, map[string]any{"expression": fmt.Sprintf("object.metadata.name == %d", c.attempts)})
 	policyCopy := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	policyCopy.SetGroupVersionKind(c.policy.GroupVersionKind())
-	policyCopy.SetName(c.name)
-	live, err := c.copies.Apply(ctx, policyCopy, kube.Strict())
+	policyCopy.SetName(c.copyName)
+	live, err := c.copyAPI.Apply(ctx, policyCopy, kube.Strict())
 	if err != nil {
 		return nil, c.describeRefusal(err)
 	}
@@ -193,7 +194,7 @@ func (c *typeCheck) checkOnce(ctx context.Context, validationCount int) ([]warni
 		if err := sleep(ctx, pollPeriod); err != nil {
 			return nil, err
 		}
-		if live, err = c.copies.Get(ctx, c.name); err != nil {
+		if live, err = c.copyAPI.Get(ctx, c.copyName); err != nil {
 			return nil, err
 		}
 	}
@@ -204,7 +205,7 @@ func (c *typeCheck) describeRefusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the server refuses the %s: %s", describe(c.policy), strings.ReplaceAll(err.Error(), c.name, c.policy.GetName()))
+	return fmt.Errorf("the server refuses the %s: %s", describe(c.policy), strings.ReplaceAll(err.Error(), c.copyName, c.policy.GetName()))
 }
 
 // errorOf returns warnings as an error, or nil if there are none.

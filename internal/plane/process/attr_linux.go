@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-func attributes(orphaned syscall.Signal) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: orphaned}
+// attributes returns the attributes of a child: a process group of its own and, on Linux, the signal at the death of the parent.
+func attributes(deathSignal syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: deathSignal}
 }
 
 // ParentIsGo reports whether this process was started by the go command: go run, go tool or go
@@ -36,9 +37,9 @@ func ParentArgs() []string {
 	return args
 }
 
-// EndWithGo makes this process receive SIGTERM when the go command that runs it dies. `go run`
-// does not forward signals, and its child does not notice when it is killed. A process with any
-// other parent (a shell, an init) is left alone: it may be meant to outlive its parent.
+// EndWithGo makes this process receive SIGTERM when the go command that runs it dies. `go run` does not forward signals,
+// and a child of `go run` does not notice that `go run` was killed. EndWithGo does nothing for a process with another parent,
+// such as a shell, because the process may be meant to outlive that parent.
 func EndWithGo() {
 	if !ParentIsGo() {
 		return
@@ -48,7 +49,7 @@ func EndWithGo() {
 	// behind. The setting belongs to the calling thread. Go ends a thread only with a goroutine
 	// that is locked to it.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0)
-	if os.Getppid() != parent { // it died before the setting was made
+	if os.Getppid() != parent { // the go command died before the setting was made
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 	}
 }

@@ -1,9 +1,9 @@
 // Package process runs child processes that cannot outlive their parent unnoticed.
 //
 // A child gets a process group of its own, so that a terminal's Ctrl-C reaches only the
-// parent, which then ends its children in an order of its choosing. On Linux the kernel
-// signals the child when the parent dies, however it dies; elsewhere a child that must
-// not be left behind has to watch its standard input.
+// parent. The parent then ends its children in the order that it wants. On Linux the kernel
+// sends the child a signal when the parent dies. Elsewhere a child must read its standard input, and end
+// at the end of the input.
 package process
 
 import (
@@ -20,15 +20,15 @@ import (
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	// err is the result of Wait. It is written before done is closed.
+	// err is the result of Wait. It is set before done is closed.
 	err error
 }
 
-// Start starts cmd. When this process dies, the child gets the signal orphaned (on Linux; 0 means none),
-// possibly more than once: the kernel sends it when the thread that started the child ends. Then it hands the
-// child to another thread, which may be ending too.
-func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
-	cmd.SysProcAttr = attributes(orphaned)
+// Start starts cmd. On Linux the child gets deathSignal when this process dies. 0 means no signal. The child may get the
+// signal more than once: the kernel sends it when the thread that started the child ends, and hands the child to another
+// thread, which may be ending too.
+func Start(cmd *exec.Cmd, deathSignal syscall.Signal) (*Process, error) {
+	cmd.SysProcAttr = attributes(deathSignal)
 	if cmd.WaitDelay == 0 {
 		// A grandchild that inherited our pipes must not keep Wait from returning.
 		cmd.WaitDelay = 2 * time.Second
@@ -79,15 +79,15 @@ func (p *Process) ExitStatus() int { return p.cmd.ProcessState.ExitCode() }
 // Signal sends a signal to the child alone.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Stop asks the child to end with sig, kills its whole group when it has not done so
-// after the grace period, and waits for its end. group sends sig to the whole group too.
-func (p *Process) Stop(sig syscall.Signal, group bool, grace time.Duration) {
+// Stop sends sig to the child, and waits for the end of the child. If the child has not ended after the grace period, Stop
+// kills its whole group. If toGroup is true, sig goes to the whole group and not to the child alone.
+func (p *Process) Stop(sig syscall.Signal, toGroup bool, grace time.Duration) {
 	select {
 	case <-p.done:
 		return
 	default:
 	}
-	if group {
+	if toGroup {
 		_ = syscall.Kill(-p.Pid(), sig)
 	} else {
 		_ = p.Signal(sig)
@@ -104,9 +104,8 @@ func (p *Process) Stop(sig syscall.Signal, group bool, grace time.Duration) {
 	<-p.done
 }
 
-// Run runs cmd to its end. When ctx ends first, the child's group is interrupted (the go
-// command then removes its work folder), killed if that does not help, and the error is
-// the context's.
+// Run runs cmd to its end. If ctx ends before, Run interrupts the child's group, kills the group after five seconds, and
+// returns the error of ctx. A go command that is interrupted removes its work folder.
 func Run(ctx context.Context, cmd *exec.Cmd) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -16,8 +16,9 @@ const (
 	CommittedReset Kind = "committed-reset"
 )
 
-// loseAnswer replaces the answer of the server. With the code 0 the connection breaks.
-func loseAnswer(code int) func(*Armed, stepContext) proxy.HookFunc {
+// losingAnswer returns the maker of hooks that answer with a code in place of the server, after the server has carried out the
+// request. With the code 0 the connection breaks.
+func losingAnswer(code int) hookMaker {
 	return func(a *Armed, _ stepContext) proxy.HookFunc {
 		return func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 			response, err := next(r)

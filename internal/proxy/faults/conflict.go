@@ -19,8 +19,8 @@ const conflictManager = "explorer-conflict"
 // ChangedAnnotation is the annotation that [Conflict] changes.
 const ChangedAnnotation = "explore.yare.dev/changed"
 
-// changeBefore changes the object of a request as somebody else would, before the server receives the request.
-func changeBefore(a *Armed, s stepContext) proxy.HookFunc {
+// newConflict returns a hook that changes the object of a request as somebody else would, before the server receives the request.
+func newConflict(a *Armed, s stepContext) proxy.HookFunc {
 	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
 		patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}

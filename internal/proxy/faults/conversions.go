@@ -89,8 +89,7 @@ func (conversions) Text(f Fault) string {
 // happened.
 func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 	hold := func(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{Until: a.ended} }
-	// The fault of a conversion has no Stream. Of its fault a streamEffect reads only Stream and Events.
-	return streamEffect{fault: Fault{Stream: Definitions}, decide: hold}, nil
+	return streamEffect{stream: Definitions, decide: hold}, nil
 }
 
 // BeforeStep changes the CustomResourceDefinitions, and returns when the API server calls by them.
@@ -144,7 +143,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 // maxConversionReads.
 func readConverted(ctx context.Context, run *Run, converted []convertedKind, server *webhookServer) error {
 	for until := time.Now().Add(maxConversionReads); time.Now().Before(until); {
-		samples, err := samplesOf(run, converted)
+		samples, err := convertedSamplesOf(run, converted)
 		if err != nil {
 			return err
 		}
@@ -266,8 +265,8 @@ type convertedSample struct {
 	name   string
 }
 
-// samplesOf returns the samples that are among converted kinds, each in all versions of its kind.
-func samplesOf(run *Run, converted []convertedKind) (all []convertedSample, err error) {
+// convertedSamplesOf returns the samples that are among converted kinds, each in all versions of its kind.
+func convertedSamplesOf(run *Run, converted []convertedKind) (all []convertedSample, err error) {
 	for _, raw := range run.SampleContents {
 		sample := &unstructured.Unstructured{}
 		if err := sample.UnmarshalJSON(raw); err != nil {

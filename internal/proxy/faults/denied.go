@@ -65,17 +65,17 @@ func denialKinds() []denialKind {
 	isCreation := func(p proxy.Point, code int) bool { return p.Verb == "create" || code == http.StatusCreated }
 	isChange := func(p proxy.Point, code int) bool { return isOfExistingObject(p, code) && p.Verb != "delete" }
 	return []denialKind{
-		{DeniedQuota, isCreation, denyWith(http.StatusForbidden, metav1.StatusReasonForbidden,
+		{DeniedQuota, isCreation, newDenialAnswer(http.StatusForbidden, metav1.StatusReasonForbidden,
 			"%s %q is forbidden: exceeded quota: team, requested: count=1, used: count=10, limited: count=10")},
-		{DeniedConflict, isChange, denyWith(http.StatusConflict, metav1.StatusReasonConflict,
+		{DeniedConflict, isChange, newDenialAnswer(http.StatusConflict, metav1.StatusReasonConflict,
 			"operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again")},
-		{DeniedWebhook, isAdmitted, denyWith(http.StatusForbidden, metav1.StatusReasonForbidden,
+		{DeniedWebhook, isAdmitted, newDenialAnswer(http.StatusForbidden, metav1.StatusReasonForbidden,
 			"admission webhook \"policy.example.com\" denied the request: %s %q is not allowed at present")},
 		{Denied5xx, isAny, func(_ proxy.Point, n int) *http.Response {
 			codes := []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 			return refusal(codes[n%len(codes)])
 		}},
-		{DeniedRole, isAny, denyWith(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: no role allows the request")},
+		{DeniedRole, isAny, newDenialAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: no role allows the request")},
 		{Denied429, isAny, func(proxy.Point, int) *http.Response {
 			response := refusal(http.StatusTooManyRequests)
 			response.Header.Del("Retry-After")
@@ -111,7 +111,7 @@ func (denial) Text(f Fault) string {
 func (denial) arm(a *Armed, _ stepContext) (effect, error) {
 	kinds := denialKinds()
 	i := slices.IndexFunc(kinds, func(k denialKind) bool { return k.kind == a.fault.Kind })
-	return newDenying(a, kinds[i].answer)
+	return newDenialEffect(a, kinds[i].answer)
 }
 
 // AtTrigger ends the denial after denialTime. The run is not at rest before.

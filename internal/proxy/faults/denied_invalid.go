@@ -29,7 +29,7 @@ func (invalidity) Text(f Fault) string {
 }
 
 func (invalidity) arm(a *Armed, _ stepContext) (effect, error) {
-	return newDenying(a, denyWith(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+	return newDenialEffect(a, newDenialAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 		"%s %q is invalid: spec: Invalid value: the value is not supported"))
 }
 

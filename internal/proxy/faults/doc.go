@@ -24,7 +24,7 @@
 // Example: the first patch of a ConfigMap in step 0 is answered with 503, and the server does not receive it.
 //
 //	p, err := faults.New(faults.Options{Target: config, Namespace: "run"})
-//	session, err := p.Session("operator")           // the program uses session.Kubeconfig()
+//	session, err := p.NewSession("operator")           // the program uses session.Kubeconfig()
 //	err = p.BeginStep(ctx, 0)
 //	armed, err := p.Injector.Arm(faults.Fault{Kind: faults.Refused503, At: &proxy.Point{
 //		Verb: "patch", Resource: "configmaps", Name: "page", ChangeHash: "5f0c…", Occurrence: 1,

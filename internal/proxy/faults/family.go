@@ -3,11 +3,8 @@ package faults
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/yare-go/yare/internal/proxy"
 )
 
 // Family is a family of kinds. Its file has all that is particular to its kinds.
@@ -162,74 +159,3 @@ func (baseFamily) AtTrigger(_ context.Context, run *Run, a *Armed) error {
 func (baseFamily) AtRest(*Run, Fault) error { return nil }
 
 func (baseFamily) AfterStep(context.Context, *Run, Fault) error { return nil }
-
-// effect is what an armed fault does to requests and watches.
-type effect interface {
-	proxy.Hook
-	proxy.Gate
-}
-
-// stepContext holds what the effects of a step share.
-type stepContext struct {
-	// admin sends requests of the proxy itself.
-	admin *proxy.Upstream
-	// version is the version of the server when the step began.
-	version string
-	expired *expirations
-}
-
-// baseEffect passes on all requests, and delivers all events. Effects embed baseEffect for what they do not do.
-type baseEffect struct{}
-
-// RoundTrip implements [proxy.Hook].
-func (baseEffect) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	return next(r)
-}
-
-// Decide implements [proxy.Gate].
-func (baseEffect) Decide(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{} }
-
-// atPoint is the effect of a fault that happens once, at its request.
-type atPoint struct {
-	baseEffect
-	armed *Armed
-	do    proxy.HookFunc
-}
-
-// RoundTrip implements [proxy.Hook].
-func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if !e.armed.takeExchange(x) {
-		return next(r)
-	}
-	return e.do(x, r, next)
-}
-
-// newAtPoint returns the effect of a fault that happens at its point. Error: the fault has no point.
-func newAtPoint(a *Armed, do proxy.HookFunc) (effect, error) {
-	if f := a.Fault(); f.At == nil {
-		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
-	}
-	return atPoint{armed: a, do: do}, nil
-}
-
-// Plan is what a family plans for an exploration.
-type Plan struct {
-	// Runs holds the faults of each run.
-	Runs [][]Fault
-	// MoreRuns holds the faults of more runs, for the rest of a budget. Each kind of theirs is among Runs too.
-	MoreRuns [][]Fault
-	// NotApplicable holds the reasons why kinds, or groups of kinds, cannot happen.
-	NotApplicable map[Kind]string
-}
-
-// newPlan returns a plan with one run for each fault.
-func newPlan(faults []Fault) Plan { return Plan{Runs: slices.Collect(slices.Chunk(faults, 1))} }
-
-// newNotApplicable returns a plan without runs. reason is why the kinds cannot happen.
-func newNotApplicable(reason string, kinds ...Kind) Plan {
-	p := Plan{NotApplicable: make(map[Kind]string)}
-	for _, k := range kinds {
-		p.NotApplicable[k] = reason
-	}
-	return p
-}

@@ -9,7 +9,8 @@ import (
 // Kind is what a run tries. Most kinds are kinds of faults, such as [Crash]. The others try something ordinary that a
 // program must stand, too:
 //
-//   - [Idle], [Reread], [Waiting], and the kinds of tools, such as [GitOps], have a [Fault] in the run, which disturbs nothing.
+//   - [Idle], [Reread], the kinds of tools, such as [GitOps], and those of other steps of the user, such as [Waiting], have a
+//     [Fault] in the run, which disturbs nothing.
 //   - [Transition], [ObjectChange] and [SimilarNames] have none: only the steps of the user differ from those of other runs.
 //
 // The file of its [Family] declares a kind. Kubernetes allows everything that a kind tries, unless the comment of the kind
@@ -76,9 +77,9 @@ func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" || f.Is
 // IsDenial reports whether the fault denies a write again and again.
 func (f Fault) IsDenial() bool { return FamilyOf(f.Kind).Describe().DeniesWrites }
 
-// IsSameWrite reports whether a request has the verb and the object of the fault's point. A denial without a point concerns
+// MatchesWrite reports whether a request has the verb and the object of the fault's point. A denial without a point matches
 // each change of its object.
-func (f Fault) IsSameWrite(p proxy.Point) bool {
+func (f Fault) MatchesWrite(p proxy.Point) bool {
 	if f.At != nil {
 		return isSameWrite(*f.At, p)
 	}
@@ -86,7 +87,7 @@ func (f Fault) IsSameWrite(p proxy.Point) bool {
 	return f.Object != nil && isChange && p.Resource == f.Object.Resource && p.Name == f.Object.Name
 }
 
-// Target returns the object that a denial concerns.
+// Target returns the object that a denial concerns. Other faults may have none.
 func (f Fault) Target() Object {
 	if f.At != nil {
 		return Object{Resource: f.At.Resource, Name: f.At.Name}

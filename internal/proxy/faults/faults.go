@@ -2,47 +2,47 @@ package faults
 
 import "slices"
 
-// Faults are the faults of one run: see [Fault] and [Kind]. A property of a family holds for a run if one fault of the run belongs to such a family: see
-// [Description].
+// Faults are the faults of one run: see [Fault] and [Kind]. A property of a [Family] holds for a run if one fault of the run
+// belongs to such a family: see [Description].
 type Faults []Fault
 
-// haveFamily reports whether a property holds for the family of one of the faults.
-func (all Faults) haveFamily(holds func(Description) bool) bool {
+// hasFamily reports whether a property holds for the family of one of the faults.
+func (all Faults) hasFamily(holds func(Description) bool) bool {
 	return slices.ContainsFunc(all, func(f Fault) bool { return holds(FamilyOf(f.Kind).Describe()) })
 }
 
-// HaveKind reports whether one of the faults has one of the kinds.
-func (all Faults) HaveKind(kinds ...Kind) bool {
+// HasKind reports whether one of the faults has one of the kinds.
+func (all Faults) HasKind(kinds ...Kind) bool {
 	return slices.ContainsFunc(all, func(f Fault) bool { return slices.Contains(kinds, f.Kind) })
 }
 
 // AreJudgedByRules reports whether rules alone judge the run: see [Description.IsJudgedByRules].
 func (all Faults) AreJudgedByRules() bool {
-	return all.haveFamily(func(d Description) bool { return d.IsJudgedByRules })
+	return all.hasFamily(func(d Description) bool { return d.IsJudgedByRules })
 }
 
-// InterruptServer reports whether the API server is interrupted in the run: see [Description.InterruptsServer].
-func (all Faults) InterruptServer() bool {
-	return all.haveFamily(func(d Description) bool { return d.InterruptsServer })
+// HasServerInterruption reports whether the API server is interrupted in the run: see [Description.InterruptsServer].
+func (all Faults) HasServerInterruption() bool {
+	return all.hasFamily(func(d Description) bool { return d.InterruptsServer })
 }
 
-// NeedOwnControlPlane reports whether the run needs the control plane for itself: see [Description.NeedsOwnControlPlane].
-func (all Faults) NeedOwnControlPlane() bool {
-	return all.haveFamily(func(d Description) bool { return d.NeedsOwnControlPlane })
+// NeedsOwnControlPlane reports whether the run needs the control plane for itself: see [Description.NeedsOwnControlPlane].
+func (all Faults) NeedsOwnControlPlane() bool {
+	return all.hasFamily(func(d Description) bool { return d.NeedsOwnControlPlane })
 }
 
-// NeedStandby reports whether the run needs a replica that stands by: see [Description.NeedsStandby].
-func (all Faults) NeedStandby() bool {
-	return all.haveFamily(func(d Description) bool { return d.NeedsStandby })
+// NeedsStandby reports whether the run needs a replica that stands by: see [Description.NeedsStandby].
+func (all Faults) NeedsStandby() bool {
+	return all.hasFamily(func(d Description) bool { return d.NeedsStandby })
 }
 
-// DenyWrites reports whether a write is denied again and again in the run: see [Description.DeniesWrites].
-func (all Faults) DenyWrites() bool {
-	return all.haveFamily(func(d Description) bool { return d.DeniesWrites })
+// HasDenial reports whether a write is denied again and again in the run: see [Description.DeniesWrites].
+func (all Faults) HasDenial() bool {
+	return all.hasFamily(func(d Description) bool { return d.DeniesWrites })
 }
 
-// OutlastStep reports whether a fault happens in a step, and ends only with the next step: see [Description.OutlastsStep].
-func (all Faults) OutlastStep(step int) bool {
+// HasFaultBeyond reports whether a fault happens in a step, and ends only with the next step: see [Description.OutlastsStep].
+func (all Faults) HasFaultBeyond(step int) bool {
 	return slices.ContainsFunc(all, func(f Fault) bool {
 		return f.StepIndex() == step && FamilyOf(f.Kind).Describe().OutlastsStep
 	})

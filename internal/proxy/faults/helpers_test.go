@@ -118,7 +118,7 @@ type program struct {
 
 func newProgram(t *testing.T, p *faults.InjectingProxy, name string) *program {
 	t.Helper()
-	session, err := p.Session(name)
+	session, err := p.NewSession(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestCloseEndsWatches(t *testing.T) {
 	waitHeld(t, p, 1)
 	p.Close()
 	w.want("broken")
-	if _, err := p.Session("late"); err == nil {
+	if _, err := p.NewSession("late"); err == nil {
 		t.Error("a closed proxy gives a session")
 	}
 	u.close() // its connections have goroutines, too

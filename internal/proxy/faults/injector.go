@@ -12,8 +12,8 @@ import (
 // Injector injects the faults that are armed into the requests and watches of a proxy. It is a [proxy.Hook] and a
 // [proxy.Gate]. Its methods are safe for concurrent use.
 type Injector struct {
-	admin   *proxy.Upstream
-	expired *expirations
+	admin       *proxy.Upstream
+	expirations *expirations
 
 	mu   sync.Mutex
 	step int
@@ -30,7 +30,7 @@ type armedEffect struct {
 
 // NewInjector returns an injector without faults, before the first step. It sends requests of its own as admin.
 func NewInjector(admin *proxy.Upstream) *Injector {
-	return &Injector{admin: admin, expired: newExpirations(), step: -1}
+	return &Injector{admin: admin, expirations: newExpirations(), step: -1}
 }
 
 // Arm arms a fault. A fault at a point happens once. A fault of a stream happens in its step. The comments of the
@@ -41,7 +41,7 @@ func (i *Injector) Arm(f Fault) (*Armed, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a := newArmed(f)
-	effect, err := FamilyOf(f.Kind).arm(a, stepContext{admin: i.admin, version: i.version, expired: i.expired})
+	effect, err := FamilyOf(f.Kind).arm(a, stepContext{admin: i.admin, version: i.version, expirations: i.expirations})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (i *Injector) effects() []effect {
 			effects = append(effects, a.effect)
 		}
 	}
-	return append(effects, i.expired)
+	return append(effects, i.expirations)
 }
 
 // RoundTrip implements [proxy.Hook].

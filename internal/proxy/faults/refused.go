@@ -20,8 +20,8 @@ const (
 	Refused403 Kind = "refused-403"
 )
 
-// refuse answers a request in place of the server.
-func refuse(code int) func(*Armed, stepContext) proxy.HookFunc {
+// refusing returns the maker of hooks that answer with a code in place of the server.
+func refusing(code int) hookMaker {
 	return func(a *Armed, _ stepContext) proxy.HookFunc {
 		return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
 			a.recordTriggered()

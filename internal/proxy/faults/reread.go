@@ -57,7 +57,7 @@ func (reread) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	if err != nil {
 		return err
 	}
-	samples, err := samplesOf(run, converted)
+	samples, err := convertedSamplesOf(run, converted)
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,10 @@ func (reread) AfterStep(ctx context.Context, run *Run, f Fault) error {
 			continue
 		}
 		for i, s := range samples {
-			if path, first, second := firstChange("", contentOf(before[i]), contentOf(after[i])); first != second {
+			if c, isChanged := firstChange("", contentOf(before[i]), contentOf(after[i])); isChanged {
 				version := s.api.Resource().Version
-				run.RecordReread(s.object, path, fmt.Sprintf("Somebody read the object twice in the version %s, and nobody changed it in between. First %s was %s, and then %s. The conversion to %s gives another result at each call. It must depend on the object alone, and not on the time, on chance or on memory",
-					version, fieldText(path), first, second, version))
+				run.RecordReread(s.object, c.path, fmt.Sprintf("Somebody read the object twice in the version %s, and nobody changed it in between. First %s was %s, and then %s. The conversion to %s gives another result at each call. It must depend on the object alone, and not on the time, on chance or on memory",
+					version, fieldText(c.path), c.was, c.is, version))
 				return nil
 			}
 		}
@@ -112,9 +112,9 @@ func writeBack(ctx context.Context, run *Run, f Fault, samples []convertedSample
 			return err
 		}
 		for j, other := range samples {
-			if path, want, got := firstChange("", contentOf(before[j]), contentOf(after[j])); want != got {
-				run.RecordReread(other.object, path, fmt.Sprintf("Somebody read the object in the version %s, and wrote it back without a change. In the version %s, %s was %s before that, and %s after it. The conversions there and back must give the same object",
-					version, other.api.Resource().Version, fieldText(path), want, got))
+			if c, isChanged := firstChange("", contentOf(before[j]), contentOf(after[j])); isChanged {
+				run.RecordReread(other.object, c.path, fmt.Sprintf("Somebody read the object in the version %s, and wrote it back without a change. In the version %s, %s was %s before that, and %s after it. The conversions there and back must give the same object",
+					version, other.api.Resource().Version, fieldText(c.path), c.was, c.is))
 				return nil
 			}
 		}
@@ -149,16 +149,19 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 	return object.Object
 }
 
-// firstChange returns the path of the first field with another value, and both values as JSON, or "nothing". Both texts are empty
-// if there is no such field. The metadata come last. Example: {a: 1, b: {c: 2}} and {a: 1, b: {c: 3}} give b.c, 2 and 3.
-func firstChange(path string, before, after any) (changed, was, is string) {
+// fieldChange is a field with another value. The texts was and is are the values as JSON, or "nothing".
+type fieldChange struct{ path, was, is string }
+
+// firstChange returns the first field with another value, and reports whether there is one. The metadata come last. Example:
+// {a: 1, b: {c: 2}} and {a: 1, b: {c: 3}} give b.c, 2 and 3.
+func firstChange(path string, before, after any) (change fieldChange, isChanged bool) {
 	if reflect.DeepEqual(before, after) {
-		return "", "", ""
+		return fieldChange{}, false
 	}
 	a, isObject := before.(map[string]any)
 	b, isOtherObject := after.(map[string]any)
 	if !isObject || !isOtherObject {
-		return path, valueText(before), valueText(after)
+		return fieldChange{path, valueText(before), valueText(after)}, true
 	}
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -168,11 +171,11 @@ func firstChange(path string, before, after any) (changed, was, is string) {
 		if path != "" {
 			below = path + "." + name
 		}
-		if changed, was, is := firstChange(below, a[name], b[name]); was != is {
-			return changed, was, is
+		if change, isChanged = firstChange(below, a[name], b[name]); isChanged {
+			return change, true
 		}
 	}
-	return path, valueText(before), valueText(after)
+	return fieldChange{path, valueText(before), valueText(after)}, true
 }
 
 // fieldText returns a path, or what stands for the whole object.

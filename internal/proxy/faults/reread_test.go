@@ -1,6 +1,9 @@
 package faults
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestFirstChange(t *testing.T) {
 	t.Parallel()
@@ -20,9 +23,20 @@ func TestFirstChange(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if path, first, then := firstChange("", test.before, test.after); path != test.path || first != test.first || then != test.then {
-				t.Errorf("it is %q: %s and %s", path, first, then)
+			want := fieldChange{test.path, test.first, test.then}
+			if got, isChanged := firstChange("", test.before, test.after); got != want || isChanged != (want != fieldChange{}) {
+				t.Errorf("it is %+v, want %+v", got, want)
 			}
 		})
+	}
+}
+
+// Values whose texts are cut to the same beginning are different values.
+func TestFirstChangeAfterTheShownPart(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 2*maxShownValue)
+	change, isChanged := firstChange("", map[string]any{"text": long + "b"}, map[string]any{"text": long + "c"})
+	if !isChanged || change.path != "text" {
+		t.Errorf("it is %+v, changed %t", change, isChanged)
 	}
 }

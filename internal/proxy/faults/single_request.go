@@ -21,24 +21,26 @@ type requestKind struct {
 	// canHappen reports whether the fault can happen at a point. code is the HTTP status of the answer in a reference.
 	// canHappen is nil if the fault can happen at all points.
 	canHappen func(p proxy.Point, code int) bool
-	// handle handles the request of a fault.
-	handle func(a *Armed, s stepContext) proxy.HookFunc
+	newHook   hookMaker
 }
+
+// hookMaker returns the hook that serves the request of an armed fault.
+type hookMaker func(a *Armed, s stepContext) proxy.HookFunc
 
 // requestKinds returns the kinds in the order in which points get them.
 func requestKinds() []requestKind {
 	isWrite := func(p proxy.Point, _ int) bool { return p.IsWrite() }
 	return []requestKind{
-		{kind: Refused429, handle: refuse(http.StatusTooManyRequests)},
-		{kind: CommittedReset, canHappen: isWrite, handle: loseAnswer(0)},
-		{kind: Refused500, handle: refuse(http.StatusInternalServerError)},
-		{kind: Conflict, canHappen: isOfExistingObject, handle: changeBefore},
-		{kind: Refused503, handle: refuse(http.StatusServiceUnavailable)},
-		{kind: Committed500, canHappen: isWrite, handle: loseAnswer(http.StatusInternalServerError)},
-		{kind: Refused504, handle: refuse(http.StatusGatewayTimeout)},
-		{kind: Committed504, canHappen: isWrite, handle: loseAnswer(http.StatusGatewayTimeout)},
-		{kind: Reset, handle: reset},
-		{kind: Refused403, isOptIn: true, handle: refuse(http.StatusForbidden)},
+		{kind: Refused429, newHook: refusing(http.StatusTooManyRequests)},
+		{kind: CommittedReset, canHappen: isWrite, newHook: losingAnswer(0)},
+		{kind: Refused500, newHook: refusing(http.StatusInternalServerError)},
+		{kind: Conflict, canHappen: isOfExistingObject, newHook: newConflict},
+		{kind: Refused503, newHook: refusing(http.StatusServiceUnavailable)},
+		{kind: Committed500, canHappen: isWrite, newHook: losingAnswer(http.StatusInternalServerError)},
+		{kind: Refused504, newHook: refusing(http.StatusGatewayTimeout)},
+		{kind: Committed504, canHappen: isWrite, newHook: losingAnswer(http.StatusGatewayTimeout)},
+		{kind: Reset, newHook: newReset},
+		{kind: Refused403, isOptIn: true, newHook: refusing(http.StatusForbidden)},
 	}
 }
 
@@ -86,5 +88,5 @@ func (singleRequest) Text(f Fault) string { return fmt.Sprintf("%s of %s", f.Kin
 func (singleRequest) arm(a *Armed, s stepContext) (effect, error) {
 	kinds := requestKinds()
 	i := slices.IndexFunc(kinds, func(k requestKind) bool { return k.kind == a.fault.Kind })
-	return newAtPoint(a, kinds[i].handle(a, s))
+	return newAtPoint(a, kinds[i].newHook(a, s))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Unreadable stores an object of the first sample's kind before the step, whose fields have values of
-// other types. A schema of former times has allowed them.
+// other types. An earlier schema has allowed them.
 const Unreadable Kind = "unreadable"
 
 // UnreadableSuffix is the end of the name of an object that the program cannot decode.

@@ -49,7 +49,7 @@ func TestUpgradePasses(t *testing.T) {
 // upgrade sends a request for exec to a proxy, and checks that what the server returns is what it receives.
 func upgrade(t *testing.T, p *faults.InjectingProxy, method, protocol string) {
 	t.Helper()
-	session, err := p.Session("program")
+	session, err := p.NewSession("program")
 	if err != nil {
 		t.Fatal(err)
 	}

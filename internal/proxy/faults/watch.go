@@ -61,7 +61,7 @@ func (watch) arm(a *Armed, s stepContext) (effect, error) {
 		},
 		WatchMissed: func(x *proxy.Exchange, _ proxy.Event) proxy.Decision {
 			a.recordTriggered()
-			return proxy.Decision{Until: a.ended, Break: func() { s.expired.add(x, a) }}
+			return proxy.Decision{Until: a.ended, Break: func() { s.expirations.add(x, a) }}
 		},
 		WatchCut: func(*proxy.Exchange, proxy.Event) proxy.Decision {
 			if !a.useOnce() {
@@ -73,7 +73,7 @@ func (watch) arm(a *Armed, s stepContext) (effect, error) {
 			if !a.useOnce() {
 				return proxy.Decision{}
 			}
-			return proxy.Decision{Break: func() { s.expired.add(x, a) }}
+			return proxy.Decision{Break: func() { s.expirations.add(x, a) }}
 		},
 		WatchTwice: func(_ *proxy.Exchange, e proxy.Event) proxy.Decision {
 			if !e.IsRepeated {
@@ -82,26 +82,29 @@ func (watch) arm(a *Armed, s stepContext) (effect, error) {
 			return proxy.Decision{DeliversTwice: !e.IsRepeated}
 		},
 	}
-	return streamEffect{fault: a.fault, decide: decisions[a.fault.Kind]}, nil
+	return streamEffect{stream: a.fault.Stream, after: a.fault.Events, decide: decisions[a.fault.Kind]}, nil
 }
 
-// streamEffect is the effect of a fault of a stream. It lets a bookmark before the first change pass.
+// streamEffect is the effect of a fault of a stream. It lets bookmarks pass.
 type streamEffect struct {
 	baseEffect
-	fault  Fault
+	// stream is the resource of the watches.
+	stream string
+	// after is how many changes of the step pass before decide is called.
+	after  int
 	decide func(*proxy.Exchange, proxy.Event) proxy.Decision
 }
 
 // Decide implements [proxy.Gate].
-func (o streamEffect) Decide(x *proxy.Exchange, e proxy.Event) proxy.Decision {
-	if x.Resource != o.fault.Stream || !e.IsChange || e.IsInitial || e.EarlierChanges < o.fault.Events {
+func (s streamEffect) Decide(x *proxy.Exchange, e proxy.Event) proxy.Decision {
+	if x.Resource != s.stream || !e.IsChange || e.IsInitial || e.EarlierChanges < s.after {
 		return proxy.Decision{}
 	}
-	return o.decide(x, e)
+	return s.decide(x, e)
 }
 
-// expirations is the effect of watches that were broken by a fault: the next watch from a version is answered with
-// 410. A list or a streaming list in between cancels that answer, because its program sees the present.
+// expirations is what follows from watches that a fault has broken: the next watch from a version is answered with 410. A list or
+// a streaming list in between cancels that answer, because it shows the program the present.
 type expirations struct {
 	baseEffect
 

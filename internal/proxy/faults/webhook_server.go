@@ -136,8 +136,8 @@ func (s *webhookServer) hasDisturbanceBegun() bool {
 	return !s.until.IsZero()
 }
 
-// isDisturbanceOver reports whether the disturbance has ended. It is not for [WebhookTwice], whose disturbance lasts until the
-// end of the step.
+// isDisturbanceOver reports whether the disturbance has ended. It knows nothing of [WebhookTwice], whose disturbance lasts until
+// the end of the step.
 func (s *webhookServer) isDisturbanceOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,24 +84,24 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	}
 	run.AtStepEnd(server.close)
 	copies := 0
-	for _, at := range run.Created() {
-		resource, isWebhooks := webhookResource(path.Dir(at))
+	for _, created := range run.Created() {
+		resource, isWebhooks := webhookResource(path.Dir(created))
 		if !isWebhooks {
 			continue
 		}
 		api := kube.Dynamic(run.Client().WithFieldManager(ForeignManager), resource, "")
-		published, err := api.Get(ctx, path.Base(at))
+		published, err := api.Get(ctx, path.Base(created))
 		if kube.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		disturbed, err := w.copyFor(run, published, server)
+		disturbed, hasURL, err := w.copyFor(run, published, server)
 		if err != nil {
 			return err
 		}
-		if disturbed == nil {
+		if !hasURL {
 			continue
 		}
 		copies++
@@ -152,18 +152,18 @@ func IsWebhookConfiguration(resource string) bool {
 
 // HasWebhooks reports whether one of the paths is that of a webhook configuration.
 func HasWebhooks(paths []string) bool {
-	return slices.ContainsFunc(paths, func(at string) bool {
-		_, isWebhooks := webhookResource(path.Dir(at))
+	return slices.ContainsFunc(paths, func(each string) bool {
+		_, isWebhooks := webhookResource(path.Dir(each))
 		return isWebhooks
 	})
 }
 
-// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It returns nil if no
-// webhook of the configuration has a URL.
-func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *webhookServer) (*unstructured.Unstructured, error) {
+// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It reports whether a
+// webhook of the configuration has a URL. Otherwise there is no copy.
+func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *webhookServer) (disturbed *unstructured.Unstructured, hasURL bool, err error) {
 	list, _, err := unstructured.NestedSlice(published.Object, "webhooks")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var copied []any
 	for _, item := range list {
@@ -175,22 +175,22 @@ func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *
 		bundle, _, _ := unstructured.NestedString(webhook, "clientConfig", "caBundle")
 		certificates, err := base64.StdEncoding.DecodeString(bundle)
 		if err != nil {
-			return nil, fmt.Errorf("the caBundle of a webhook of %s is no base64: %w", published.GetName(), err)
+			return nil, false, fmt.Errorf("the caBundle of a webhook of %s is no base64: %w", published.GetName(), err)
 		}
 		webhook["clientConfig"] = map[string]any{"url": server.addTarget(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
 		err = unstructured.SetNestedField(webhook, run.Namespace, "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		copied = append(copied, webhook)
 	}
 	if len(copied) == 0 {
-		return nil, nil //nolint:nilnil // the comment says so
+		return nil, false, nil
 	}
-	disturbed := &unstructured.Unstructured{Object: map[string]any{"webhooks": copied}}
+	disturbed = &unstructured.Unstructured{Object: map[string]any{"webhooks": copied}}
 	disturbed.SetGroupVersionKind(published.GroupVersionKind())
 	disturbed.SetName("exploration." + run.Namespace + "." + published.GetName())
-	return disturbed, nil
+	return disturbed, true, nil
 }
 
 // waitForCall makes dry runs of the sample until the API server calls the server about one of them.

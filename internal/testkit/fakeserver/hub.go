@@ -28,17 +28,18 @@ type hub struct {
 	history   []change
 	compacted int
 	streams   map[StreamID]*Stream
-	// pages holds the rest of each list that was answered in part, by its token.
-	pages map[string]pages
+	// rests holds the rest of each list that was answered in part, by its token.
+	rests map[string]listRest
 	// tokenCount counts the tokens so far. So no two tokens are the same.
-	tokenCount            int
-	bookmarks             time.Duration
+	tokenCount int
+	// bookmarkPeriod is the time between two bookmarks of a watch. It is 0 if there are none.
+	bookmarkPeriod        time.Duration
 	refusesExpiredWatches bool
 }
 
 // newHub returns a hub with a new store, whose changes it sends.
 func newHub(mu *sync.Mutex) *hub {
-	h := &hub{mu: mu, streams: make(map[StreamID]*Stream), pages: make(map[string]pages)}
+	h := &hub{mu: mu, streams: make(map[StreamID]*Stream), rests: make(map[string]listRest)}
 	h.store = newStore(h.recordChange)
 	return h
 }
@@ -53,16 +54,16 @@ func (h *hub) recordChange(c change) {
 	}
 }
 
-// forgetHistory forgets the history and the pages.
+// forgetHistory forgets the history, and the rests of lists.
 func (h *hub) forgetHistory() {
 	h.compacted, h.history = h.store.version, nil
-	clear(h.pages)
+	clear(h.rests)
 }
 
 // cutWatches breaks the connections of all open watches.
 func (h *hub) cutWatches() {
 	for _, stream := range h.streams {
-		stream.cut(errReset)
+		stream.cutLocked(errReset)
 	}
 }
 
@@ -90,7 +91,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 		return nil, err
 	}
 	stream := h.stream(streamOf(r))
-	if err := stream.refuse(r); err != nil {
+	if err := stream.refusalLocked(r); err != nil {
 		return nil, err
 	}
 	from := 0
@@ -127,7 +128,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 		w.from = h.store.version
 	}
 	if list {
-		w.add("BOOKMARK", mark(r, h.store.version, true))
+		w.add("BOOKMARK", listEnd(r, h.store.version))
 	}
 	stream.watches[w] = true
 	for i := range h.history {
@@ -138,7 +139,7 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 			stream.change(func() { w.hasEnded = true })
 		}))
 	}
-	if period := h.bookmarks; period > 0 && r.Query.Get("allowWatchBookmarks") == "true" {
+	if period := h.bookmarkPeriod; period > 0 && r.Query.Get("allowWatchBookmarks") == "true" {
 		var timer *time.Timer
 		timer = time.AfterFunc(period, func() {
 			h.mu.Lock()
@@ -153,19 +154,19 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 	return &wire.Response{Code: http.StatusOK, BodyReader: w, Pings: true}, nil
 }
 
-func mark(r *wire.Request, version int, end bool) []byte {
-	metadata := map[string]any{"resourceVersion": strconv.Itoa(version)}
-	if end {
-		metadata["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
+// listEnd returns the object of the bookmark at the end of a streaming list.
+func listEnd(r *wire.Request, version int) []byte {
+	metadata := map[string]any{
+		"resourceVersion": strconv.Itoa(version), "annotations": map[string]any{metav1.InitialEventsAnnotationKey: "true"},
 	}
 	return encode(map[string]any{"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind, "metadata": metadata})
 }
 
-// isToken matches the tokens of pages.
-var isToken = regexp.MustCompile(`^\d+-\d+-\d+$`)
+// tokenPattern matches the tokens of pages.
+var tokenPattern = regexp.MustCompile(`^\d+-\d+-\d+$`)
 
-// pages is the rest of a list that was answered in part.
-type pages struct {
+// listRest is the rest of a list that was answered in part.
+type listRest struct {
 	version int
 	items   []*object
 }
@@ -175,7 +176,7 @@ func (h *hub) list(r *wire.Request) (*wire.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.stream(streamOf(r)).refuse(r); err != nil {
+	if err := h.stream(streamOf(r)).refusalLocked(r); err != nil {
 		return nil, err
 	}
 	v, err := strconv.Atoi(cmp.Or(r.Query.Get("resourceVersion"), "0"))
@@ -188,16 +189,16 @@ func (h *hub) list(r *wire.Request) (*wire.Response, error) {
 		e.Answer.Details.RetryAfterSeconds, e.RetryAfter = 1, time.Second
 		return nil, e
 	}
-	page := pages{version: h.store.version}
+	page := listRest{version: h.store.version}
 	if token := r.Query.Get("continue"); token != "" {
 		var ok bool
-		if page, ok = h.pages[token]; !ok {
-			if !isToken.MatchString(token) {
+		if page, ok = h.rests[token]; !ok {
+			if !tokenPattern.MatchString(token) {
 				return nil, badRequest(r, "continue key is not valid")
 			}
 			return nil, refusalOf(r, http.StatusGone, metav1.StatusReasonExpired, "The provided continue parameter is too old")
 		}
-		delete(h.pages, token)
+		delete(h.rests, token)
 	} else {
 		for _, o := range h.store.sorted() {
 			if selected.matches(o) {
@@ -209,7 +210,7 @@ func (h *hub) list(r *wire.Request) (*wire.Response, error) {
 	if limit, err := strconv.Atoi(r.Query.Get("limit")); err == nil && limit > 0 && limit < len(page.items) {
 		h.tokenCount++
 		token := fmt.Sprintf("%d-%d-%d", page.version, h.tokenCount, len(page.items))
-		h.pages[token] = pages{page.version, page.items[limit:]}
+		h.rests[token] = listRest{page.version, page.items[limit:]}
 		metadata["continue"] = token
 		metadata["remainingItemCount"] = len(page.items) - limit
 		page.items = page.items[:limit]

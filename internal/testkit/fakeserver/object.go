@@ -56,7 +56,7 @@ func answer(o *object, r *wire.Request) *wire.Response {
 	return &wire.Response{Code: http.StatusOK, Body: o.bytes(r.Representation)}
 }
 
-// The object's labels and fields, for selectors.
+// Has and Get implement fields.Fields.
 
 func (o *object) Has(path string) bool { return o.lookup(path) != nil }
 

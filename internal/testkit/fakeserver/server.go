@@ -64,7 +64,7 @@ func (s *Server) After(f func(context.Context, *wire.Request) error) {
 func (s *Server) Bookmarks(period time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hub.bookmarks = period
+	s.hub.bookmarkPeriod = period
 }
 
 // RefuseExpiredWatches makes the server refuse a watch from a compacted version with the HTTP
@@ -93,7 +93,7 @@ func (s *Server) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 	i, before, after := len(s.exchanges)-1, s.before, s.after
 	s.mu.Unlock()
 
-	response, err := s.do(ctx, r, before, after)
+	response, err := s.serveHooked(ctx, r, before, after)
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -104,7 +104,8 @@ func (s *Server) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 	return response, err
 }
 
-func (s *Server) do(ctx context.Context, r *wire.Request, before, after func(context.Context, *wire.Request) error) (*wire.Response, error) {
+// serveHooked serves a request between the functions of Before and After, and waits while its stream is held.
+func (s *Server) serveHooked(ctx context.Context, r *wire.Request, before, after func(context.Context, *wire.Request) error) (*wire.Response, error) {
 	if before != nil {
 		if err := before(ctx, r); err != nil {
 			return nil, err
@@ -131,6 +132,7 @@ func (s *Server) do(ctx context.Context, r *wire.Request, before, after func(con
 	return response, err
 }
 
+// serve carries a request out.
 func (s *Server) serve(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,8 @@ type change struct {
 	last *object
 }
 
-func (c *change) gone() *object {
+// lastState returns the former state of a removed or deselected object at the version of the change.
+func (c *change) lastState() *object {
 	if c.last == nil {
 		c.last = newObject(c.before.id, c.version, clone(c.before.content))
 	}

@@ -72,7 +72,7 @@ func (s *Stream) Freeze() { s.change(func() { s.isFrozen = true }) }
 func (s *Stream) Thaw() { s.change(func() { s.isFrozen = false }) }
 
 // Cut breaks the connection of open watches. Events that did not arrive yet are lost for them.
-func (s *Stream) Cut() { s.change(func() { s.cut(errReset) }) }
+func (s *Stream) Cut() { s.change(func() { s.cutLocked(errReset) }) }
 
 // End ends open watches in good order, after the events that happened so far.
 func (s *Stream) End() {
@@ -83,8 +83,8 @@ func (s *Stream) End() {
 	})
 }
 
-// cut breaks the connection of open watches with err. The caller holds the server's lock.
-func (s *Stream) cut(err error) {
+// cutLocked breaks the connection of open watches with err. The caller holds the server's lock.
+func (s *Stream) cutLocked(err error) {
 	for w := range s.watches {
 		w.err = err
 		w.signal()
@@ -125,7 +125,7 @@ func (s *Stream) Release() {
 
 // Expire makes the next watch from a version end with 410, and cuts open watches.
 func (s *Stream) Expire() {
-	s.change(func() { s.isExpired = true; s.cut(errReset) })
+	s.change(func() { s.isExpired = true; s.cutLocked(errReset) })
 }
 
 // Bookmark sends open watches a bookmark with the present version, unless it is at or below
@@ -145,8 +145,8 @@ func (s *Stream) Watches() int {
 	return len(s.watches)
 }
 
-// refuse returns the refusal of r, or nil.
-func (s *Stream) refuse(r *wire.Request) error {
+// refusalLocked returns the error that a list or a watch is refused with, or nil. The caller holds the server's lock.
+func (s *Stream) refusalLocked(r *wire.Request) error {
 	if s.refusal == 0 || s.answersLists && r.Verb == wire.VerbList {
 		return nil
 	}

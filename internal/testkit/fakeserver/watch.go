@@ -53,7 +53,7 @@ func (w *watch) send(c *change) {
 	case is:
 		w.add("MODIFIED", c.after.bytes(representation))
 	case was:
-		w.add("DELETED", c.gone().bytes(representation))
+		w.add("DELETED", c.lastState().bytes(representation))
 	}
 }
 

@@ -7,7 +7,7 @@ func controllerMutations() []mutation {
 		{35, 8, "controller/internal/noop", "handler.Do", `_h.forgetKey(_k)`, ``},
 		{36, 8, "controller/internal/noop", "ownsMembers", `_found == len(_wanted)`, `_found <= len(_wanted)`},
 		{37, 8, "controller/internal/noop", "ownsExactly", `reflect.DeepEqual(_wanted, _live) && _X`, `true || _X`},
-		{39, 8, "controller/internal/noop", "knownObject.state", `delete(_fields, "status")`, ``},
+		{39, 8, "controller/internal/noop", "knownObject.stateDigest", `delete(_fields, "status")`, ``},
 
 		{49, 11, "controller/internal/queue", "Queue.Done", `_s, _echo, _possible := _Schedule, _Echo, _Possible`, `_s, _echo, _possible := noSchedule(), _Echo, _Possible`},
 		{50, 11, "controller", "engine.run", `_e.waitSynced(_ctx) && _X`, `_X`},
@@ -37,8 +37,8 @@ func controllerMutations() []mutation {
 		{68, 15, "controller", "longReconciles.takeLong", `_d < _c._reportAfter`, `_d < 100*_c._reportAfter`},
 		{69, 15, "controller", "mapper.run", `_running.Go(_Replacement)`, ``},
 
-		{70, 16, "controller", "errorAttrs", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
-		{71, 16, "controller", "errorAttrs", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
+		{70, 16, "controller", "throttleError", `!IsTerminal(_Err) && isConflict(_Err)`, `false`},
+		{71, 16, "controller", "throttleError", `_lasted < _f._conflictReportAfter`, `_lasted >= 0`},
 
 		{73, 17, "controller", "reconciler.cleanUp", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},

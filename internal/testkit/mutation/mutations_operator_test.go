@@ -10,7 +10,7 @@ func operatorMutations() []mutation {
 		{80, 19, "internal/lease", "term.timeLeftLocked", `_Timing.Deadline`, `_Timing.Duration`},
 		{81, 19, "internal/lease", "Elector.renew", `_e._candidate.rememberStored(_stored, _sent)`, `_e._candidate.rememberStored(_stored, _e.clock())`},
 		{82, 19, "internal/lease", "candidate.untilFree", `_HeldUntil - _now._steady`, `_HeldUntil - _now.running`},
-		{83, 19, "internal/lease", "Fence.write", `_limited._query = withTimeout(_Query, _left)`, ``},
+		{83, 19, "internal/lease", "Fence.sendWrite", `_limited._query = withTimeout(_Query, _left)`, ``},
 		{84, 19, "internal/lease", "term.release", `!_t._hasDoubt || _X`, `true`},
 
 		{89, 21, "internal/access", "Checker.allows", `_Namespace == _Own && slices.ContainsFunc(_Grants, _isAllowed)`, `slices.ContainsFunc(_Grants, _isAllowed)`},

@@ -24,7 +24,7 @@ func watchMutations() []mutation {
 
 		{19, 5, "internal/follow", "backoffDelay", `minBackoff << min(_n-1, 10)`, `minBackoff << min(_n-_n, 10)`},
 		{20, 5, "internal/follow", "backoffDelay", `_d = max(_d, _e.RetryDelay())`, `_ = _e`},
-		{22, 5, "internal/follow", "watcher.read", `time.Since(_opened) < minWatchDuration`, `time.Since(_opened) < 0`},
+		{22, 5, "internal/follow", "watcher.openAndRead", `time.Since(_opened) < minWatchDuration`, `time.Since(_opened) < 0`},
 
 		{23, 6, "internal/follow", "watcher.readFrames", `_idle.resume()`, ``},
 		{24, 6, "internal/follow", "backoff.recordError", `_r := reaction{_isReported: true}`, `_r := reaction{_isReported: false}`},

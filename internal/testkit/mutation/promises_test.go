@@ -81,15 +81,15 @@ func readPromises(module fs.FS) (map[int][]testGroup, error) {
 	return promises, nil
 }
 
-// place is where a test is.
-type place struct {
+// location is where a test is.
+type location struct {
 	dir  string
 	cost cost
 }
 
 // groupTests returns the tests of these names in groups.
-func groupTests(found map[string][]place, names []string) ([]testGroup, error) {
-	tests := make(map[place][]string)
+func groupTests(found map[string][]location, names []string) ([]testGroup, error) {
+	tests := make(map[location][]string)
 	for _, name := range names {
 		if len(found[name]) == 0 {
 			return nil, fmt.Errorf("the test %s does not exist", name)
@@ -110,8 +110,8 @@ func groupTests(found map[string][]place, names []string) ([]testGroup, error) {
 
 // findTests returns the places of all tests of the module, by their names and by their names after the name
 // of their folder, and the test files that need a server, by their folders.
-func findTests(module fs.FS) (found map[string][]place, ofServer map[string][]string, err error) {
-	found, ofServer = make(map[string][]place), make(map[string][]string)
+func findTests(module fs.FS) (found map[string][]location, ofServer map[string][]string, err error) {
+	found, ofServer = make(map[string][]location), make(map[string][]string)
 	err = fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func findTests(module fs.FS) (found map[string][]place, ofServer map[string][]st
 		if err != nil {
 			return err
 		}
-		p := place{path.Dir(name), costOf(name, file)}
+		p := location{path.Dir(name), costOf(name, file)}
 		if p.cost == server {
 			ofServer[p.dir] = append(ofServer[p.dir], name)
 		}

@@ -263,9 +263,9 @@ func (d *driver) stepMore() {
 		if p.shares {
 			namespace := namespaces[d.more.IntN(2)]
 			if d.more.IntN(2) == 0 {
-				d.do(wire.VerbPatch, childResource, namespace, sharedPrefix+p.name, `{"spec":{"height":9}}`)
+				d.sendAsStranger(wire.VerbPatch, childResource, namespace, sharedPrefix+p.name, `{"spec":{"height":9}}`)
 			} else {
-				d.do(wire.VerbDelete, childResource, namespace, sharedPrefix+p.name, "")
+				d.sendAsStranger(wire.VerbDelete, childResource, namespace, sharedPrefix+p.name, "")
 			}
 		}
 	}
@@ -316,8 +316,8 @@ func (d *driver) resource(p *plan) wire.Resource {
 	return r
 }
 
-// do sends a request of a stranger.
-func (d *driver) do(verb wire.Verb, r wire.Resource, namespace, name, body string) {
+// sendAsStranger sends a request of a stranger.
+func (d *driver) sendAsStranger(verb wire.Verb, r wire.Resource, namespace, name, body string) {
 	request := &wire.Request{Verb: verb, Resource: r, Namespace: namespace, Name: name, Body: []byte(body)}
 	if verb == wire.VerbPatch {
 		request.ContentType = wire.ContentMergePatch
@@ -337,7 +337,7 @@ func (d *driver) create(p *plan, namespace, name string) {
 		namespace = namespaces[0] // a waiter and the one before it live in the same namespace
 	}
 	size := 1 + d.random.IntN(3)
-	d.do(wire.VerbCreate, d.resource(p), namespace, name,
+	d.sendAsStranger(wire.VerbCreate, d.resource(p), namespace, name,
 		fmt.Sprintf(`{"metadata":{"name":%q%s,"labels":{"sel":"y","size":%q}},"spec":{"size":%d}}`, name, d.retired(p), strings.Repeat("x", size), size))
 }
 
@@ -358,24 +358,24 @@ func (d *driver) step() {
 	}
 	kid := childOf(p.name, name)
 	if p.selects && d.extra.IntN(3) == 0 {
-		d.do(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"sel":%q}}}`, []string{"y", "n"}[d.extra.IntN(2)]))
+		d.sendAsStranger(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"sel":%q}}}`, []string{"y", "n"}[d.extra.IntN(2)]))
 	}
 	size := 1 + d.random.IntN(3)
 	switch d.random.IntN(20) {
 	case 0, 1:
-		d.do(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
+		d.sendAsStranger(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
 	case 2:
-		d.do(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"size":%q}}}`, strings.Repeat("x", size)))
+		d.sendAsStranger(wire.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"size":%q}}}`, strings.Repeat("x", size)))
 	case 3, 4, 5:
-		d.do(wire.VerbPatch, childResource, namespace, kid, `{"spec":{"height":9}}`)
+		d.sendAsStranger(wire.VerbPatch, childResource, namespace, kid, `{"spec":{"height":9}}`)
 	case 6:
-		d.do(wire.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"app":"stolen"}},"spec":{"height":8}}`)
+		d.sendAsStranger(wire.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"app":"stolen"}},"spec":{"height":8}}`)
 	case 7:
-		d.do(wire.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"tier":null}},"spec":{"height":7}}`)
+		d.sendAsStranger(wire.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"tier":null}},"spec":{"height":7}}`)
 	case 8:
-		d.do(wire.VerbDelete, childResource, namespace, kid, "")
+		d.sendAsStranger(wire.VerbDelete, childResource, namespace, kid, "")
 	case 9:
-		d.do(wire.VerbDelete, d.resource(p), namespace, name, "")
+		d.sendAsStranger(wire.VerbDelete, d.resource(p), namespace, name, "")
 	case 10, 11:
 		d.create(p, namespace, name)
 	case 12:
@@ -452,8 +452,8 @@ func (d *driver) restore() {
 	for _, p := range d.plans {
 		for _, namespace := range namespaces {
 			for _, name := range parentNames {
-				d.do(wire.VerbPatch, d.resource(p), namespace, name, `{"metadata":{"labels":{"season":"winter"}}}`)
-				d.do(wire.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
+				d.sendAsStranger(wire.VerbPatch, d.resource(p), namespace, name, `{"metadata":{"labels":{"season":"winter"}}}`)
+				d.sendAsStranger(wire.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
 			}
 		}
 	}
@@ -532,7 +532,7 @@ func (d *driver) deletions() {
 	}
 	for _, p := range d.plans {
 		for _, namespace := range namespaces {
-			d.do(wire.VerbDelete, d.resource(p), namespace, parentNames[0], "")
+			d.sendAsStranger(wire.VerbDelete, d.resource(p), namespace, parentNames[0], "")
 		}
 	}
 	for range 2 {
@@ -567,7 +567,7 @@ func (d *driver) deadWatches() {
 	for _, p := range resynced {
 		for _, namespace := range namespaces {
 			for _, name := range parentNames {
-				d.do(wire.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
+				d.sendAsStranger(wire.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
 			}
 		}
 	}
@@ -594,7 +594,7 @@ func (d *driver) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t := range w.running {
-		w.problem("%s is still being reconciled", t)
+		w.problemLocked("%s is still being reconciled", t)
 	}
 	for _, p := range d.plans {
 		for _, namespace := range namespaces {
@@ -620,7 +620,7 @@ func (d *driver) check() {
 			met = met || !begun.Before(l.at)
 		}
 		if !met {
-			w.problem("%s was not reconciled after %s, which a trigger asked for", l.target, l.at.Sub(w.started))
+			w.problemLocked("%s was not reconciled after %s, which a trigger asked for", l.target, l.at.Sub(w.started))
 		}
 	}
 }
@@ -633,16 +633,16 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	o := w.server.Object(p.plural, namespace, name)
 	if o == nil {
 		if kid != nil && !(p.byLabel && w.restored) {
-			w.problem("%s is gone, and its child is not", t)
+			w.problemLocked("%s is gone, and its child is not", t)
 		}
 		if extra != nil && !w.restored {
-			w.problem("%s is gone, and was not cleaned up", t)
+			w.problemLocked("%s is gone, and was not cleaned up", t)
 		}
 		return
 	}
 	metadata := o["metadata"].(map[string]any)
 	if metadata["deletionTimestamp"] != nil {
-		w.problem("%s is being deleted and does not go", t)
+		w.problemLocked("%s is being deleted and does not go", t)
 		return
 	}
 	labels := map[string]string{}
@@ -651,42 +651,42 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	}
 	if p.selects && labels["sel"] != "y" {
 		if p.byLabel && kid != nil && !w.restored {
-			w.problem("%s is not selected, and has a child", t)
+			w.problemLocked("%s is not selected, and has a child", t)
 		}
 		if p.finalizer && (extra != nil && !w.restored || metadata["finalizers"] != nil) {
-			w.problem("%s is not selected, and has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
+			w.problemLocked("%s is not selected, and has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
 		}
 		return
 	}
 	if p.retires && strings.Contains(fmt.Sprint(metadata["finalizers"]), "old.example.com") {
-		w.problem("%s has the finalizers %v", t, metadata["finalizers"])
+		w.problemLocked("%s has the finalizers %v", t, metadata["finalizers"])
 	}
 	desired := p.desired(labels, int(o["spec"].(map[string]any)["size"].(float64)))
 	if p.waits && !d.mayHaveChild(p, namespace, name) {
 		return
 	}
 	if got := w.last[t]; got != desired {
-		w.problem("%s wants %d, and its last reconcile saw %d", t, desired, got)
+		w.problemLocked("%s wants %d, and its last reconcile saw %d", t, desired, got)
 	}
 	d.checkShared(p, t, metadata, desired)
 	switch {
 	case !p.follows(name): // nothing shows what strangers do to the child
 	case kid == nil:
-		w.problem("%s has no child", t)
+		w.problemLocked("%s has no child", t)
 	case kid["spec"].(map[string]any)["height"] != float64(desired):
-		w.problem("%s wants its child to be %d high, and it is %v", t, desired, kid["spec"])
+		w.problemLocked("%s wants its child to be %d high, and it is %v", t, desired, kid["spec"])
 	case p.byLabel:
 		if got, want := fmt.Sprint(kid["metadata"].(map[string]any)["labels"]), fmt.Sprintf("map[app:%s owner:%v tier:y]", p.name, metadata["uid"]); got != want {
-			w.problem("the child of %s has the labels %v, want %v", t, got, want)
+			w.problemLocked("the child of %s has the labels %v, want %v", t, got, want)
 		}
 	case fmt.Sprint(kid["metadata"].(map[string]any)["labels"]) != fmt.Sprintf("map[app:%s tier:y]", p.name):
-		w.problem("the child of %s has the labels %v", t, kid["metadata"].(map[string]any)["labels"])
+		w.problemLocked("the child of %s has the labels %v", t, kid["metadata"].(map[string]any)["labels"])
 	}
 	if p.finalizer && (extra == nil || fmt.Sprint(metadata["finalizers"]) != "["+finalizer+"]") {
-		w.problem("%s has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
+		w.problemLocked("%s has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
 	}
 	if s, _ := o["status"].(map[string]any); s["size"] != float64(desired) {
-		w.problem("%s wants %d, and its status is %v", t, desired, s)
+		w.problemLocked("%s wants %d, and its status is %v", t, desired, s)
 	}
 }
 
@@ -699,11 +699,11 @@ func (d *driver) checkShared(p *plan, t target, metadata map[string]any, desired
 	shared := w.server.Object(childResource.Plural, t.Namespace, sharedPrefix+p.name)
 	switch {
 	case shared == nil:
-		w.problem("%s has applied the shared child, which does not exist", t)
+		w.problemLocked("%s has applied the shared child, which does not exist", t)
 	case shared["metadata"].(map[string]any)["labels"].(map[string]any)[ownerLabel] != metadata["uid"]:
-		w.problem("%s has applied the shared child, which has the labels %v", t, shared["metadata"].(map[string]any)["labels"])
+		w.problemLocked("%s has applied the shared child, which has the labels %v", t, shared["metadata"].(map[string]any)["labels"])
 	case shared["spec"].(map[string]any)["height"] != float64(desired):
-		w.problem("%s wants the shared child to be %d high, and it is %v", t, desired, shared["spec"])
+		w.problemLocked("%s wants the shared child to be %d high, and it is %v", t, desired, shared["spec"])
 	}
 }
 
@@ -763,7 +763,7 @@ func (d *driver) rest() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(counts) > 0 {
-		w.problem("at rest the program sent %v", counts)
+		w.problemLocked("at rest the program sent %v", counts)
 	}
 	allowed := 0
 	for _, p := range d.plans {
@@ -772,6 +772,6 @@ func (d *driver) rest() {
 		}
 	}
 	if n := w.reconciles - before; n > allowed {
-		w.problem("at rest the program ran %d reconciles, and %d resyncs", n, allowed)
+		w.problemLocked("at rest the program ran %d reconciles, and %d resyncs", n, allowed)
 	}
 }

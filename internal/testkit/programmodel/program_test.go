@@ -272,7 +272,7 @@ func keysFor(p *plan, o metav1.Object) []kube.Key {
 func (w *world) watcher(p *plan, plural string, deselects bool) controller.Predicate {
 	return func(c controller.Change) bool {
 		r := c.Record()
-		w.show(p.watcher(), place{plural, r.Namespace, r.Name}, r.ResourceVersion, string(r.UID), c.Type == controller.Deleted, deselects)
+		w.show(p.watcher(), objectName{plural, r.Namespace, r.Name}, r.ResourceVersion, string(r.UID), c.Type == controller.Deleted, deselects)
 		return true
 	}
 }
@@ -346,7 +346,7 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 			return err
 		}
 	}
-	at := place{"children", o.Namespace, name}
+	at := objectName{"children", o.Namespace, name}
 	if p.reads {
 		f := r.floor(at)
 		live, err := children.Get(ctx, name)
@@ -407,7 +407,7 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 		if err != nil {
 			return err
 		}
-		w.write(place{"children", o.Namespace, extra.Name}, applied)
+		w.write(objectName{"children", o.Namespace, extra.Name}, applied)
 	}
 	if p.prunes {
 		if err := prune(ctx, w, p, o.Name, children, c, r); err != nil {
@@ -459,7 +459,7 @@ func prune(ctx context.Context, w *world, p *plan, parent string, children kube.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if isDeleted && live.UID == made.UID && !(w.restored && !w.noticed) {
-		w.problem("the reconcile of %s read %s/%s at version %s, which it has deleted", r.target, namespace, name, live.ResourceVersion)
+		w.problemLocked("the reconcile of %s read %s/%s at version %s, which it has deleted", r.target, namespace, name, live.ResourceVersion)
 	}
 	return nil
 }
@@ -475,7 +475,7 @@ func waitsFor[S spec](ctx context.Context, p *plan, o *parent[S], c *kube.Client
 	if before == "" {
 		return nil
 	}
-	at := place{"children", o.Namespace, childOf(p.name, before)}
+	at := objectName{"children", o.Namespace, childOf(p.name, before)}
 	f := r.floor(at)
 	live, err := kube.Namespaced[child](c, o.Namespace).Get(ctx, at.name)
 	if err := r.read(at, f, live, err); err != nil {
@@ -488,7 +488,7 @@ func waitsFor[S spec](ctx context.Context, p *plan, o *parent[S], c *kube.Client
 }
 
 // read checks the result of a get.
-func (r *reading) read(at place, f floor, live *child, err error) error {
+func (r *reading) read(at objectName, f floor, live *child, err error) error {
 	switch {
 	case err == nil:
 		r.check(at, f, live)
@@ -542,7 +542,7 @@ func (w *world) start(plans []*plan) *program {
 			if err := c.Start(ctx, rt); err != nil {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.problem("the controller %s ended: %v", each.name, err)
+				w.problemLocked("the controller %s ended: %v", each.name, err)
 			}
 		})
 	}

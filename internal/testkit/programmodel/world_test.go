@@ -42,9 +42,9 @@ type world struct {
 	last map[target]int
 	// shown holds, for each controller, the newest version of each object that the controller
 	// was shown.
-	shown map[string]map[place]floor
+	shown map[string]map[objectName]floor
 	// written holds the newest version of each object that the program has written.
-	written map[place]floor
+	written map[objectName]floor
 	// leader is the number of the program that leads, or noLeader.
 	leader int
 	// shared holds the owner of each shared child by the uid of the child, when a program wrote it last.
@@ -64,8 +64,8 @@ type target struct {
 
 func (t target) String() string { return t.controller + " " + t.Key.String() }
 
-// place names an object.
-type place struct{ plural, namespace, name string }
+// objectName names an object.
+type objectName struct{ plural, namespace, name string }
 
 // floor is the oldest version that a read may return.
 type floor struct {
@@ -89,7 +89,7 @@ func newWorld(random *rand.Rand) *world {
 	w := &world{
 		server: fakeserver.New(), random: random, started: time.Now(),
 		running: make(map[target]bool), begun: make(map[target][]time.Time), last: make(map[target]int),
-		shown: make(map[string]map[place]floor), written: make(map[place]floor),
+		shown: make(map[string]map[objectName]floor), written: make(map[objectName]floor),
 		leader: noLeader, shared: make(map[string]string), holders: make(map[target]bool),
 	}
 	w.front = &front{server: w.server}
@@ -107,7 +107,7 @@ func (w *world) before(ctx context.Context, r *wire.Request) error {
 	w.requests++
 	busy := w.requests > maxRequests
 	if w.requests == maxRequests {
-		w.problem("the program sent %d requests", maxRequests)
+		w.problemLocked("the program sent %d requests", maxRequests)
 	}
 	var wait time.Duration
 	if !w.calm && w.random.IntN(4) == 0 {
@@ -133,8 +133,8 @@ func (w *world) before(ctx context.Context, r *wire.Request) error {
 	return w.front.refuse(r)
 }
 
-// after delays answers, so that a watch shows a write before the answer arrives, and hides the
-// fate of some writes.
+// after delays answers, so that a watch shows a write before the answer arrives, and hides whether
+// some writes were carried out.
 func (w *world) after(ctx context.Context, r *wire.Request) error {
 	if ctx.Value(strangerKey{}) != nil || !r.Verb.IsWrite() {
 		return nil
@@ -153,7 +153,7 @@ func (w *world) after(ctx context.Context, r *wire.Request) error {
 	w.mu.Unlock()
 	time.Sleep(wait)
 	if lost {
-		w.log("the fate of %s %s/%s is not known", r.Verb, r.Namespace, r.Name)
+		w.log("the answer to %s %s/%s is lost", r.Verb, r.Namespace, r.Name)
 		return &wire.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (w *world) checkShared(r *wire.Request) {
 		if each["metadata"].(map[string]any)["uid"] == former {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.problem("%s %s of the parent with the uid %s, which exists, was taken over by the one with the uid %s", r.Namespace, r.Name, former, owner)
+			w.problemLocked("%s %s of the parent with the uid %s, which exists, was taken over by the one with the uid %s", r.Namespace, r.Name, former, owner)
 			return
 		}
 	}
@@ -202,8 +202,8 @@ func (w *world) intN(n int) int {
 	return w.random.IntN(n)
 }
 
-// problem records what the program did wrong. The caller holds the lock.
-func (w *world) problem(format string, args ...any) {
+// problemLocked records what the program did wrong. The caller holds the lock.
+func (w *world) problemLocked(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.problems = append(w.problems, text)
 	w.logLocked("PROBLEM %s", text)
@@ -225,20 +225,20 @@ func (w *world) begin(p *plan, t target, desired int) (r *reading, end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.program != w.leader {
-		w.problem("%s is reconciled by the program %d, and %d leads", t, p.program, w.leader)
+		w.problemLocked("%s is reconciled by the program %d, and %d leads", t, p.program, w.leader)
 	}
 	w.logLocked("reconcile %s, which wants %d", t, desired)
 	if w.running[t] {
-		w.problem("%s is reconciled by two workers at once", t)
+		w.problemLocked("%s is reconciled by two workers at once", t)
 	}
 	w.reconciles++
 	if w.reconciles == maxReconciles {
-		w.problem("the program ran %d reconciles", maxReconciles)
+		w.problemLocked("the program ran %d reconciles", maxReconciles)
 	}
 	w.running[t] = true
 	w.begun[t] = append(w.begun[t], time.Now())
 	w.last[t] = desired
-	r = &reading{world: w, target: t, floors: make(map[place]floor)}
+	r = &reading{world: w, target: t, floors: make(map[objectName]floor)}
 	for at, f := range w.shown[p.watcher()] {
 		r.floors[at] = f
 	}
@@ -252,7 +252,7 @@ func (w *world) begin(p *plan, t target, desired int) (r *reading, end func()) {
 
 // show records that a controller was shown a change. A deletion has gone set: the object is not
 // in that version any more. With deselects set, the object may have stopped matching the selectors of the stream instead.
-func (w *world) show(controller string, at place, version, uid string, gone, deselects bool) {
+func (w *world) show(controller string, at objectName, version, uid string, gone, deselects bool) {
 	newest, live := w.server.Version(), w.server.Object(at.plural, at.namespace, at.name)
 	// removeChildren removes the objects a moment after the kind. No object of the kind exists from then on.
 	isServed := w.front.refuseAbsent(&wire.Request{Resource: wire.Resource{Plural: at.plural}}) == nil
@@ -264,7 +264,7 @@ func (w *world) show(controller string, at place, version, uid string, gone, des
 		return
 	}
 	if gone && !deselects && isServed && live != nil && live["metadata"].(map[string]any)["uid"] == uid {
-		w.problem("%s was shown the deletion of %v, which exists", controller, at)
+		w.problemLocked("%s was shown the deletion of %v, which exists", controller, at)
 	}
 	f := floor{v, uid}
 	if gone {
@@ -272,7 +272,7 @@ func (w *world) show(controller string, at place, version, uid string, gone, des
 	}
 	all := w.shown[controller]
 	if all == nil {
-		all = make(map[place]floor)
+		all = make(map[objectName]floor)
 		w.shown[controller] = all
 	}
 	if all[at].version < f.version {
@@ -281,7 +281,7 @@ func (w *world) show(controller string, at place, version, uid string, gone, des
 }
 
 // write records the answer to a write of the program.
-func (w *world) write(at place, o metav1.Object) {
+func (w *world) write(at objectName, o metav1.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v, err := strconv.Atoi(o.GetResourceVersion())
@@ -294,11 +294,11 @@ func (w *world) write(at place, o metav1.Object) {
 type reading struct {
 	world  *world
 	target target
-	floors map[place]floor
+	floors map[objectName]floor
 }
 
 // floor returns what a read that begins now may return at the least.
-func (r *reading) floor(at place) floor {
+func (r *reading) floor(at objectName) floor {
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
 	f := r.floors[at]
@@ -309,7 +309,7 @@ func (r *reading) floor(at place) floor {
 }
 
 // check checks what a read returned: an object, or nil if there was none.
-func (r *reading) check(at place, f floor, o metav1.Object) {
+func (r *reading) check(at objectName, f floor, o metav1.Object) {
 	live := r.world.server.Object(at.plural, at.namespace, at.name)
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
@@ -318,13 +318,13 @@ func (r *reading) check(at place, f floor, o metav1.Object) {
 	}
 	if o != nil {
 		if v, err := strconv.Atoi(o.GetResourceVersion()); err != nil || v < f.version {
-			r.world.problem("the reconcile of %s read %v at version %s, and knew of %d", r.target, at, o.GetResourceVersion(), f.version)
+			r.world.problemLocked("the reconcile of %s read %v at version %s, and knew of %d", r.target, at, o.GetResourceVersion(), f.version)
 		}
 		return
 	}
 	// Whoever has this uid now has existed all the time.
 	if live != nil && f.uid != "" && live["metadata"].(map[string]any)["uid"] == f.uid {
-		r.world.problem("the reconcile of %s read that %v does not exist, and knew of version %d", r.target, at, f.version)
+		r.world.problemLocked("the reconcile of %s read that %v does not exist, and knew of version %d", r.target, at, f.version)
 	}
 }
 
@@ -348,7 +348,7 @@ func (w *world) checkStreamError(s wire.Stream, err error) {
 	// probe shows.
 	for _, text := range []string{"has lost resource version", "which does not fit version", "and has been at"} {
 		if strings.Contains(err.Error(), text) {
-			w.problem("%s: %v", s, err)
+			w.problemLocked("%s: %v", s, err)
 		}
 	}
 }

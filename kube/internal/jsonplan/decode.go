@@ -33,11 +33,11 @@ import (
 type Decoder struct {
 	// options are the options of the decoder of all types.
 	options json.Options
-	plans   planner
+	planner planner
 	// roots holds the complete plans of the types that were decoded. *typePlan by reflect.Type.
 	roots sync.Map
-	// states holds decoders that are not in use.
-	states sync.Pool // of *state
+	// states holds states that are not in use.
+	states sync.Pool // of *decodeState
 }
 
 // NewDecoder returns a Decoder. The options are the options of the decoder of all types. They must be the
@@ -55,9 +55,9 @@ func (d *Decoder) Decode(data []byte, into any) bool {
 	if p.kind == kindOther {
 		return false
 	}
-	s, ok := d.states.Get().(*state)
+	s, ok := d.states.Get().(*decodeState)
 	if !ok {
-		s = &state{decoder: d}
+		s = &decodeState{decoder: d}
 	}
 	s.Data, s.At = data, 0
 	ok = s.Next() == '{' && s.decode(p, v, 0) && s.Next() == 0 && s.At == len(data)
@@ -71,13 +71,13 @@ func (d *Decoder) planOf(t reflect.Type) *typePlan {
 	if p, ok := d.roots.Load(t); ok {
 		return p.(*typePlan)
 	}
-	p := d.plans.plan(t)
+	p := d.planner.plan(t)
 	d.roots.Store(t, p)
 	return p
 }
 
-// state is a place in the JSON of one value.
-type state struct {
+// decodeState is the state of one call of Decode: its JSON, and the position in the JSON.
+type decodeState struct {
 	jsonscan.Validator
 	decoder *Decoder
 	// texts holds short strings that were decoded, by their hashes. Objects of one kind have many
@@ -90,7 +90,7 @@ const maxShared = 32
 
 // decode decodes the value at s into v, a zero value, and reports whether it succeeded. The value is
 // nested in depth other values.
-func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
+func (s *decodeState) decode(p *typePlan, v reflect.Value, depth int) bool {
 	c := s.Next()
 	if c == 'n' && p.kind != kindMethod && p.kind != kindOther {
 		return s.SkipLiteral("null")
@@ -153,7 +153,7 @@ func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
 }
 
 // decodeStruct decodes a struct, which has not more than maxFields fields.
-func (s *state) decodeStruct(p *typePlan, v reflect.Value, depth int) bool {
+func (s *decodeState) decodeStruct(p *typePlan, v reflect.Value, depth int) bool {
 	if depth >= jsonscan.MaxDepth || !s.step('{') {
 		return false
 	}
@@ -192,7 +192,7 @@ func (s *state) decodeStruct(p *typePlan, v reflect.Value, depth int) bool {
 	}
 }
 
-func (s *state) decodeSlice(p *typePlan, v reflect.Value, depth int) bool {
+func (s *decodeState) decodeSlice(p *typePlan, v reflect.Value, depth int) bool {
 	if depth >= jsonscan.MaxDepth || !s.step('[') {
 		return false
 	}
@@ -216,7 +216,7 @@ func (s *state) decodeSlice(p *typePlan, v reflect.Value, depth int) bool {
 	}
 }
 
-func (s *state) decodeStrings(p *typePlan, to *[]string) bool {
+func (s *decodeState) decodeStrings(p *typePlan, to *[]string) bool {
 	if !s.step('[') {
 		return false
 	}
@@ -241,7 +241,7 @@ func (s *state) decodeStrings(p *typePlan, to *[]string) bool {
 }
 
 // decodeMap decodes a map, whose keys are strings.
-func (s *state) decodeMap(p *typePlan, v reflect.Value, depth int) bool {
+func (s *decodeState) decodeMap(p *typePlan, v reflect.Value, depth int) bool {
 	if depth >= jsonscan.MaxDepth || !s.step('{') {
 		return false
 	}
@@ -269,7 +269,7 @@ func (s *state) decodeMap(p *typePlan, v reflect.Value, depth int) bool {
 	}
 }
 
-func (s *state) decodeStringMap(to *map[string]string) bool {
+func (s *decodeState) decodeStringMap(to *map[string]string) bool {
 	if !s.step('{') {
 		return false
 	}
@@ -298,7 +298,7 @@ func (s *state) decodeStringMap(to *map[string]string) bool {
 }
 
 // decodeTime decodes a time as UnmarshalJSON of Time does.
-func (s *state) decodeTime(to *metav1.Time) bool {
+func (s *decodeState) decodeTime(to *metav1.Time) bool {
 	text, ok := s.text()
 	if !ok {
 		return false
@@ -309,7 +309,7 @@ func (s *state) decodeTime(to *metav1.Time) bool {
 }
 
 // step steps over a byte, if it is the next one.
-func (s *state) step(c byte) bool {
+func (s *decodeState) step(c byte) bool {
 	if s.Next() != c {
 		return false
 	}
@@ -319,7 +319,7 @@ func (s *state) step(c byte) bool {
 
 // more steps over a comma and returns true, or over end, the closing byte of an object or an array,
 // and returns false. ok is false if there is neither.
-func (s *state) more(end byte) (more, ok bool) {
+func (s *decodeState) more(end byte) (more, ok bool) {
 	switch s.Next() {
 	case ',':
 		s.At++
@@ -332,7 +332,7 @@ func (s *state) more(end byte) (more, ok bool) {
 }
 
 // name returns the name of a member and steps to its value. It returns false as text does.
-func (s *state) name() ([]byte, bool) {
+func (s *decodeState) name() ([]byte, bool) {
 	s.Next()
 	name, ok := s.text()
 	return name, ok && s.step(':')
@@ -340,7 +340,7 @@ func (s *state) name() ([]byte, bool) {
 
 // text returns a string, which is valid until the next call. It returns false if there is no string, or
 // if its UTF-8 is not valid.
-func (s *state) text() ([]byte, bool) {
+func (s *decodeState) text() ([]byte, bool) {
 	from := s.At
 	if from >= len(s.Data) || s.Data[from] != '"' {
 		return nil, false
@@ -364,7 +364,7 @@ func (s *state) text() ([]byte, bool) {
 }
 
 // stringOf returns a text as a string.
-func (s *state) stringOf(text []byte) string {
+func (s *decodeState) stringOf(text []byte) string {
 	n := len(text)
 	if n == 0 {
 		return ""
@@ -384,7 +384,7 @@ func (s *state) stringOf(text []byte) string {
 }
 
 // number returns a number, whose first byte is c. It returns false if it is not an integer.
-func (s *state) number(c byte) (string, bool) {
+func (s *decodeState) number(c byte) (string, bool) {
 	from := s.At
 	if c != '-' && (c < '0' || c > '9') || !s.SkipNumber() {
 		return "", false

@@ -114,7 +114,7 @@ func (m *planner) planLocked(t reflect.Type) *typePlan {
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
 		p.kind = kindTime
-	case isKnownToLibrary(t) || hasOtherMethods(t) || hasOtherMethods(pointer):
+	case isKnownToLibrary(t) || hasOtherDecodeMethod(t) || hasOtherDecodeMethod(pointer):
 	case t.Kind() != reflect.Pointer && pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
 		p.kind = kindMethod
 	case t == reflect.TypeFor[[]string]():
@@ -151,7 +151,7 @@ func (m *planner) fillLocked(p *typePlan) {
 		}
 	case reflect.Map:
 		key := p.t.Key()
-		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasMethods(key) || hasMethods(reflect.PointerTo(key)) {
+		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasDecodeMethod(key) || hasDecodeMethod(reflect.PointerTo(key)) {
 			return
 		}
 		p.kind, p.elem = kindMap, m.planLocked(p.t.Elem())
@@ -180,7 +180,7 @@ func (m *planner) fieldsLocked(fields []field, t reflect.Type, index []int) (_ [
 		case !f.IsExported() || !areUsual(options, embedded) || !isUsualName(name):
 			return nil, false
 		case embedded:
-			if f.Type.Kind() != reflect.Struct || hasMethods(f.Type) || hasMethods(reflect.PointerTo(f.Type)) {
+			if f.Type.Kind() != reflect.Struct || hasDecodeMethod(f.Type) || hasDecodeMethod(reflect.PointerTo(f.Type)) {
 				return nil, false
 			}
 			if fields, ok = m.fieldsLocked(fields, f.Type, at); !ok {
@@ -224,14 +224,14 @@ func isKnownToLibrary(t reflect.Type) bool {
 	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[stdjson.Number]()
 }
 
-// hasMethods reports whether values of a type decode themselves.
-func hasMethods(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[stdjson.Unmarshaler]()) || hasOtherMethods(t)
+// hasDecodeMethod reports whether values of a type decode themselves.
+func hasDecodeMethod(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[stdjson.Unmarshaler]()) || hasOtherDecodeMethod(t)
 }
 
-// hasOtherMethods reports whether values of a type decode themselves by other methods than
+// hasOtherDecodeMethod reports whether values of a type decode themselves by other methods than
 // UnmarshalJSON.
-func hasOtherMethods(t reflect.Type) bool {
+func hasOtherDecodeMethod(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
 		t.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) && !t.Implements(reflect.TypeFor[stdjson.Unmarshaler]())
 }

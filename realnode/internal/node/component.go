@@ -18,8 +18,8 @@ import (
 const (
 	// restartDelay is the wait before an ended component is started again.
 	restartDelay = time.Second
-	// settled is how long a component must have run for its end to be the first of a row.
-	settled = 20 * time.Second
+	// minRunTime is how long a component must have run for its end to be the first of a row.
+	minRunTime = 20 * time.Second
 	// giveUpAfter is how many ends in a row are too many.
 	giveUpAfter = 5
 )
@@ -42,7 +42,7 @@ func (c component) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if time.Since(started) >= settled {
+		if time.Since(started) >= minRunTime {
 			failures = 0
 		}
 		failures++
@@ -59,6 +59,7 @@ func (c component) run(ctx context.Context) error {
 	}
 }
 
+// runOnce starts the program, and returns how it ended. It never returns nil.
 func (c component) runOnce(ctx context.Context) error {
 	log, err := openLog(c.layout, c.name)
 	if err != nil {

@@ -129,7 +129,7 @@ func (n *node) join(runInBackground func(func(context.Context) error)) error {
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	// The DNS server is a client of the API server, whose end the client logs.
+	// The client of the DNS server logs when the API server ends.
 	log, err := openLog(n.layout, "dns")
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func codeAMD64() []byte {
 		0xb8, 0x22, 0x00, 0x00, 0x00, // wait: mov eax, 34 (pause)
 		0x0f, 0x05, // syscall
 		0xeb, 0xf7, // jmp wait
-	}, ignore()...)
+	}, ignoreAction()...)
 }
 
 func codeARM64() []byte {
@@ -60,11 +60,11 @@ func codeARM64() []byte {
 	} {
 		code = binary.LittleEndian.AppendUint32(code, instruction)
 	}
-	return append(code, ignore()...)
+	return append(code, ignoreAction()...)
 }
 
-// ignore returns the kernel's structure sigaction that ignores a signal.
-func ignore() []byte {
+// ignoreAction returns the kernel's structure sigaction that ignores a signal.
+func ignoreAction() []byte {
 	action := make([]byte, 32)
 	action[0] = 1
 	return action

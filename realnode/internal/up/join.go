@@ -126,12 +126,13 @@ func (c cluster) waitReady(ctx context.Context, l layout.Layout) error {
 	}
 }
 
+// checkReady returns an error unless the node is ready and kube-proxy has written its rules.
 func (c cluster) checkReady(ctx context.Context, l layout.Layout) error {
 	object, err := c.client.CoreV1().Nodes().Get(ctx, layout.NodeName, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if err := isOpen(object); err != nil {
+	if err := checkAcceptsPods(object); err != nil {
 		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d/healthz", l.NodeAddress(), layout.ProxyHealthPort), nil)
@@ -150,8 +151,8 @@ func (c cluster) checkReady(ctx context.Context, l layout.Layout) error {
 	return nil
 }
 
-// isOpen returns an error unless a node is ready and accepts Pods.
-func isOpen(object *corev1.Node) error {
+// checkAcceptsPods returns an error unless a node is ready and accepts Pods.
+func checkAcceptsPods(object *corev1.Node) error {
 	if len(object.Spec.Taints) > 0 {
 		return fmt.Errorf("the node has the taint %s", object.Spec.Taints[0].Key)
 	}

@@ -40,9 +40,9 @@ const (
 // Main runs the command `up` and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr *os.File) int {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
-	var load []string
+	var imageFiles []string
 	flags.Func("load", "tar `file` with an image for the node (repeatable)", func(name string) error {
-		load = append(load, name)
+		imageFiles = append(imageFiles, name)
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
@@ -54,14 +54,14 @@ func Main(args []string, stdin io.Reader, stdout, stderr *os.File) int {
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a reader of our output that is gone must not keep us from cleaning up
 
-	u := &up{output: control.NewWriter(stdout), stdout: stdout, stderr: stderr, load: load, joins: make(chan control.Request, 1)}
+	s := &session{output: control.NewWriter(stdout), stdout: stdout, stderr: stderr, imageFiles: imageFiles, joins: make(chan control.Request, 1)}
 	// A read of standard input cannot be interrupted, so this goroutine ends with the process.
-	go u.read(control.Requests(stdin), cancel)
-	err := u.run(ctx)
+	go s.read(control.Requests(stdin), cancel)
+	err := s.run(ctx)
 	if err == nil {
 		return 0
 	}
-	u.output.Write(control.Event{Event: control.Failed, Error: err.Error()})
+	s.output.Write(control.Event{Event: control.Failed, Error: err.Error()})
 	fmt.Fprintln(stderr, "realnode:", err)
 	return 1
 }
@@ -69,19 +69,22 @@ func Main(args []string, stdin io.Reader, stdout, stderr *os.File) int {
 // errEnd is the cause of a context that ended because the caller needs the node no longer.
 var errEnd = errors.New("asked to end")
 
-type up struct {
+// session is one run of a node.
+type session struct {
 	output         *control.Writer
 	stdout, stderr *os.File
-	load           []string
-	joins          chan control.Request
+	// imageFiles are the tar files with images for the node.
+	imageFiles []string
+	// joins receives the request to join.
+	joins chan control.Request
 }
 
-// read passes on the request to join. At the end of the input it ends the node.
-func (u *up) read(requests <-chan control.Request, cancel context.CancelCauseFunc) {
+// read passes on the request to join. It ends the node at the end of the input.
+func (s *session) read(requests <-chan control.Request, cancel context.CancelCauseFunc) {
 	for request := range requests {
 		if request.Do == control.Join {
 			select {
-			case u.joins <- request:
+			case s.joins <- request:
 			default: // a node joins once
 			}
 		}
@@ -90,12 +93,12 @@ func (u *up) read(requests <-chan control.Request, cancel context.CancelCauseFun
 }
 
 // run runs a node until ctx ends or the node fails.
-func (u *up) run(ctx context.Context) (err error) {
+func (s *session) run(ctx context.Context) (err error) {
 	found, err := programs.Find()
 	if err != nil {
 		return err
 	}
-	for _, file := range u.load {
+	for _, file := range s.imageFiles {
 		if _, err := os.Stat(file); err != nil {
 			return fmt.Errorf("load an image: %w", err)
 		}
@@ -113,11 +116,11 @@ func (u *up) run(ctx context.Context) (err error) {
 	if err := pki.Write(l, time.Now()); err != nil {
 		return err
 	}
-	u.output.Write(control.Event{
+	s.output.Write(control.Event{
 		Event: control.Prepared, APIServerArgs: l.APIServerArgs(), Socket: l.Socket(),
 		Node: layout.NodeName, Address: l.NodeAddress().String(),
 	})
-	err = u.runSandbox(ctx, l, found)
+	err = s.runSandbox(ctx, l, found)
 	if ctx.Err() != nil {
 		return nil // asked to end: what went wrong on the way does not matter
 	}
@@ -128,12 +131,12 @@ func (u *up) run(ctx context.Context) (err error) {
 var errNodeEnded = errors.New("the real node ended unexpectedly")
 
 // runSandbox runs the node in its namespaces. When it returns, no process of the node is left.
-func (u *up) runSandbox(ctx context.Context, l layout.Layout, found programs.Programs) error {
+func (s *session) runSandbox(ctx context.Context, l layout.Layout, found programs.Programs) error {
 	input, requests, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make a pipe: %w", err)
 	}
-	s, err := sandbox.Start(l, node.Command, input, u.stdout, u.stderr)
+	box, err := sandbox.Start(l, node.Command, input, s.stdout, s.stderr)
 	_ = input.Close()
 	if err != nil {
 		_ = requests.Close()
@@ -142,29 +145,29 @@ func (u *up) runSandbox(ctx context.Context, l layout.Layout, found programs.Pro
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		<-s.Done()
+		<-box.Done()
 		cancel(errNodeEnded)
 	})
 	defer watching.Wait()
-	defer end(s, requests)
+	defer end(box, requests)
 
-	hasServiceRoute, err := network.Connect(l, s.PID())
+	hasServiceRoute, err := network.Connect(l, box.PID())
 	if err != nil {
 		return causeOr(ctx, err)
 	}
 	if !hasServiceRoute {
-		u.output.Write(control.Event{Event: control.Warning, Error: fmt.Sprintf(
+		s.output.Write(control.Event{Event: control.Warning, Error: fmt.Sprintf(
 			"another route of this machine leads into %s, so this machine does not reach the cluster IPs of Services: "+
 				"admission webhooks in Pods do not work; Pods reach Services as usual", layout.ServiceNet())})
 	}
 	toNode := control.NewWriter(requests)
 	toNode.Write(control.Request{Do: control.Start})
-	if err := u.loadImages(ctx, l, found); err != nil {
+	if err := s.loadImages(ctx, l, found); err != nil {
 		return causeOr(ctx, err)
 	}
 	var join control.Request
 	select {
-	case join = <-u.joins:
+	case join = <-s.joins:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -177,7 +180,7 @@ func (u *up) runSandbox(ctx context.Context, l layout.Layout, found programs.Pro
 	if err := c.waitReady(ctx, l); err != nil {
 		return causeOr(ctx, err)
 	}
-	u.output.Write(control.Event{
+	s.output.Write(control.Event{
 		Event: control.Ready, Node: layout.NodeName, Address: l.NodeAddress().String(), Socket: l.Socket(),
 	})
 	<-ctx.Done()
@@ -185,14 +188,14 @@ func (u *up) runSandbox(ctx context.Context, l layout.Layout, found programs.Pro
 }
 
 // end lets the node end, and kills it if it does not end in time.
-func end(s *sandbox.Sandbox, requests io.Closer) {
+func end(box *sandbox.Sandbox, requests io.Closer) {
 	_ = requests.Close()
 	timer := time.NewTimer(endGrace)
 	defer timer.Stop()
 	select {
-	case <-s.Done():
+	case <-box.Done():
 	case <-timer.C:
-		s.Kill()
+		box.Kill()
 	}
 }
 
@@ -205,7 +208,7 @@ func causeOr(ctx context.Context, err error) error {
 }
 
 // loadImages waits for containerd and gives it the pause image and the images of the user.
-func (u *up) loadImages(ctx context.Context, l layout.Layout, found programs.Programs) error {
+func (s *session) loadImages(ctx context.Context, l layout.Layout, found programs.Programs) error {
 	snapshotter, err := images.Snapshotter(l.Dir())
 	if err != nil {
 		return err
@@ -226,12 +229,12 @@ func (u *up) loadImages(ctx context.Context, l layout.Layout, found programs.Pro
 	if _, err := store.Load(ctx, l.Path(layout.PauseArchive)); err != nil {
 		return err
 	}
-	for _, file := range u.load {
+	for _, file := range s.imageFiles {
 		names, err := store.Load(ctx, file)
 		if err != nil {
 			return err
 		}
-		u.output.Write(control.Event{Event: control.Loaded, Images: names})
+		s.output.Write(control.Event{Event: control.Loaded, Images: names})
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func (p permissions) waitUntilGranted(ctx context.Context, k kubectl) error {
 		if err != nil {
 			return err
 		}
-		denied, err := areDenied(out)
+		denied, err := isAnyDenied(out)
 		if err != nil || !denied || time.Now().After(until) {
 			return err
 		}
@@ -233,13 +233,14 @@ func (p permissions) reviews() (reviews []any) {
 	return reviews
 }
 
+// texts returns a field of a rule that is a list of texts.
 func texts(rule object, field string) []string {
 	values, _, _ := unstructured.NestedStringSlice(rule, field)
 	return values
 }
 
-// areDenied reports whether one of the SubjectAccessReviews in text is not allowed.
-func areDenied(text string) (bool, error) {
+// isAnyDenied reports whether one of the SubjectAccessReviews in text is not allowed.
+func isAnyDenied(text string) (bool, error) {
 	items, err := manifest.Parse([]byte(text))
 	if err != nil {
 		return false, err

@@ -55,7 +55,7 @@ func (b *builder) build(ctx context.Context) error {
 	if err := b.target.build(ctx, binary); err != nil {
 		return err
 	}
-	if b.binary != "" && isSame(b.binary, binary) {
+	if b.binary != "" && haveSameContent(b.binary, binary) {
 		removeBuild(binary)
 		return errUnchanged
 	}
@@ -96,7 +96,8 @@ func removeBuild(binary string) {
 	_ = os.RemoveAll(filepath.Dir(binary)) // an error does not matter: everything is removed at the end
 }
 
-func isSame(a, b string) bool {
+// haveSameContent reports whether two files have the same content.
+func haveSameContent(a, b string) bool {
 	x, err1 := os.ReadFile(a)
 	y, err2 := os.ReadFile(b)
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -168,17 +167,4 @@ func (c crds) names() []string {
 		names = append(names, item.GetName())
 	}
 	return names
-}
-
-// readSample returns the text and the objects of sample.yaml, or none if the file does not exist.
-func readSample(name string) (text string, items []unstructured.Unstructured, err error) {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil, nil
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	items, err = manifest.Parse(data)
-	return string(data), items, err
 }

@@ -30,7 +30,7 @@ type Options struct {
 // Run runs the loop until ctx ends, and then returns nil, or until an error occurs that no saved
 // file can repair. It leaves no process and no file.
 func Run(ctx context.Context, o Options) error {
-	t, err := inspect(ctx, o.Dir)
+	t, err := findTarget(ctx, o.Dir)
 	if err != nil {
 		return unlessEnded(ctx, err)
 	}

@@ -12,12 +12,13 @@
 //     refuses a request that it does not declare, with the line to add.
 //   - The API server calls webhooks by an address that yare dev itself serves, and that stays the same for the
 //     session. While the operator is restarted, kubectl waits for the answer of the next one: see webhookRelay. The
-//     address is there for each operator, because it costs nothing, and the first webhook may come with a save.
+//     session has the address even if the operator has no webhook, because the address costs nothing, and the first webhook
+//     may come with a save.
 //   - An operator with the part operator.LivePage serves its page on a Unix socket. yare dev passes a browser on from an
 //     address of the loopback interface that stays the same for the session: see livePage. The address is printed when
 //     the page is there for the first time.
-//   - The admission policies among the operator's manifests are applied after its CRDs. A mistake that the type
-//     check of the API server finds in a policy changes nothing, as a CRD that the server refuses.
+//   - The admission policies among the operator's manifests are applied after its CRDs. If the type check of the API
+//     server finds a mistake in a policy, nothing changes.
 //   - An operator that ends by itself with an error is started again, later each time (1 s
 //     up to 30 s), as its Deployment would do. A save starts it at once. An operator that ends
 //     with status 0 has nothing more to do, and is started again by the next save.

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// lookEvery is the time between two looks at the files. A program has a few dozen files. Polling needs less code than
+// lookPeriod is the time between two looks at the files. A program has a few dozen files. Polling needs less code than
 // notifications, and works with every file system and every editor.
-const lookEvery = 300 * time.Millisecond
+const lookPeriod = 300 * time.Millisecond
 
 // stamp identifies the state of a file.
 type stamp struct {
@@ -22,9 +22,9 @@ type stamp struct {
 // files watches the source files of a target. One goroutine uses it.
 type files struct {
 	target target
-	// folders holds the folders in which each Go file counts, also a new file. single holds the paths of single files
-	// that count.
-	folders, single map[string]bool
+	// folders holds the folders in which each Go file counts, also a new file. paths holds the paths of other files that
+	// count.
+	folders, paths map[string]bool
 	// seen holds the states of the files at the last look.
 	seen map[string]stamp
 	// changing holds the files whose change may not be complete yet.
@@ -34,7 +34,7 @@ type files struct {
 // newFiles returns the files of a target. They have no change yet.
 func newFiles(t target) *files {
 	f := &files{target: t, seen: map[string]stamp{}}
-	f.folders, f.single = t.watchedFiles()
+	f.folders, f.paths = t.watchedFiles()
 	return f
 }
 
@@ -43,15 +43,15 @@ func newFiles(t target) *files {
 func (f *files) refresh(ctx context.Context) {
 	packages, err := f.target.packages(ctx)
 	if err == nil && len(packages) > 0 {
-		f.folders, f.single = f.target.watchedFiles()
+		f.folders, f.paths = f.target.watchedFiles()
 		for _, pkg := range packages {
 			f.folders[pkg.Dir] = true
 			for _, name := range pkg.EmbedFiles {
-				f.single[filepath.Join(pkg.Dir, name)] = true
+				f.paths[filepath.Join(pkg.Dir, name)] = true
 			}
 			if pkg.Module.GoMod != "" {
-				f.single[pkg.Module.GoMod] = true
-				f.single[filepath.Join(filepath.Dir(pkg.Module.GoMod), "go.sum")] = true
+				f.paths[pkg.Module.GoMod] = true
+				f.paths[filepath.Join(filepath.Dir(pkg.Module.GoMod), "go.sum")] = true
 			}
 		}
 	}
@@ -84,16 +84,21 @@ func (f *files) look() map[string]stamp {
 			}
 		}
 	}
-	for name := range f.single {
+	for name := range f.paths {
 		add(name)
 	}
 	return found
 }
 
-// changes returns the files that were saved, made or removed since the last result with files. It returns
-// them when no file has changed since the last look: an editor may write a file in several steps, and a
-// checkout writes many.
-func (f *files) changes() []string {
+// takeChanges returns the files that were saved, made or removed, each change once. It returns no files while a file has
+// changed since the last look, because an editor may write a file in several steps, and a checkout writes many files.
+//
+// An example of three looks. An editor writes half of main.go before the first look, and the rest before the second one:
+//
+//	look 1  main.go has changed: nothing is returned
+//	look 2  main.go has changed again: nothing is returned
+//	look 3  nothing has changed: main.go is returned
+func (f *files) takeChanges() []string {
 	found := f.look()
 	changed := map[string]bool{}
 	for name, now := range found {
@@ -125,16 +130,16 @@ func (f *files) changes() []string {
 	return names
 }
 
-// wait returns the next changes.
-func (f *files) wait(ctx context.Context) ([]string, error) {
-	ticker := time.NewTicker(lookEvery)
+// waitForChanges waits for the next changes, and takes them.
+func (f *files) waitForChanges(ctx context.Context) ([]string, error) {
+	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-ticker.C:
-			if names := f.changes(); len(names) > 0 {
+			if names := f.takeChanges(); len(names) > 0 {
 				return names, nil
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // maxSocketPath is the longest path of a Unix socket, in bytes. The kernel of macOS allows 103, and that of Linux 107.
 const maxSocketPath = 100
 
-// A forwarder takes requests on the loopback interface, and forwards them to the process of the operator, by a Unix socket.
+// forwarder takes requests on the loopback interface, and forwards them to the process of the operator, by a Unix socket.
 // The address stays the same while the process changes.
 type forwarder struct {
 	// address is the address that takes requests, and socket is the path of the socket.

@@ -51,9 +51,9 @@ func (p *livePage) environment() []string {
 	return []string{livePageVariable + "=" + p.socket}
 }
 
-// newAddress returns the URL of the page when an operator serves it for the first time. It returns an empty text at all other
-// times. p may be nil.
-func (p *livePage) newAddress() string {
+// takeNewAddress returns the URL of the page once, when an operator has served the page for the first time. It returns an empty
+// text in all other calls. p may be nil.
+func (p *livePage) takeNewAddress() string {
 	if p == nil || p.isShown {
 		return ""
 	}

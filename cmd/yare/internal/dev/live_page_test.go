@@ -38,7 +38,7 @@ func TestLivePageOfTheOperator(t *testing.T) {
 		}
 		return response.StatusCode, string(body)
 	}
-	if address := p.newAddress(); address != "" {
+	if address := p.takeNewAddress(); address != "" {
 		t.Errorf("without an operator the address is %q", address)
 	}
 	if code, text := ask(p.address, "/live-page"); code != http.StatusServiceUnavailable || !strings.Contains(text, `http-equiv="refresh"`) {
@@ -68,10 +68,10 @@ func TestLivePageOfTheOperator(t *testing.T) {
 	served := make(chan struct{})
 	go func() { defer close(served); _ = operator.Serve(listener) }()
 	t.Cleanup(func() { operator.Close(); <-served })
-	if got, want := p.newAddress(), "http://"+p.address+"/live-page"; got != want {
+	if got, want := p.takeNewAddress(), "http://"+p.address+"/live-page"; got != want {
 		t.Errorf("the address is %q, want %q", got, want)
 	}
-	if again := p.newAddress(); again != "" {
+	if again := p.takeNewAddress(); again != "" {
 		t.Errorf("the address is printed twice: %q", again)
 	}
 	_, port, _ := net.SplitHostPort(p.address)

@@ -18,14 +18,20 @@ import (
 const (
 	// longestLine is how much of a line is kept until its end comes.
 	longestLine = 1 << 20
-	// countEvery is how long reconciles that change nothing are counted in silence.
-	countEvery = 10 * time.Second
+	// countPeriod is how long reconciles that change nothing are counted in silence.
+	countPeriod = 10 * time.Second
 )
 
-// A logView shows the log of an operator to people. The operator writes JSON, because its standard
-// error stream is no terminal. A reconcile that changed something becomes one short line.
-// Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
-// JSON is passed on unchanged. A failed reconcile becomes a line with the error in front of it. The first line of a program is left out. One goroutine at a time uses it.
+// logView shows the log of an operator to people. The operator writes JSON, because its standard
+// error stream is no terminal:
+//
+//   - A reconcile that changed something becomes one short line.
+//   - Reconciles that changed nothing are counted.
+//   - A failed reconcile becomes a line with the error directly behind the object.
+//   - The first line of a program is left out.
+//   - Every other line of JSON becomes a line of text, and a line that is no JSON stays as it is.
+//
+// One goroutine at a time uses a logView.
 type logView struct {
 	out io.Writer
 	// isVerbose is true if reconciles are shown in full.
@@ -81,6 +87,7 @@ type logLine struct {
 	attributes []slog.Attr
 }
 
+// show shows or counts one line of the log.
 func (v *logView) show(line []byte) {
 	l, ok := parseLine(line)
 	if !ok {
@@ -88,16 +95,16 @@ func (v *logView) show(line []byte) {
 		return
 	}
 	if l.isStart() && !v.isVerbose {
-		return // yare dev has said what runs, and during development there are no versions
+		return // yare dev has printed what runs, and during development there are no versions
 	}
-	if work, changes, ok := l.reconcile(); ok && !v.isVerbose {
+	if beginning, changes, ok := l.reconcileText(); ok && !v.isVerbose {
 		switch {
 		case len(changes) > 0:
-			v.showText(l.time, work+strings.Join(changes, ", "))
+			v.showText(l.time, beginning+strings.Join(changes, ", "))
 		case v.unchangedCount == 0:
 			v.unchangedCount, v.unchangedSince = 1, l.time
 		default:
-			if v.unchangedCount++; l.time.Sub(v.unchangedSince) >= countEvery {
+			if v.unchangedCount++; l.time.Sub(v.unchangedSince) >= countPeriod {
 				v.showText(l.time, "")
 			}
 		}
@@ -132,10 +139,10 @@ func (l logLine) isStart() bool {
 	return l.message == "starting" && slices.ContainsFunc(l.attributes, func(a slog.Attr) bool { return a.Key == "yare" })
 }
 
-// reconcile returns the content of a line about a reconcile without an error: its object and its cause
-// in words, and its writes without the skipped writes. It reports whether the line is about
-// such a reconcile.
-func (l logLine) reconcile() (work string, changes []string, ok bool) {
+// reconcileText returns the content of a line about a reconcile without an error: the beginning of a text, with the object
+// and the cause, and the writes without the skipped writes. It reports whether the line is about such a reconcile. Example:
+// "greeter reconciled default/hello (requeue): " and [`patch configmaps "default/hello"`].
+func (l logLine) reconcileText() (beginning string, changes []string, ok bool) {
 	var namespace, name, controller, cause string
 	var writes []any
 	for _, a := range l.attributes {

@@ -52,9 +52,9 @@ func askPolicies(ctx context.Context, binary, shown string, args []string) (poli
 	return policies{text: string(text), items: items}, err
 }
 
-// apply applies the policies as administrator, and removes those that only former has. The policies of a build that have
-// a mistake change nothing. note gets texts for the user.
-func (p policies) apply(ctx context.Context, kubeconfig string, former policies, note func(string)) error {
+// apply applies the policies as administrator, and removes the policies that only former has. If a policy has a mistake,
+// apply changes nothing. apply calls report with texts for the user.
+func (p policies) apply(ctx context.Context, kubeconfig string, former policies, report func(string)) error {
 	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (p policies) apply(ctx context.Context, kubeconfig string, former policies,
 		return err
 	}
 	if len(p.items) > 0 {
-		if err := policy.Apply(ctx, client, p.items, note); err != nil {
+		if err := policy.Apply(ctx, client, p.items, report); err != nil {
 			return err
 		}
 	}

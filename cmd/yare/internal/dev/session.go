@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/yare-go/yare/internal/manifest"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/durations"
@@ -21,13 +22,13 @@ import (
 )
 
 const (
-	// readyEvery is how often the samples are checked with UntilReady.
-	readyEvery = 500 * time.Millisecond
+	// readyPeriod is how often the samples are checked with UntilReady.
+	readyPeriod = 500 * time.Millisecond
 	// readyDuration is how long the samples must stay ready, and the operator alive: an operator that
 	// crashes at its start does not work.
 	readyDuration = 2 * time.Second
-	// never is longer than each session. It stands for a start that only a save brings.
-	never = 365 * 24 * time.Hour
+	// untilNextSave is longer than each session. It stands for the time until a save, which nobody knows.
+	untilNextSave = 365 * 24 * time.Hour
 )
 
 // session is one run of the loop. After begin, one goroutine uses it.
@@ -46,9 +47,9 @@ type session struct {
 
 	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or empty.
 	appliedCRDs, appliedSample string
-	// policies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
+	// appliedPolicies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
 	// again, because a definition has changed.
-	policies           policies
+	appliedPolicies    policies
 	arePoliciesChecked bool
 	// startedPermissions are the permissions of the operator that was started last. They name the configurations of its
 	// webhooks.
@@ -103,7 +104,7 @@ func (s *session) begin(ctx context.Context) error {
 			Nodes:      s.Nodes,
 			Title:      "yare dev " + s.Dir,
 			Verbose:    s.Verbose,
-			Log:        s.log(),
+			Log:        s.logWriter(),
 			Console:    s.Console,
 		})
 		s.plane = p
@@ -129,8 +130,8 @@ func (s *session) printAccess() {
 	s.Console.Printf("  export KUBECONFIG=%s", s.plane.Kubeconfig())
 }
 
-// log returns the writer of the control plane's log, or nil.
-func (s *session) log() io.Writer {
+// logWriter returns the writer of the control plane's log, or nil.
+func (s *session) logWriter() io.Writer {
 	if s.Verbose {
 		return os.Stderr
 	}
@@ -156,7 +157,7 @@ func (s *session) firstBuild(ctx context.Context) error {
 		default:
 			return err
 		}
-		if _, err := s.files.wait(ctx); err != nil {
+		if _, err := s.files.waitForChanges(ctx); err != nil {
 			return err
 		}
 	}
@@ -170,17 +171,17 @@ func (s *session) reportProblems(problems string) {
 	s.Console.Printf("%s", s.nextStepText())
 }
 
-// loop handles saved files and the ends of the operator and the control plane, until ctx ends or
-// an error cannot be repaired by a save.
+// loop deploys what saved files change, starts the operator again when it has ended, and waits for the end of the control
+// plane, until ctx ends or an error cannot be repaired by a save.
 func (s *session) loop(ctx context.Context) error {
 	if err := s.deploy(ctx); err != nil {
 		return err
 	}
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(lookPeriod)
 	defer look.Stop()
 	var readiness, deadline <-chan time.Time
 	if s.UntilReady {
-		ticker := time.NewTicker(readyEvery)
+		ticker := time.NewTicker(readyPeriod)
 		defer ticker.Stop()
 		timer := time.NewTimer(s.Timeout)
 		defer timer.Stop()
@@ -197,14 +198,14 @@ func (s *session) loop(ctx context.Context) error {
 		case <-deadline:
 			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.unreadyReason)
 		case <-look.C:
-			if address := s.page.newAddress(); address != "" {
+			if address := s.page.takeNewAddress(); address != "" {
 				s.Console.Printf("what the operator does, and why: %s", address)
 			}
-			if names := s.files.changes(); len(names) > 0 {
-				err = s.handleSave(ctx, names)
+			if names := s.files.takeChanges(); len(names) > 0 {
+				err = s.deployChanges(ctx, names)
 			}
 		case <-s.runner.ended():
-			s.operatorEnded()
+			s.planRestart()
 		case <-s.restart:
 			s.restart = nil
 			s.run()
@@ -220,8 +221,8 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// handleSave builds and deploys what the saved files change.
-func (s *session) handleSave(ctx context.Context, names []string) error {
+// deployChanges builds and deploys what the changed files change.
+func (s *session) deployChanges(ctx context.Context, names []string) error {
 	sample := s.builder.target.sample()
 	if slices.Contains(names, sample) {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == sample })
@@ -307,7 +308,7 @@ func (s *session) deploy(ctx context.Context) error {
 	}
 	s.restart, s.runner.pause = nil, 0
 	s.run()
-	// The operator of before has ended, so nobody makes its configurations again.
+	// The operator that ran before has ended, so nobody makes its configurations again.
 	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.startedPermissions); err != nil {
 		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
 	}
@@ -318,14 +319,14 @@ func (s *session) deploy(ctx context.Context) error {
 // applyPolicies applies the admission policies of the newest build, after the definitions that they are about.
 func (s *session) applyPolicies(ctx context.Context) error {
 	wanted := s.builder.policies
-	if wanted.text == s.policies.text && (wanted.text == "" || s.arePoliciesChecked) {
+	if wanted.text == s.appliedPolicies.text && (wanted.text == "" || s.arePoliciesChecked) {
 		return nil
 	}
-	note := func(text string) { s.Console.Printf("%s", text) }
-	if err := wanted.apply(ctx, s.plane.Kubeconfig(), s.policies, note); err != nil {
+	report := func(text string) { s.Console.Printf("%s", text) }
+	if err := wanted.apply(ctx, s.plane.Kubeconfig(), s.appliedPolicies, report); err != nil {
 		return err
 	}
-	s.policies, s.arePoliciesChecked = wanted, true
+	s.appliedPolicies, s.arePoliciesChecked = wanted, true
 	if len(wanted.items) > 0 {
 		s.Console.Printf("applied %s", strings.Join(policy.Names(wanted.items), ", "))
 	}
@@ -358,8 +359,8 @@ func (s *session) run() {
 	}
 }
 
-// operatorEnded reports that the operator ended by itself, and plans its next start.
-func (s *session) operatorEnded() {
+// planRestart prints that the operator has ended by itself, and plans its next start.
+func (s *session) planRestart() {
 	pause, how := s.runner.recordEnd()
 	if s.UntilReady {
 		s.readySince = time.Time{}
@@ -367,7 +368,7 @@ func (s *session) operatorEnded() {
 	}
 	if how == nil {
 		text := "the operator ended by itself with status 0; the next save starts it again"
-		s.relay.recordAbsence(never, text)
+		s.relay.recordAbsence(untilNextSave, text)
 		s.Console.Printf("%s", text)
 		return
 	}
@@ -388,7 +389,7 @@ func exitText(how error) string {
 // applySample applies sample.yaml, if the file exists and the server does not have its content.
 func (s *session) applySample(ctx context.Context) error {
 	name := filepath.Join(s.Dir, "sample.yaml")
-	text, _, err := readSample(s.builder.target.sample())
+	text, err := readSample(s.builder.target.sample())
 	if err == nil && (text == "" || text == s.appliedSample) {
 		return nil
 	}
@@ -410,6 +411,19 @@ func (s *session) applySample(ctx context.Context) error {
 		s.Console.Printf("applied %s from sample.yaml", strings.TrimSuffix(line, " serverside-applied"))
 	}
 	return nil
+}
+
+// readSample returns the text of sample.yaml. The text is empty if the file does not exist. A text that is no manifest is an
+// error.
+func readSample(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		_, err = manifest.Parse(text)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	return string(text), err
 }
 
 // checkReady reports whether the operator and the samples have been ready for readyDuration. It records since

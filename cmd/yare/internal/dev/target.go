@@ -35,9 +35,9 @@ func (t target) programName() string {
 	return "operator"
 }
 
-// inspect returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as the
+// findTarget returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as the
 // user wrote it.
-func inspect(ctx context.Context, shown string) (target, error) {
+func findTarget(ctx context.Context, shown string) (target, error) {
 	dir, err := filepath.Abs(shown)
 	if err != nil {
 		return target{}, fmt.Errorf("find %s: %w", shown, err)
@@ -205,7 +205,7 @@ func (t target) shownName(file string) string {
 // sample returns the path of the file of objects to try the operator with.
 func (t target) sample() string { return filepath.Join(t.dir, "sample.yaml") }
 
-// watchedFiles returns the folder and the single file that count whatever the go command reports.
-func (t target) watchedFiles() (folders, single map[string]bool) {
+// watchedFiles returns the folder and the file that count in any case: see [files]. The go command adds others.
+func (t target) watchedFiles() (folders, paths map[string]bool) {
 	return map[string]bool{t.dir: true}, map[string]bool{t.sample(): true}
 }

@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	// pauseTimeout is how long pause waits for calls. The operator answers what is left at its end.
+	// pauseTimeout is how long pause waits for calls. The operator answers the remaining calls while it ends.
 	pauseTimeout = 2 * time.Second
 	// maxCallWait is how long a call waits for an operator that ended by itself. It is less than the timeout of a webhook,
 	// which is 10 s.
@@ -35,7 +35,7 @@ const (
 	relayLifetime = tokenDuration
 )
 
-// A webhookRelay takes the calls of the API server to the webhooks of the operator, and forwards them to the process of the
+// webhookRelay takes the calls of the API server to the webhooks of the operator, and forwards them to the process of the
 // operator, by a Unix socket. The address stays the same for the whole session. While no operator listens on the socket,
 // the relay answers 503 with Retry-After: the API server repeats the call, and the user's kubectl waits.
 //

@@ -13,8 +13,8 @@ const (
 	lockName      = ".yare-dev-lock"
 )
 
-// workdir is the folder the operator is built in. It is locked while it is in use, so that
-// sweep can remove the folders of killed processes, and no others.
+// workdir is the folder in which the operator is built. A workdir in use is locked, so that
+// sweep removes the folders of killed processes, and no others.
 type workdir struct {
 	path string
 	lock *os.File
@@ -43,8 +43,8 @@ func newWorkdir(parent string) (*workdir, error) {
 	return w, nil
 }
 
-// sweep removes the folders that newWorkdir made in parent for processes of the past. A folder without a lock
-// is left alone, whatever its name.
+// sweep removes the folders that newWorkdir made in parent for processes that have ended. It removes no folder without a lock,
+// whatever the name of the folder.
 func sweep(parent string) {
 	locks, err := filepath.Glob(filepath.Join(parent, workdirPrefix+"*", lockName))
 	if err != nil {

@@ -39,8 +39,9 @@ func setCondition(status *corev1.PodStatus, c corev1.PodCondition, now time.Time
 	status.Conditions = append(status.Conditions, c)
 }
 
-func truth(is bool) corev1.ConditionStatus {
-	if is {
+// conditionStatus returns True or False.
+func conditionStatus(isTrue bool) corev1.ConditionStatus {
+	if isTrue {
 		return corev1.ConditionTrue
 	}
 	return corev1.ConditionFalse

@@ -1,6 +1,11 @@
-// Package lifecycle decides the state of a simulated Pod: a function from the Pod, its
-// history and the time to the status it should have and the time to look again. It makes
-// no requests and has no clock, so that all of it can be tested in no time.
+// Package lifecycle decides the state of a simulated Pod. [Next] gets the Pod, its history and the time. It returns the
+// status that the Pod should have, and after which time to call Next once more. The package makes no requests and has no
+// clock, so its tests do not wait.
+//
+// For example, the Pod of a Job has one container and no annotations:
+//
+//	0.0 s  the Pod is new: it becomes Running and Ready, and Next wants to be called after 1 s
+//	1.0 s  the container exits with status 0: the Pod becomes Succeeded, and Next need not be called any more
 package lifecycle
 
 import (
@@ -54,34 +59,34 @@ type Decision struct {
 	// Remove is true when the containers of a deleted Pod have stopped: the Pod is to be
 	// removed, after the status was written.
 	Remove bool
-	// Again is when to ask again even if nothing changes. Zero means never.
-	Again time.Duration
+	// RecheckAfter is the time after which Next must be called even if nothing changes. Zero means never.
+	RecheckAfter time.Duration
 }
 
 // Next decides what to do about a Pod now.
 func Next(pod *corev1.Pod, s Settings, h *History, node Node, now time.Time) Decision {
 	if h.phase == unknown {
-		h.recall(pod, now)
+		h.restore(pod, now)
 	}
 	h.endAsRecorded(pod, now)
 	if pod.DeletionTimestamp != nil && h.deleted.IsZero() {
 		h.deleted = now
 	}
-	again := h.advance(pod, s, now)
+	recheckAfter := h.advance(pod, s, now)
 	remove := false
 	if !h.deleted.IsZero() {
-		remove, again = h.terminate(pod, s, again, now)
+		remove, recheckAfter = h.terminate(pod, s, recheckAfter, now)
 	}
-	d := Decision{Remove: remove, Again: again}
+	d := Decision{Remove: remove, RecheckAfter: recheckAfter}
 	if status := h.podStatus(pod, s, h.IP, node, now); !equality.Semantic.DeepEqual(*status, pod.Status) {
 		d.Status = status
 	}
 	return d
 }
 
-// recall derives the history of a Pod from its status. The Pod is new, or it existed before
+// restore derives the history of a Pod from its status. The Pod is new, or it existed before
 // the node was restarted.
-func (h *History) recall(pod *corev1.Pod, now time.Time) {
+func (h *History) restore(pod *corev1.Pod, now time.Time) {
 	h.since = now
 	for _, c := range pod.Status.ContainerStatuses {
 		h.restarts = max(h.restarts, c.RestartCount)
@@ -99,12 +104,12 @@ func (h *History) recall(pod *corev1.Pod, now time.Time) {
 	switch {
 	case isEnded(pod):
 		h.phase = ended
-	case pod.Status.Phase == corev1.PodRunning && h.isWaiting(pod):
+	case pod.Status.Phase == corev1.PodRunning && hasWaitingContainer(pod):
 		h.phase = backingOff
 	case pod.Status.Phase == corev1.PodRunning:
 		h.phase = running
 	default:
-		h.phase = held // advance lets it go unless the annotation holds it
+		h.phase = held // advance ends this phase unless the annotation asks for it
 	}
 }
 
@@ -129,8 +134,8 @@ func isEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// isWaiting reports whether a container of the Pod waits for its restart.
-func (h *History) isWaiting(pod *corev1.Pod) bool {
+// hasWaitingContainer reports whether a container of the Pod waits for its restart.
+func hasWaitingContainer(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Waiting != nil {
 			return true
@@ -151,7 +156,7 @@ func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Durat
 		case duration < 0 || (!h.deleted.IsZero() && h.phase != running):
 			return 0 // nothing starts any more once the Pod is being deleted
 		case now.Before(h.since.Add(duration)):
-			return h.soonest(s, h.since.Add(duration).Sub(now), now)
+			return h.timeToNextChange(s, h.since.Add(duration).Sub(now), now)
 		}
 		at := h.since.Add(duration)
 		switch h.phase {
@@ -161,7 +166,7 @@ func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Durat
 			h.enter(running, at)
 		case running:
 			if !h.exit(pod, s, at, now) {
-				return h.readyIn(s, now)
+				return h.timeToReady(s, now)
 			}
 		case backingOff:
 			h.restarts++
@@ -194,7 +199,7 @@ func (h *History) phaseDuration(pod *corev1.Pod, s Settings) time.Duration {
 	}
 }
 
-// exit ends the containers, unless they run on; it reports whether they ended.
+// exit ends the containers, if they end by themselves at all. It reports whether they ended.
 func (h *History) exit(pod *corev1.Pod, s Settings, at, now time.Time) bool {
 	ends, _, code := s.exits(pod.Spec.RestartPolicy)
 	if !ends {
@@ -212,28 +217,30 @@ func (h *History) exit(pod *corev1.Pod, s Settings, at, now time.Time) bool {
 	return true
 }
 
-// soonest returns the time until the phase ends or until the containers become ready,
-// whichever comes first.
-func (h *History) soonest(s Settings, left time.Duration, now time.Time) time.Duration {
+// timeToNextChange returns the time until the phase ends or until the containers become ready,
+// whichever comes first. left is the time until the phase ends.
+func (h *History) timeToNextChange(s Settings, left time.Duration, now time.Time) time.Duration {
 	if h.phase == running {
-		if ready := h.readyIn(s, now); ready > 0 {
+		if ready := h.timeToReady(s, now); ready > 0 {
 			return min(ready, left)
 		}
 	}
 	return left
 }
 
-// readyIn returns the time until running containers become ready. Zero means that they are
+// timeToReady returns the time until running containers become ready. Zero means that they are
 // ready or will never be.
-func (h *History) readyIn(s Settings, now time.Time) time.Duration {
+func (h *History) timeToReady(s Settings, now time.Time) time.Duration {
 	if !s.becomesReady() {
 		return 0
 	}
 	return max(0, h.since.Add(s.ReadyAfter).Sub(now))
 }
 
-// terminate stops the containers of a Pod that is being deleted when it is time.
-func (h *History) terminate(pod *corev1.Pod, s Settings, again time.Duration, now time.Time) (remove bool, next time.Duration) {
+// terminate stops the containers of a Pod that is being deleted, when their time is over. Then it reports that the Pod is to
+// be removed. Otherwise it returns the time after which Next must be called. recheckAfter is that time for a Pod that is not
+// being deleted.
+func (h *History) terminate(pod *corev1.Pod, s Settings, recheckAfter time.Duration, now time.Time) (remove bool, next time.Duration) {
 	grace := s.TerminateAfter
 	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil {
 		grace = min(grace, time.Duration(*seconds)*time.Second)
@@ -243,8 +250,8 @@ func (h *History) terminate(pod *corev1.Pod, s Settings, again time.Duration, no
 	}
 	left := h.deleted.Add(grace).Sub(now)
 	if left > 0 {
-		if again > 0 {
-			left = min(left, again)
+		if recheckAfter > 0 {
+			left = min(left, recheckAfter)
 		}
 		return false, left
 	}

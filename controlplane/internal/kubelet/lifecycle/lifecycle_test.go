@@ -41,7 +41,7 @@ func (l *life) look() {
 		l.pod.Status = *d.Status
 		l.writes++
 	}
-	l.again, l.removed = d.Again, l.removed || d.Remove
+	l.again, l.removed = d.RecheckAfter, l.removed || d.Remove
 }
 
 // after lets time pass, waking up whenever the last decision asked for it.

@@ -29,7 +29,7 @@ const (
 	ExitCodeAnnotation = Prefix + "exit-code"
 )
 
-// Outcome is how a Pod fares.
+// Outcome is how the containers of a Pod end.
 type Outcome string
 
 // The outcomes.

@@ -72,7 +72,7 @@ func (s podState) areContainersReady(settings Settings, now time.Time) bool {
 func (s podState) setConditions(pod *corev1.Pod, status *corev1.PodStatus, ready bool, now time.Time) {
 	set := func(kind corev1.PodConditionType, is bool, reason, message string) {
 		setCondition(status, corev1.PodCondition{
-			Type: kind, Status: truth(is), Reason: reason, Message: message, ObservedGeneration: pod.Generation,
+			Type: kind, Status: conditionStatus(is), Reason: reason, Message: message, ObservedGeneration: pod.Generation,
 		}, now)
 	}
 	set(corev1.PodReadyToStartContainers, s.phase != ended, "", "")

@@ -55,8 +55,8 @@ func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Ite
 	return Item{key: k, version: ident.NewVersion(uid, resourceVersion), json: json}
 }
 
-// MetadataOf packs the metadata of an object, which is JSON. The packed object has no content.
-func MetadataOf(object []byte) (*PackedObject, error) {
+// PackMetadata packs the metadata of an object, which is JSON. The packed object has no content.
+func PackMetadata(object []byte) (*PackedObject, error) {
 	var b builder
 	m := &b.metadata
 	if err := m.read(object); err != nil {

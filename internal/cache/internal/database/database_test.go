@@ -224,7 +224,7 @@ func TestReadersAndTheWriter(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					if r, err := MetadataOf(b); err != nil || !r.version.Equal(o.version) {
+					if r, err := PackMetadata(b); err != nil || !r.version.Equal(o.version) {
 						t.Errorf("the entry is at %s, the content is not: %v", o.ResourceVersion(), err)
 					}
 					s.Get(o.Key())

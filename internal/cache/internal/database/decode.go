@@ -168,8 +168,8 @@ func (m *metadata) ownerList() []kube.Owner {
 	return owners
 }
 
-// isSameOwners reports whether owners are equal to the owners that were read.
-func (m *metadata) isSameOwners(owners []kube.Owner) bool {
+// hasSameOwners reports whether owners are equal to the owners that were read.
+func (m *metadata) hasSameOwners(owners []kube.Owner) bool {
 	if len(owners) != len(m.owners) {
 		return false
 	}

@@ -27,7 +27,7 @@ func compareDecoded(t *testing.T, object []byte) {
 	if err := kube.Unmarshal(object, &want); err != nil {
 		t.Fatal(err)
 	}
-	e, err := MetadataOf(object)
+	e, err := PackMetadata(object)
 	if err != nil {
 		t.Fatalf("%v in %s", err, object)
 	}
@@ -223,7 +223,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("{\"metadata\":{\"name\":\"a\x8d\"}}")) // invalid UTF-8 was not replaced, as a decoder replaces it
 	f.Add([]byte(`{"metadata":{"name":"a\ud800"}}`))     // a surrogate without its other half was an error
 	f.Fuzz(func(t *testing.T, object []byte) {
-		got, err := MetadataOf(object)
+		got, err := PackMetadata(object)
 		var want narrow
 		if !json.Valid(object) || kube.Unmarshal(object, &want) != nil || bytes.Count(object, []byte(`"metadata"`)) != 1 {
 			return

@@ -44,7 +44,7 @@ func (s *testStore) put(i Item) *PackedObject {
 
 // insert puts an object into the database, which is JSON.
 func (s *testStore) insert(object string) *PackedObject {
-	e, err := MetadataOf([]byte(object))
+	e, err := PackMetadata([]byte(object))
 	if err != nil {
 		panic(err)
 	}
@@ -76,7 +76,7 @@ func jsonOf(t *testing.T, e *PackedObject) string {
 // mustRead returns a packed object of an object, which is JSON.
 func mustRead(t *testing.T, object string) *PackedObject {
 	t.Helper()
-	e, err := MetadataOf([]byte(object))
+	e, err := PackMetadata([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,7 @@ func (t *objectTable) stats() Stats {
 // sharedOwners returns the owners in m. It returns the list of another packed object if that has the same owners.
 func (t *objectTable) sharedOwners(m *metadata) *[]kube.Owner {
 	if found := t.owners.Slots(maphash.Bytes(hashSeed, m.owners[0].uid)); len(found) > 0 {
-		if shared := t.slots[found[0]].owners; m.isSameOwners(*shared) {
+		if shared := t.slots[found[0]].owners; m.hasSameOwners(*shared) {
 			return shared
 		}
 	}

@@ -34,7 +34,7 @@ type Selection struct {
 
 // All yields the objects, in no order.
 func (s Selection) All(yield func(*PackedObject) bool) {
-	m := newMatch(s.filter)
+	m := newFilterMatcher(s.filter)
 	for _, e := range s.candidates {
 		if m.matches(e) && !yield(e) {
 			return
@@ -42,9 +42,9 @@ func (s Selection) All(yield func(*PackedObject) bool) {
 	}
 }
 
-// match decides which packed objects a filter matches, apart from its content index. It must not be
+// filterMatcher decides which packed objects a filter matches, apart from its content index. It must not be
 // used concurrently.
-type match struct {
+type filterMatcher struct {
 	filter    Filter
 	namespace unique.Handle[string]
 	// labels are the labels of the packed object at hand: behind a pointer that is used again, they need no
@@ -52,8 +52,8 @@ type match struct {
 	labels *Labels
 }
 
-func newMatch(f Filter) match {
-	m := match{filter: f, labels: new(Labels)}
+func newFilterMatcher(f Filter) filterMatcher {
+	m := filterMatcher{filter: f, labels: new(Labels)}
 	if f.Namespace != "" {
 		m.namespace = unique.Make(f.Namespace)
 	}
@@ -63,7 +63,7 @@ func newMatch(f Filter) match {
 	return m
 }
 
-func (m *match) matches(e *PackedObject) bool {
+func (m *filterMatcher) matches(e *PackedObject) bool {
 	if m.filter.Namespace != "" && e.namespace != m.namespace {
 		return false
 	}

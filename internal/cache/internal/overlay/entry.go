@@ -201,7 +201,7 @@ func (e Entry) merge(old Entry) Entry { return e.withHistory(old, e) }
 // mergeOverlapping returns the state that is known once e is recorded over old. The request of e began before old was
 // recorded, so either answer may be the later one. Example: a value at version 5 over a value at version 6 is
 // the value at version 6.
-func (e Entry) mergeOverlapping(old Entry) Entry { return overlapping(old, e).withHistory(old, e) }
+func (e Entry) mergeOverlapping(old Entry) Entry { return combineUnordered(old, e).withHistory(old, e) }
 
 // withHistory returns e with the objects and the values of the two entries that it was made of.
 func (e Entry) withHistory(old, answer Entry) Entry {
@@ -268,8 +268,8 @@ func (e Entry) AsTombstone() Entry {
 	}
 }
 
-// overlapping returns the state known after two answers, either of which may be the later one.
-func overlapping(a, b Entry) Entry {
+// combineUnordered returns the state known after two answers, either of which may be the later one.
+func combineUnordered(a, b Entry) Entry {
 	if a.Kind == Tombstone && b.Kind != Tombstone {
 		a, b = b, a
 	}

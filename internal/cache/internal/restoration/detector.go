@@ -113,11 +113,11 @@ func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isP
 	d.doubt.add()
 	isProof = isProof && count == 1
 	if isProof {
-		d.restorations.record(d) // before the list begins
+		d.restorations.recordProof(d) // before the list begins
 	}
 	d.follower.Relist()
 	if isProof {
-		return everythingIsListed(observation)
+		return proofError(observation)
 	}
 	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason", observation, count, interval)
 }

@@ -97,8 +97,8 @@ func (r *Recorder) RecordList(version string) ListResult {
 		return r.resultWithoutProof()
 	}
 	result := ListResult{settlesAll: true, IsDoubtSettled: true, IsRestoration: true}
-	if d.restorations.record(d) {
-		result.Err = everythingIsListed(proof)
+	if d.restorations.recordProof(d) {
+		result.Err = proofError(proof)
 	}
 	return result
 }
@@ -126,7 +126,7 @@ func (r *Recorder) EndList(version string, result ListResult) {
 	r.detector.doubt.endList(result.settlesAll)
 }
 
-// everythingIsListed returns the error about a proof.
-func everythingIsListed(proof error) error {
+// proofError returns the error to report about a proof.
+func proofError(proof error) error {
 	return fmt.Errorf("%w, as after a restored backup: everything is listed again", proof)
 }

@@ -83,11 +83,11 @@ func (r *Restorations) IsStoredWithLeases(s wire.Stream) bool {
 	return r.scopeLocked(s.Cluster, s.Resource.Group).group == ""
 }
 
-// record records that the stream of found has proved a restoration. It returns false if the restoration is known, and
+// recordProof records that the stream of found has proved a restoration. It returns false if the restoration is known, and
 // has put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed. The
 // versions that they have reached do not matter: the server may have passed such a version, and have assigned it twice.
 // All other streams of the cluster are probed.
-func (r *Restorations) record(found *Detector) (isNew bool) {
+func (r *Restorations) recordProof(found *Detector) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found.doubt.isDueToRestoration() {

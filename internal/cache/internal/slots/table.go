@@ -7,6 +7,12 @@ package slots
 
 // Table is a hash table with open addressing. It does not hold the keys: its caller provides the
 // hash of a slot's key, and decides which slot has a key. The zero Table is empty.
+//
+// Example of a table of 8 cells. The keys of the slots 0 and 1 have the hash 3, and the key of the slot 2 has the hash 4:
+//
+//	insert 0, 1, 2   cell 3 has slot 0, cell 4 has slot 1, cell 5 has slot 2
+//	find slot 2      looks at the cells 4 and 5
+//	remove 0         slot 1 moves to cell 3, and slot 2 to cell 4. So no empty cell is before them
 type Table struct {
 	// cells hold the number of a slot plus one, or 0. Their number is a power of two, and at
 	// least a quarter of them are 0.
@@ -17,14 +23,14 @@ type Table struct {
 // Len returns the number of slots in the table.
 func (t *Table) Len() int { return t.used }
 
-// Find returns the slot for which is reports true. hash is the hash of the key of the slot.
-func (t *Table) Find(hash uint64, is func(slot uint32) bool) (slot uint32, ok bool) {
+// Find returns the slot with a key, whose hash is hash. hasKey reports whether a slot has the key.
+func (t *Table) Find(hash uint64, hasKey func(slot uint32) bool) (slot uint32, ok bool) {
 	if len(t.cells) == 0 {
 		return 0, false
 	}
 	mask := uint64(len(t.cells) - 1)
 	for i := hash & mask; t.cells[i] != 0; i = (i + 1) & mask {
-		if slot := t.cells[i] - 1; is(slot) {
+		if slot := t.cells[i] - 1; hasKey(slot) {
 			return slot, true
 		}
 	}

@@ -31,7 +31,7 @@ func (withoutStreaming) IsWatchListSemanticsUnSupported() bool { return true }
 // the reflector knows.
 func startReflector(t *testing.T, p *faults.InjectingProxy, isStreaming bool) (names func() []string) {
 	t.Helper()
-	session, err := p.Session("reflector")
+	session, err := p.NewSession("reflector")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ type observation struct {
 
 // watch sends what the watch of the Secret shows, until ctx ends.
 func (c *secretClient) watch(ctx context.Context, observed chan<- observation) {
-	for state, err := range follow.Object(ctx, c.client, c.stream) {
+	for state, err := range follow.ObjectStates(ctx, c.client, c.stream) {
 		o := observation{new(secret), err}
 		if state.Object != nil {
 			o.live, o.err = c.decode(state.Object)

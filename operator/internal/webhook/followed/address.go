@@ -100,7 +100,7 @@ func (a Address) Delete(ctx context.Context, client *kube.Client, options []byte
 // watch calls observe with the resourceVersion of each state of the object until ctx ends. decode decodes the object. It leaves
 // the object as it is if the object does not exist, and returns the error of the watch if there is one.
 func (a Address) watch(ctx context.Context, client *kube.Client, observe func(version string, decode func(object any) error)) {
-	for state, err := range follow.Object(ctx, client, a.stream()) {
+	for state, err := range follow.ObjectStates(ctx, client, a.stream()) {
 		observe(state.ResourceVersion, func(object any) error {
 			if err != nil || state.Object == nil {
 				return err

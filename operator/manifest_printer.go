@@ -1,0 +1,226 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
+)
+
+// manifestFlags are the flags of the command manifests.
+type manifestFlags struct {
+	manifests.Choices
+	kustomize string
+	helm      string
+	check     bool
+	// withoutDefinitions leaves the definitions out of what is printed.
+	withoutDefinitions bool
+	// webhookEntries prints the webhook configurations with their entries.
+	webhookEntries bool
+	// webhookSecret is the Secret with the certificate for the webhooks, or empty.
+	webhookSecret string
+	// webhookAnnotations are those of the webhook configurations.
+	webhookAnnotations map[string]string
+	// args are the flags of the program that the command line gives, for the Deployment.
+	args []string
+}
+
+// addPolicyLabel adds a label, such as kubernetes.io/metadata.name=monitoring, to the NetworkPolicy.
+func (f *manifestFlags) addPolicyLabel(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+		return errors.New("the label is not valid: write it as kubernetes.io/metadata.name=monitoring")
+	}
+	if f.PolicyLabels == nil {
+		f.PolicyLabels = make(map[string]string)
+	}
+	f.PolicyLabels[key], f.NetworkPolicy = value, true
+	return nil
+}
+
+// addAccountAnnotation adds an annotation of the ServiceAccount.
+func (f *manifestFlags) addAccountAnnotation(text string) error {
+	return addAnnotation(&f.AccountAnnotations, text, "example.com/role=operator")
+}
+
+// isAboutWebhooks reports whether a flag is only for programs with webhooks.
+func (f *manifestFlags) isAboutWebhooks() bool {
+	return f.webhookEntries || f.webhookSecret != "" || len(f.webhookAnnotations) > 0
+}
+
+// addWebhookAnnotation adds an annotation of the webhook configurations.
+func (f *manifestFlags) addWebhookAnnotation(text string) error {
+	return addAnnotation(&f.webhookAnnotations, text, "cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE")
+}
+
+// addAnnotation adds an annotation to a map, which it makes if necessary. Its error has the example.
+func addAnnotation(annotations *map[string]string, text, example string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || len(validation.IsQualifiedName(key)) > 0 {
+		return errors.New("the annotation is not valid: write it as " + example)
+	}
+	if *annotations == nil {
+		*annotations = make(map[string]string)
+	}
+	(*annotations)[key] = value
+	return nil
+}
+
+// manifestPrinter runs the command manifests.
+type manifestPrinter struct {
+	// program is the name of the program.
+	program string
+	// out gets the manifests. notes gets lines for the user.
+	out, notes io.Writer
+	// edit is the field Manifests of [Program]. It may be nil.
+	edit func(*Manifests) error
+	// options are those of the command line.
+	options options
+	// parts are the parts of the program, and needs are those of all parts together.
+	parts []Part
+	needs kube.Needs
+}
+
+// print prints the objects that install the program, or writes them into files. newClient returns a client of
+// the cluster.
+func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Client, error)) error {
+	plan := installPlan{program: p.program, parts: p.parts, options: p.options, needs: p.needs, args: []string{"run"}}
+	install, err := plan.complete()
+	if err != nil {
+		return err
+	}
+	var client *kube.Client // nil without --check
+	if p.options.manifests.check {
+		client, err = newClient()
+		if err == nil {
+			err = p.checkDefinitions(ctx, client, install)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.printRisks()
+	if p.options.manifests.helm != "" { // the names and the namespace of a release are not known
+		return p.writeChart(client, install)
+	}
+	objects, err := p.objects(install)
+	if err != nil {
+		return err
+	}
+	if client != nil {
+		if err := p.checkObjects(ctx, client, install, objects); err != nil {
+			return err
+		}
+	}
+	return p.writeObjects(install, objects)
+}
+
+// checkDefinitions returns an error if the server would refuse the definitions of the installation, or if an apply of the
+// definitions would do harm.
+func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
+	return errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
+		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, install))
+}
+
+// printRisks prints what may go wrong later with an installation by these flags.
+func (p manifestPrinter) printRisks() {
+	flags := p.options.manifests
+	if flags.Image != "" && isMovingTag(flags.Image) {
+		p.printNote("the image " + flags.Image + " may be another one tomorrow: name a version, or best the digest")
+	}
+	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
+		p.printNote("nobody writes the CA of the Secret " + flags.webhookSecret + " into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry")
+	}
+}
+
+// writeChart writes a chart for Helm. client is nil without --check.
+func (p manifestPrinter) writeChart(client *kube.Client, install *manifests.Options) error {
+	objects, err := p.objects(manifests.ForHelm(install))
+	if err != nil {
+		return err
+	}
+	if client != nil {
+		manifests.NoteGrants(objects, ownGroups(p.needs), p.printNote)
+	}
+	return manifests.WriteChart(p.options.manifests.helm, install, objects)
+}
+
+// checkObjects returns an error if objects of the installation conflict with objects of the cluster. It prints what the user
+// should know besides.
+func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, install *manifests.Options, objects []map[string]any) error {
+	c := manifests.Conflicts{
+		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, Note: p.printNote,
+	}
+	manifests.NoteGrants(objects, c.Groups, p.printNote)
+	if err := c.Check(ctx, objects); err != nil {
+		return err
+	}
+	if code, err := webhookCodeIn(p.parts); err == nil && !p.options.webhooks.isOff() {
+		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
+			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces, Note: c.Note,
+		}, webhooksOf(p.parts))
+	}
+	return nil
+}
+
+// writeObjects prints the objects, or writes them into a base for Kustomize.
+func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[string]any) error {
+	pruneCommand := install.AddObjectHashes(objects)
+	if p.options.manifests.kustomize != "" {
+		return manifests.WriteBase(p.options.manifests.kustomize, p.program, objects)
+	}
+	text, err := manifests.Documents(objects)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n"+
+		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
+		p.program, install.Version, pruneCommand, p.program, text)
+	return err
+}
+
+// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
+// make objects incomplete.
+func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
+	c, isFound, err := conversionsOf(p.parts)
+	if err != nil || !isFound {
+		return err
+	}
+	err = c.checkIncomplete(ctx, client, install.Definitions)
+	if p.options.webhooks.isOff() {
+		return err
+	}
+	return errors.Join(err, c.checkApply(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
+}
+
+// printNote prints a line for the user.
+func (p manifestPrinter) printNote(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) }
+
+// objects returns the objects of an installation as the author has changed them, with labels.
+func (p manifestPrinter) objects(install *manifests.Options) ([]map[string]any, error) {
+	objects, err := manifests.Objects(install)
+	if err != nil {
+		return nil, err
+	}
+	if p.edit != nil {
+		m := &Manifests{Objects: objects, Namespace: install.Namespace}
+		if err := p.edit(m); err != nil {
+			return nil, err
+		}
+		objects = m.Objects
+	}
+	install.Label(objects)
+	return objects, nil
+}
+
+// isMovingTag reports whether an image may be another one tomorrow: it has the tag latest, or neither tag nor digest.
+func isMovingTag(image string) bool {
+	name := image[strings.LastIndex(image, "/")+1:]
+	return strings.HasSuffix(name, ":latest") || !strings.ContainsAny(name, ":@")
+}

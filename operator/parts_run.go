@@ -1,0 +1,141 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/follow"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/metrics"
+)
+
+// partsRun is one run of the parts of a program: see [runParts].
+type partsRun struct {
+	env   environment
+	parts []Part
+	// needs are those of all parts together.
+	needs kube.Needs
+	// fencedClient is the client of [Run], without the handlers of [addHandlers].
+	fencedClient *kube.Client
+	// metrics is nil if nobody can read the metrics.
+	metrics *programMetrics
+	cache   *cache.Cache
+	runtime *controller.Runtime
+	group   *partGroup
+	// pages is nil before makePages.
+	pages *pages
+}
+
+// newPartsRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
+func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *partsRun {
+	r := &partsRun{env: env, parts: parts, needs: needs, fencedClient: c}
+	if !env.listeners.isEmpty() || env.livePage != nil {
+		r.metrics = newProgramMetrics(env.election)
+	}
+	c = r.withHandlers(c)
+	streams := newStreamReporter(env.log, env.problems.hasReported)
+	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
+	r.runtime = &controller.Runtime{
+		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
+	}
+	r.group = &partGroup{runtime: r.runtime, tracker: follow.NewSyncTracker(), stop: stop}
+	return r
+}
+
+// withHandlers returns c with the handlers that [addHandlers] adds for this run.
+func (r *partsRun) withHandlers(c *kube.Client) *kube.Client {
+	var requests *requestMetrics
+	if r.metrics != nil {
+		requests = r.metrics.requests
+	}
+	return addHandlers(c, r.env, r.needs, requests)
+}
+
+// makePages makes the pages, with the handlers of the author.
+func (r *partsRun) makePages() (err error) {
+	var handlers map[string]http.Handler
+	if r.env.ownHandlers != nil {
+		handlers = r.env.ownHandlers(r.runtime)
+	}
+	r.pages, err = newPages(handlers, r.env.ownMetrics, r.env.election.isLost, r.env.log)
+	if err == nil && r.env.listeners.pages == nil && len(handlers) > 0 {
+		r.env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
+	}
+	return err
+}
+
+// registerMetrics counts what the parts do, and puts the metrics on the pages.
+func (r *partsRun) registerMetrics() {
+	r.runtime.Observer = r.metrics.reconciles
+	registerStreamMetrics(r.metrics.registry, r.cache.Stats, r.group.tracker.States)
+	registerPagesCertificate(r.metrics.registry, r.env.listeners.certificateEnd)
+	r.pages.builtInMetrics = r.metrics.registry
+}
+
+// makeReadiness makes the readiness of the pages. The program is not ready once ctx has ended.
+func (r *partsRun) makeReadiness(ctx context.Context) {
+	r.pages.readiness = &readiness{
+		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
+		cached: r.cache.Stats, unsynced: r.group.tracker.Unsynced,
+		isEnding: func() bool { return ctx.Err() != nil },
+		election: r.env.election, webhooks: r.env.webhooks, converted: convertedKinds(r.parts),
+	}
+}
+
+// startLivePage starts the live page, if the program has one. It is called after registerMetrics and makeReadiness.
+func (r *partsRun) startLivePage() error {
+	page := r.env.livePage
+	if page == nil {
+		return nil
+	}
+	r.runtime.Observer = page.wrapObserver(r.runtime.Observer)
+	return page.start(livePageRuntime{
+		cache: r.cache, uncached: r.group.tracker.States, reconciled: r.needs.Reconciles, leadership: r.env.election.leadershipText,
+		unreadyReasons: r.pages.readiness.unreadyReasons, pagesCertificateEnd: r.env.listeners.certificateEnd, webhooks: r.env.webhooks, fail: r.group.fail,
+	}, r.pages)
+}
+
+// servePages serves the pages at the listeners of the program. It returns a function that ends the servers. It is
+// called after registerMetrics and makeReadiness.
+func (r *partsRun) servePages() (closeServers func()) {
+	var servers []*server
+	if listener := r.env.listeners.probes; listener != nil {
+		servers = append(servers, serve(listener, r.pages.probes, r.env.log, r.group.fail))
+	}
+	if listener := r.env.listeners.pages; listener != nil {
+		var handler http.Handler = r.pages.mux
+		if check := r.env.listeners.readerCheck; check != nil {
+			handler = check(handler)
+		}
+		servers = append(servers, serve(listener, handler, r.env.log, r.group.fail))
+	}
+	return func() {
+		for _, s := range slices.Backward(servers) {
+			s.close()
+		}
+	}
+}
+
+// startWebhooks begins to serve the webhooks, if the program has some.
+func (r *partsRun) startWebhooks(ctx context.Context) error {
+	if !hasWebhooksOrConverters(r.parts) {
+		return nil
+	}
+	w := webhookRuntime{
+		handlerClient: r.withHandlers(r.env.unfencedClient), cache: r.cache,
+		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading, elected: r.env.elected(),
+		fail: r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
+	}
+	if r.metrics != nil {
+		w.registry, w.isCounting, w.areSubscribed = r.metrics.registry, true, r.areSubscribed
+	}
+	return r.env.webhooks.start(ctx, w)
+}
+
+// areSubscribed reports whether all controllers have subscribed to their streams. It is called only with metrics.
+func (r *partsRun) areSubscribed() bool {
+	return !slices.ContainsFunc(r.needs.Controllers, func(name string) bool { return !r.metrics.reconciles.isSubscribed(name) })
+}

@@ -1,0 +1,132 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/kube"
+)
+
+// programRunner runs the command run. It opens what the program serves, makes the environment of [runParts], and ends everything
+// after the parts.
+type programRunner struct {
+	invocation
+	line   *commandLine
+	parts  []Part
+	needs  kube.Needs
+	log    *slog.Logger
+	config *kube.Config
+	// fence is nil without leader election.
+	fence *lease.Fence
+	// client passes the fence.
+	client *kube.Client
+	env    environment
+}
+
+// run opens what the program serves, becomes a candidate for the Lease, runs the parts, and ends everything that it has
+// opened. namespace is that of the configuration.
+func (p *programRunner) run(ctx context.Context, namespace string) error {
+	if err := p.connect(); err != nil {
+		return err
+	}
+	defer p.end()
+	p.makeEnvironment(namespace)
+	if err := p.openPages(ctx); err != nil {
+		return err
+	}
+	if err := p.openWebhooks(ctx); err != nil {
+		return err
+	}
+	if err := p.startElection(ctx); err != nil {
+		return err
+	}
+	return runParts(ctx, p.client, p.env, p.parts)
+}
+
+// connect makes the clients of the program.
+func (p *programRunner) connect() (err error) {
+	unfenced := p.config.Clone()
+	if p.line.election.isOn {
+		p.fence = newFence(p.line.election.timing, p.config)
+	}
+	client, err := newFencedClient(p.config, p.fence)
+	if err != nil {
+		return err
+	}
+	p.client = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
+	if hasWebhooksOrConverters(p.parts) {
+		if client, err = kube.NewClient(unfenced); err != nil {
+			return err
+		}
+		p.env.unfencedClient = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
+	}
+	return nil
+}
+
+// makeEnvironment sets the fields of the environment for which nothing is opened.
+func (p *programRunner) makeEnvironment(namespace string) {
+	namespace, pod := ownPod(namespace)
+	checker := access.NewChecker(p.needs, p.line.namespaces, namespace)
+	p.env.namespace, p.env.pod = namespace, pod
+	p.env.log, p.env.tracer = p.log, p.Tracer
+	p.env.problems = newProblemReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
+	p.env.ownHandlers, p.env.ownMetrics = p.Handlers, p.Metrics
+	if os.Getenv(access.CheckVariable) != "" {
+		p.env.mode = developmentMode
+	}
+}
+
+// openPages opens the addresses of the pages, and the live page.
+func (p *programRunner) openPages(ctx context.Context) (err error) {
+	listen := p.line.listen
+	if p.env.listeners, err = listen.open(ctx, p.parts, p.config, p.env.problems, p.log); err != nil {
+		return err
+	}
+	page := livePageSettings{isOn: listen.isLivePageOn, isLoopback: listen.secureAddress == "", program: p.Name, log: p.log}
+	if p.env.mode == developmentMode {
+		page.socket = os.Getenv(livePageSocketVariable)
+	}
+	p.env.livePage, _, err = openLivePageService(ctx, p.parts, page)
+	return err
+}
+
+// openWebhooks opens the address of the webhooks.
+func (p *programRunner) openWebhooks(ctx context.Context) (err error) {
+	p.env.webhooks, err = openWebhookService(ctx, p.parts, webhookSettings{
+		flags: p.line.webhooks, program: p.Name, namespace: p.env.namespace, pod: p.env.pod, watched: p.client.Namespaces(), mode: p.env.mode, log: p.log,
+	})
+	return err
+}
+
+// startElection makes the program a candidate for its Lease, if the program has leader election.
+func (p *programRunner) startElection(ctx context.Context) (err error) {
+	if p.fence == nil {
+		return nil
+	}
+	flags := p.line.election
+	p.env.election, err = startElection(ctx, candidacy{
+		fence: p.fence, program: p.Name, leaseName: cmp.Or(flags.name, p.Name), leaseNamespace: cmp.Or(flags.namespace, p.env.namespace),
+		kindsHash: kindsHashOf(p.needs.Reconciles), pod: p.env.pod, watched: p.client.Namespaces(), log: p.log, problems: p.env.problems, exit: p.exit,
+	})
+	return err
+}
+
+// end ends what the program has opened. The parts have ended.
+func (p *programRunner) end() {
+	// The lease is released after everything else, when nothing is left that could write.
+	if p.env.election != nil {
+		p.env.election.end()
+	}
+	// The webhooks answer until the lease is released and the API servers have found other replicas.
+	if p.env.webhooks != nil {
+		p.env.webhooks.end()
+	}
+	if p.env.livePage != nil {
+		p.env.livePage.end()
+	}
+	p.env.listeners.close()
+}
