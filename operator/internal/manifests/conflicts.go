@@ -18,9 +18,9 @@ type Conflicts struct {
 	Client *kube.Client
 	// Groups are those of the kinds that the program defines, and Finalizers are those of the program.
 	Groups, Finalizers []string
-	// Note gets a line for each thing that the user should know: objects of the installation under an older name,
+	// PrintNote gets a line for each thing that the user should know: objects of the installation under an older name,
 	// finalizers that the program does not know, and what cannot be checked.
-	Note func(string)
+	PrintNote func(string)
 
 	// resources holds what the server serves.
 	resources []wire.Resource
@@ -30,7 +30,7 @@ type Conflicts struct {
 // belongs to another installation, or change the name of the program.
 func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 	if c.resources, err = wire.DiscoverAll(ctx, c.Client); err != nil {
-		c.Note(fmt.Sprintf("some resources are not checked: %v", err))
+		c.PrintNote(fmt.Sprintf("some resources are not checked: %v", err))
 	}
 	printed := make(map[string]bool)
 	var errs []error
@@ -97,7 +97,7 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		d, former, c.Program, d.Metadata.Namespace, d.Metadata.Name)
 }
 
-// searchAll reads the objects of all kinds. It notes the roles and bindings of the installation that are not printed,
+// searchAll reads the objects of all kinds. It prints a line about the roles and bindings of the installation that objects lacks,
 // and the objects with finalizers that the program has forgotten.
 func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) error {
 	older, forgotten := "", make(map[string][]*live.Object)
@@ -122,14 +122,14 @@ func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) erro
 		case err != nil && isRole:
 			return err
 		case err != nil:
-			c.Note(fmt.Sprintf("%s are not checked: %v", r, err))
+			c.PrintNote(fmt.Sprintf("%s are not checked: %v", r, err))
 		}
 	}
 	if older != "" {
-		c.Note("objects of this installation have an older name. The command in the third line of the manifests deletes them:" + older)
+		c.PrintNote("objects of this installation have an older name. The command in the third line of the manifests deletes them:" + older)
 	}
 	for name, objects := range forgotten {
-		c.Note("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
+		c.PrintNote("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func (i Installation) Labels() map[string]string {
 	return map[string]string{LabelName: i.Program, LabelManagedBy: i.ManagedBy, LabelInstance: i.Name, LabelNamespace: i.Namespace}
 }
 
-// Label adds the labels of the installation to objects. It changes no label that an object has.
-func (i Installation) Label(objects []Object) {
+// AddLabels adds the labels of the installation to objects. It changes no label that an object has.
+func (i Installation) AddLabels(objects []Object) {
 	for _, object := range objects {
 		labels := Object{LabelName: i.Program, LabelManagedBy: i.ManagedBy}
 		switch {

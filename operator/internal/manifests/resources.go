@@ -19,10 +19,10 @@ func NamespaceResource() wire.Resource {
 	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }
 
-// WebhookConfigurations returns the resources of ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
+// WebhookConfigurationResources returns the resources of ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
 //
 //go:noinline
-func WebhookConfigurations() [2]wire.Resource {
+func WebhookConfigurationResources() [2]wire.Resource {
 	r := wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 		Plural:           "validatingwebhookconfigurations", ClusterScoped: true,

@@ -22,7 +22,7 @@ func TestUserRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Label(objects)
+	o.AddLabels(objects)
 	prune := o.AddObjectHashes(objects)
 	may := make(map[string][]string)
 	for _, object := range objects {

@@ -26,7 +26,7 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		i := manifests.Installation{Program: "robots", Name: "robots", Namespace: "ns"}
 		labels := map[string]any{"metadata": map[string]any{"labels": map[string]any{manifests.LabelInstance: "robots", manifests.LabelNamespace: "ns"}}}
 		bindings := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, Plural: "clusterrolebindings", ClusterScoped: true}
-		configurations := manifests.WebhookConfigurations()
+		configurations := manifests.WebhookConfigurationResources()
 		server.Store(bindings, "", "robots.ns", labels)
 		server.Store(configurations[0], "", "robots.ns", labels)
 		server.Store(configurations[1], "", "others.ns", map[string]any{"metadata": map[string]any{"labels": map[string]any{manifests.LabelInstance: "others", manifests.LabelNamespace: "ns"}}})
@@ -41,7 +41,7 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		var out bytes.Buffer
 		c := &cluster{client: server.Client(), out: &out, limit: time.Minute, resources: []wire.Resource{bindings}}
 		f := &findings{
-			Options:    &Options{Installation: i, HasWebhooks: true, Out: &out},
+			Options:    &Options{Installation: i, HasWebhooksOrConverters: true, Out: &out},
 			deployment: &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: "ns", Name: "robots", UID: "1"}},
 		}
 		if err := removeConfigurations(t.Context(), c, f); err != nil {

@@ -50,8 +50,8 @@ type Options struct {
 	Kinds, Reconciled []wire.Resource
 	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
-	// HasWebhooks is true for a program with webhooks or converters. An earlier release may have had webhooks in any case.
-	HasWebhooks bool
+	// HasWebhooksOrConverters is true for a program with webhooks or converters. An earlier release may have had webhooks in any case.
+	HasWebhooksOrConverters bool
 	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
 	// name it.
 	LeaseNamespace, LeaseName string

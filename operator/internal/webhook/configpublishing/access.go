@@ -20,7 +20,7 @@ func Access(name, namespace string, hasValidators, hasDefaulters bool) []kube.Ac
 		if isNeeded {
 			verbs = append(verbs, wire.VerbCreate)
 		}
-		all = append(all, kube.Access{Resource: manifests.WebhookConfigurations()[i], Verbs: verbs, Names: []string{name}})
+		all = append(all, kube.Access{Resource: manifests.WebhookConfigurationResources()[i], Verbs: verbs, Names: []string{name}})
 	}
 	if namespace != "" {
 		all = append(all, kube.Access{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}, Names: []string{namespace}})

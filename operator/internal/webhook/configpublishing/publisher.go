@@ -86,7 +86,7 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for i, entries := range [][]*configuration.Entry{validating, mutating} {
-		resource := manifests.WebhookConfigurations()[i]
+		resource := manifests.WebhookConfigurationResources()[i]
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
