@@ -146,7 +146,7 @@ func (p manifestPrinter) writeChart(client *kube.Client, install *manifests.Opti
 		return err
 	}
 	if client != nil {
-		manifests.NoteGrants(objects, ownGroups(p.needs), p.printNote)
+		manifests.PrintGrants(objects, ownGroups(p.needs), p.printNote)
 	}
 	return manifests.WriteChart(p.options.manifests.helm, install, objects)
 }
@@ -155,15 +155,15 @@ func (p manifestPrinter) writeChart(client *kube.Client, install *manifests.Opti
 // should know besides.
 func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, install *manifests.Options, objects []map[string]any) error {
 	c := manifests.Conflicts{
-		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, Note: p.printNote,
+		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, PrintNote: p.printNote,
 	}
-	manifests.NoteGrants(objects, c.Groups, p.printNote)
+	manifests.PrintGrants(objects, c.Groups, p.printNote)
 	if err := c.Check(ctx, objects); err != nil {
 		return err
 	}
 	if code, err := webhookCodeIn(p.parts); err == nil && !p.options.webhooks.isOff() {
 		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces, Note: c.Note,
+			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces, PrintNote: c.PrintNote,
 		}, webhooksOf(p.parts))
 	}
 	return nil
@@ -175,7 +175,7 @@ func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[
 	if p.options.manifests.kustomize != "" {
 		return manifests.WriteBase(p.options.manifests.kustomize, p.program, objects)
 	}
-	text, err := manifests.Stream(objects)
+	text, err := manifests.Documents(objects)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (p manifestPrinter) objects(install *manifests.Options) ([]map[string]any, 
 		}
 		objects = m.Objects
 	}
-	install.Label(objects)
+	install.AddLabels(objects)
 	return objects, nil
 }
 

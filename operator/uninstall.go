@@ -59,7 +59,7 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 	return uninstall.Run(ctx, u.client, &uninstall.Options{
 		Installation: manifests.Installation{Program: u.program, Name: name, Namespace: namespace},
 		Watched:      o.namespaces, LeaseNamespace: o.election.namespace, LeaseName: o.election.name,
-		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooks: hasWebhooksOrConverters(u.parts),
+		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooksOrConverters: hasWebhooksOrConverters(u.parts),
 		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: o.isDryRun,
 		Timeout: timeout, Out: u.out,
 		Migrate: func(ctx context.Context) error {

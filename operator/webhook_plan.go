@@ -136,7 +136,7 @@ func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, 
 		}
 	}
 	hasValidators, hasDefaulters := webhookTypes(webhooksOf(p.parts))
-	resources := manifests.WebhookConfigurations() // of validators, and then of defaulters
+	resources := manifests.WebhookConfigurationResources() // of validators, and then of defaulters
 	if hasValidators {
 		all = append(all, manifests.WebhookConfiguration{Resource: resources[0], Entries: validatingEntries})
 	}

@@ -52,7 +52,7 @@ func revokeWebhookAuthority(ctx context.Context, i invocation, line *commandLine
 // publishedBundles returns the different bundles in the webhook configurations of a name, and prints where they are.
 func publishedBundles(ctx context.Context, client *kube.Client, name string, out io.Writer) (bundles [][]byte, err error) {
 	isKnown := make(map[string]bool)
-	for _, resource := range manifests.WebhookConfigurations() {
+	for _, resource := range manifests.WebhookConfigurationResources() {
 		c, exists, err := live.Find(ctx, client, resource, "", name)
 		if err != nil {
 			return nil, err

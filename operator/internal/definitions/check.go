@@ -17,8 +17,8 @@ import (
 // Check returns an error if an apply of a definition would take values from objects of the cluster, or make the API
 // server refuse their writes: see [Compare]. The error names each field, and the number of objects that it concerns.
 //
-// Check also returns an error if the apply would do more than one step in the life of a version, or a step for which the
-// objects are not ready: see [StepProblems]. The error has the command to run, where migrate is the command of the program that
+// Check also returns an error if the apply would do more than one step of the replacement of a version, or a step for which
+// the objects are not ready: see [StepProblems]. The error has the command to run, where migrate is the command of the program that
 // migrates objects. raw is the definition that the cluster has, as JSON.
 func Check(ctx context.Context, client *kube.Client, raw []byte, definition *crd.CustomResourceDefinition, migrate string) error {
 	before, after, err := decode(raw, definition)
@@ -88,7 +88,7 @@ func checkSteps(ctx context.Context, client *kube.Client, before, after storedDe
 // droppedVersions returns the versions of before that are not served, not stored and not in after.
 func droppedVersions(before, after storedDefinition) (names []string) {
 	for _, v := range before.Spec.Versions {
-		if !v.Served && !slices.Contains(before.Status.StoredVersions, v.Name) && after.Spec.find(v.Name) == nil {
+		if !v.Served && !slices.Contains(before.Status.StoredVersions, v.Name) && after.Spec.findVersion(v.Name) == nil {
 			names = append(names, v.Name)
 		}
 	}

@@ -27,7 +27,7 @@ type Change struct {
 	// Text continues a sentence about the field.
 	Text string
 
-	// elements are the parts of the path to the values that concerns is asked about. concerns is nil if the Change concerns all
+	// elements are the parts of the path to the values that concerns is called with. concerns is nil if the Change concerns all
 	// objects.
 	elements []string
 	concerns func(value any) bool
@@ -44,6 +44,7 @@ func (c Change) Concerns(object any) bool {
 	return c.concerns == nil || concernsAt(object, c.elements, c.concerns)
 }
 
+// concernsAt reports whether concerns is true for a value at the path of elements below value.
 func concernsAt(value any, elements []string, concerns func(any) bool) bool {
 	if len(elements) == 0 {
 		return concerns(value)
@@ -110,19 +111,25 @@ type comparer struct {
 	changes []Change
 }
 
-// add adds a change of the field at the path of elements.
+// add adds a change of the field at the path of elements, which concerns values of the field.
 func (c *comparer) add(elements []string, concerns func(any) bool, format string, args ...any) {
-	path := strings.NewReplacer("."+anyItem, anyItem, "."+anyMember, anyMember).Replace(strings.Join(elements, "."))
+	c.addFor(elements, elements, concerns, format, args...)
+}
+
+// addFor adds a change of the field at a path, which concerns the values at the path of elements. They are other values than those
+// of the field if the field is missing.
+func (c *comparer) addFor(field, elements []string, concerns func(any) bool, format string, args ...any) {
+	path := strings.NewReplacer("."+anyItem, anyItem, "."+anyMember, anyMember).Replace(strings.Join(field, "."))
 	c.changes = append(c.changes, Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), elements: elements, concerns: concerns})
 }
 
-// isAny reports true for each value.
-func isAny(any) bool { return true }
+// isAnyValue reports true for each value.
+func isAnyValue(any) bool { return true }
 
 // compare compares the schemas of the value at the path of elements.
 func (c *comparer) compare(elements []string, before, after schema) {
-	if !isSameType(before, after) {
-		c.add(elements, isAny, "has the type %s in place of %s, so that the API server refuses its value", typeOf(after), typeOf(before))
+	if !isTypeKept(before, after) {
+		c.add(elements, isAnyValue, "has the type %s in place of %s, so that the API server refuses its value", typeOf(after), typeOf(before))
 		return
 	}
 	c.compareRules(elements, before, after)
@@ -147,8 +154,8 @@ func typeOf(s schema) string {
 	return cmp.Or(text, "any")
 }
 
-// isSameType reports whether every value of the type of one schema has the type of the other.
-func isSameType(before, after schema) bool {
+// isTypeKept reports whether each value of the type of before has the type of after. For example, each integer is a number.
+func isTypeKept(before, after schema) bool {
 	old, now := typeOf(before), typeOf(after)
 	return old == now || now == "any" || old == "integer" && now == "number" ||
 		now == "integer or string" && (old == "integer" || old == "string")
@@ -179,7 +186,7 @@ func (c *comparer) compareMembers(elements []string, before, after schema) {
 		case isNewMap:
 			c.compare(join(elements, name), member, newMap)
 		case !keepsUnknown:
-			c.add(join(elements, name), isAny, "is missing, %s", dropped)
+			c.add(join(elements, name), isAnyValue, "is missing, %s", dropped)
 		}
 	}
 	switch {
@@ -190,12 +197,11 @@ func (c *comparer) compareMembers(elements []string, before, after schema) {
 	}
 	for _, name := range texts(after["required"]) {
 		if property, _ := now[name].(schema); property["default"] == nil && !slices.Contains(texts(before["required"]), name) {
-			c.add(join(elements, name), isAny, "is required, so that the API server refuses a write of an object without a value")
-			last := &c.changes[len(c.changes)-1]
-			last.elements, last.concerns = elements, func(value any) bool {
+			lacksMember := func(value any) bool {
 				members, isObject := value.(map[string]any)
 				return isObject && members[name] == nil
 			}
+			c.addFor(join(elements, name), elements, lacksMember, "is required, so that the API server refuses a write of an object without a value")
 		}
 	}
 }
@@ -228,18 +234,18 @@ func (c *comparer) compareRules(elements []string, before, after schema) {
 	}
 	for _, keyword := range []string{"pattern", "format"} {
 		if now, _ := after[keyword].(string); now != "" && now != before[keyword] {
-			c.add(elements, isAny, "must have the %s %q", keyword, now)
+			c.add(elements, isAnyValue, "must have the %s %q", keyword, now)
 		}
 	}
 	for _, keyword := range []string{"not", "allOf", "anyOf", "oneOf"} {
 		if now := after[keyword]; now != nil && !reflect.DeepEqual(now, before[keyword]) {
-			c.add(elements, isAny, "must meet another condition (%s)", keyword)
+			c.add(elements, isAnyValue, "must meet another condition (%s)", keyword)
 		}
 	}
 	rules := celRules(before)
 	for _, rule := range celRules(after) {
 		if !slices.Contains(rules, rule) {
-			c.add(elements, isAny, "must meet the rule %q", rule)
+			c.add(elements, isAnyValue, "must meet the rule %q", rule)
 		}
 	}
 	if before["nullable"] == true && after["nullable"] != true {
@@ -247,7 +253,7 @@ func (c *comparer) compareRules(elements []string, before, after schema) {
 	}
 	kind, keys := after["x-kubernetes-list-type"], after["x-kubernetes-list-map-keys"]
 	if (kind == "set" || kind == "map") && !(kind == before["x-kubernetes-list-type"] && reflect.DeepEqual(keys, before["x-kubernetes-list-map-keys"])) {
-		c.add(elements, isAny, "cannot have two items that are equal or have equal keys")
+		c.add(elements, isAnyValue, "cannot have two items that are equal or have equal keys")
 	}
 }
 
@@ -282,11 +288,11 @@ func celRules(s schema) []string {
 	return rules
 }
 
-// bound is a keyword of a schema that limits a number.
+// bound is a keyword of a schema that limits a number, such as minLength.
 type bound struct {
 	keyword string
-	// what continues a sentence: "minLength" is "must have at least 3 characters".
-	what    string
+	// text continues a sentence about the field. For minLength it is "must have at least %v characters".
+	text    string
 	isLower bool
 	// measure returns the number that the bound limits. It returns false for a value of another type.
 	measure func(value any) (number float64, ok bool)
@@ -319,7 +325,7 @@ func (c *comparer) compareBounds(elements []string, before, after schema) {
 		c.add(elements, func(value any) bool {
 			n, ok := b.measure(value)
 			return ok && n != now && b.isLower == (n < now)
-		}, b.what, now)
+		}, b.text, now)
 	}
 	for _, limit := range []string{"minimum", "maximum"} {
 		keyword := "exclusiveM" + limit[1:]
@@ -328,6 +334,6 @@ func (c *comparer) compareBounds(elements []string, before, after schema) {
 		}
 	}
 	if now := after["multipleOf"]; now != nil && !isEqual(now, before["multipleOf"]) {
-		c.add(elements, isAny, "must be a multiple of %v", now)
+		c.add(elements, isAnyValue, "must be a multiple of %v", now)
 	}
 }

@@ -20,17 +20,17 @@ import (
 // before each program can read v2.
 func StepProblems(before, after Spec, storedVersions []string, migrate string) (problems []string) {
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	from, to := before.storage(), after.storage()
+	from, to := before.storageVersion(), after.storageVersion()
 	if from != nil && to != nil && from.Name != to.Name {
-		if old := before.find(to.Name); old == nil || !old.Served {
+		if old := before.findVersion(to.Name); old == nil || !old.Served {
 			add("objects would be stored in %s, which the cluster does not serve yet: first apply a release that serves %s and has Storage in the Definition of %s, and wait until all replicas are new", to.Name, to.Name, from.Name)
 		}
-		if next := after.find(from.Name); next != nil && !next.Served {
+		if next := after.findVersion(from.Name); next != nil && !next.Served {
 			add("objects are stored in %s, which would not be served any more: first apply a release that serves %s and stores objects in %s, and run %s", from.Name, from.Name, to.Name, migrate)
 		}
 	}
 	for _, old := range before.Versions {
-		next, isStored := after.find(old.Name), slices.Contains(storedVersions, old.Name)
+		next, isStored := after.findVersion(old.Name), slices.Contains(storedVersions, old.Name)
 		switch {
 		case next == nil && isStored:
 			add("objects may be stored in version %s, which the program does not define any more: keep the version, with NotServed in its Definition, and run %s", old.Name, migrate)
@@ -44,8 +44,8 @@ func StepProblems(before, after Spec, storedVersions []string, migrate string) (
 	return problems
 }
 
-// find returns the version of that name, or nil.
-func (d Spec) find(name string) *Version {
+// findVersion returns the version of that name, or nil.
+func (d Spec) findVersion(name string) *Version {
 	for i := range d.Versions {
 		if d.Versions[i].Name == name {
 			return &d.Versions[i]
@@ -54,8 +54,8 @@ func (d Spec) find(name string) *Version {
 	return nil
 }
 
-// storage returns the version in which objects are stored, or nil.
-func (d Spec) storage() *Version {
+// storageVersion returns the version in which objects are stored, or nil.
+func (d Spec) storageVersion() *Version {
 	for i := range d.Versions {
 		if d.Versions[i].Storage {
 			return &d.Versions[i]

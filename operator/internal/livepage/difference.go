@@ -172,8 +172,8 @@ func unionOfNames(a, b map[string]jsontext.Value) []string {
 	return names
 }
 
-// byName returns the elements of a list by the text at key. An element without the text is left out, and so is all but the last
-// element with one text.
+// byName returns the elements of a list by the text at key. An element without the text is left out. Of several elements with one
+// text only the last one is returned.
 func byName(list []jsontext.Value, key string) map[string]jsontext.Value {
 	elements := make(map[string]jsontext.Value, len(list))
 	for _, element := range list {
@@ -196,6 +196,7 @@ func textOf(value jsontext.Value) (text string, ok bool) {
 	return string(decoded), err == nil
 }
 
+// elementAt returns an element of a list, or nothing behind its end.
 func elementAt(list []jsontext.Value, i int) jsontext.Value {
 	if i < len(list) {
 		return list[i]

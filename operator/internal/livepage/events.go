@@ -133,11 +133,11 @@ func (s *eventServer) sendStories(ctx context.Context, e *eventWriter, o objectN
 // sendUntilEnd calls send at once, after new reconciles, and each stateTime, until ctx ends, the page ends, or the reader is
 // gone. isDue is true after each stateTime.
 func (s *eventServer) sendUntilEnd(ctx context.Context, e *eventWriter, send func(isDue bool)) {
-	look := time.NewTicker(stateTime) // changes of objects are no news
+	look := time.NewTicker(stateTime) // a change of an object closes no channel
 	defer look.Stop()
 	isDue := false
 	for e.err == nil && ctx.Err() == nil {
-		news := s.page.recorder.history.news()
+		added := s.page.recorder.history.nextAddition()
 		send(isDue)
 		if isDue {
 			e.keepAlive()
@@ -147,7 +147,7 @@ func (s *eventServer) sendUntilEnd(ctx context.Context, e *eventWriter, send fun
 		case <-ctx.Done():
 		case <-s.closed:
 			return
-		case <-news:
+		case <-added:
 			select {
 			case <-time.After(gatherTime):
 			case <-ctx.Done():

@@ -50,3 +50,31 @@ func (f filter) matches(r *reconcile) bool {
 func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
+
+// writeFilter writes the form of a filter. kinds are the kinds to choose from. isGiven is true if the reader has given a filter.
+func writeFilter(m *markup, f filter, kinds []string, isGiven bool) {
+	m.write(`<form class="filter" method="get" action="live-page"><label>Kind <select name="kind"><option value="">all</option>`)
+	for _, kind := range kinds {
+		writeOption(m, kind, kind, f.Kind)
+	}
+	m.write(`</select></label><label>Namespace <input type="search" name="namespace" placeholder="all" value="%"></label>`+
+		`<label>Name <input type="search" name="name" placeholder="any part" value="%"></label>`+
+		`<label>Cause <input type="search" name="cause" placeholder="any part" value="%"></label><label>Show <select name="show">`, f.Namespace, f.Name, f.Cause)
+	writeOption(m, "", "all", f.Show)
+	writeOption(m, "changed", "that changed something", f.Show)
+	writeOption(m, "failed", "with an error", f.Show)
+	m.write(`</select></label><button>Filter</button> `)
+	if isGiven {
+		m.write(`<a href="live-page">Show all</a>`)
+	}
+	m.write(`</form>`)
+}
+
+// writeOption writes a choice of a form. It is selected if its value is the chosen one.
+func writeOption(m *markup, value, text, chosen string) {
+	selected := ""
+	if value == chosen {
+		selected = " selected"
+	}
+	m.write(`<option value="%"%>%</option>`, value, selected, text)
+}

@@ -28,7 +28,7 @@ type history struct {
 	// failing holds the last reconcile of each object whose last reconcile failed, without its requests. The newest one is
 	// the last one.
 	failing []*reconcile
-	// added is closed when the next reconcile is added. It is nil if nobody waits for the next reconcile.
+	// added is closed when the next reconcile is added. It is nil if nobody waits for that.
 	added chan struct{}
 }
 
@@ -151,8 +151,8 @@ func (h *history) failingObjects() []*reconcile {
 	return failing
 }
 
-// news returns a channel that is closed when the next reconcile is added.
-func (h *history) news() <-chan struct{} {
+// nextAddition returns a channel that is closed when the next reconcile is added.
+func (h *history) nextAddition() <-chan struct{} {
 	h.mu.Lock()
 	if h.added == nil {
 		h.added = make(chan struct{})

@@ -221,6 +221,7 @@ func writeDifference(m *markup, d *difference) {
 	}
 }
 
+// writeFields writes fields with their values before and after.
 func writeFields(m *markup, fields []fieldChange) {
 	m.write(`<ul class="fields">`)
 	for i := range fields {
@@ -236,6 +237,7 @@ func writeCondition(m *markup, c *condition) {
 		classOfCondition(c.Type, c.Status), c.Type, c.Status, c.Reason, c.Message)
 }
 
+// writeTime writes a time of day, with the date for the script.
 func writeTime(m *markup, t time.Time) {
 	text := t.UTC().Format("2006-01-02T15:04:05.000Z")
 	m.write(`<time datetime="%">%</time>`, text, text[len("2006-01-02T"):len(text)-1])
@@ -277,31 +279,3 @@ func countText(count int, noun string) string {
 //
 //go:noinline
 func decimal(number int) string { return strconv.Itoa(number) }
-
-// writeFilter writes the form of a filter. kinds are the kinds to choose from. isGiven is true if the
-// reader has given a filter.
-func writeFilter(m *markup, f filter, kinds []string, isGiven bool) {
-	m.write(`<form class="filter" method="get" action="live-page"><label>Kind <select name="kind"><option value="">all</option>`)
-	for _, kind := range kinds {
-		writeOption(m, kind, kind, f.Kind)
-	}
-	m.write(`</select></label><label>Namespace <input type="search" name="namespace" placeholder="all" value="%"></label>`+
-		`<label>Name <input type="search" name="name" placeholder="any part" value="%"></label>`+
-		`<label>Cause <input type="search" name="cause" placeholder="any part" value="%"></label><label>Show <select name="show">`, f.Namespace, f.Name, f.Cause)
-	writeOption(m, "", "all", f.Show)
-	writeOption(m, "changed", "that changed something", f.Show)
-	writeOption(m, "failed", "with an error", f.Show)
-	m.write(`</select></label><button>Filter</button> `)
-	if isGiven {
-		m.write(`<a href="live-page">Show all</a>`)
-	}
-	m.write(`</form>`)
-}
-
-func writeOption(m *markup, value, text, chosen string) {
-	selected := ""
-	if value == chosen {
-		selected = " selected"
-	}
-	m.write(`<option value="%"%>%</option>`, value, selected, text)
-}

@@ -53,6 +53,7 @@ func writeStoryState(m *markup, o *shownObject) {
 	m.write(`</div>`)
 }
 
+// writeChangeStep writes a change as a step of the story of its object.
 func writeChangeStep(m *markup, c *change) {
 	m.write(`<li class="step change"><p class="head">`)
 	writeTime(m, c.At)

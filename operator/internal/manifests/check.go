@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -94,17 +92,4 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// DefinitionResource returns the resource of CustomResourceDefinitions.
-func DefinitionResource() wire.Resource {
-	return wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
-	}
-}
-
-// NamespaceResource returns the resource of Namespaces.
-func NamespaceResource() wire.Resource {
-	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }

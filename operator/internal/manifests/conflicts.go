@@ -18,9 +18,9 @@ type Conflicts struct {
 	Client *kube.Client
 	// Groups are those of the kinds that the program defines, and Finalizers are those of the program.
 	Groups, Finalizers []string
-	// Note gets a line for each thing that the user should know: objects of the installation under an older name,
+	// PrintNote gets a line for each thing that the user should know: objects of the installation under an older name,
 	// finalizers that the program does not know, and what cannot be checked.
-	Note func(string)
+	PrintNote func(string)
 
 	// resources holds what the server serves.
 	resources []wire.Resource
@@ -30,7 +30,7 @@ type Conflicts struct {
 // belongs to another installation, or change the name of the program.
 func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 	if c.resources, err = wire.DiscoverAll(ctx, c.Client); err != nil {
-		c.Note(fmt.Sprintf("some resources are not checked: %v", err))
+		c.PrintNote(fmt.Sprintf("some resources are not checked: %v", err))
 	}
 	printed := make(map[string]bool)
 	var errs []error
@@ -47,7 +47,7 @@ func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return c.search(ctx, printed)
+	return c.searchAll(ctx, printed)
 }
 
 // find returns an object as the cluster has it. It reports false if the object does not exist in the cluster.
@@ -57,7 +57,7 @@ func (c *Conflicts) find(ctx context.Context, object Object) (o *live.Object, ex
 	if i := strings.Index(version, "/"); i > 0 {
 		group = version[:i]
 	}
-	namespace, _ := at(object, "metadata")["namespace"].(string)
+	namespace, _ := objectAt(object, "metadata")["namespace"].(string)
 	for _, r := range c.resources {
 		if r.Kind == Kind(object) && r.Group == group {
 			return live.Find(ctx, c.Client, r, namespace, Name(object))
@@ -74,7 +74,7 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 	switch o.Resource.Kind {
 	case "Deployment":
 		// Maps are printed in the order of their keys.
-		if fmt.Sprint(selected) == fmt.Sprint(at(manifest, "spec", "selector", "matchLabels")) {
+		if fmt.Sprint(selected) == fmt.Sprint(objectAt(manifest, "spec", "selector", "matchLabels")) {
 			return nil
 		}
 	case "CustomResourceDefinition":
@@ -97,10 +97,10 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		d, former, c.Program, d.Metadata.Namespace, d.Metadata.Name)
 }
 
-// search looks at the objects of all kinds, and notes the roles and bindings of the installation that are not printed,
-// and the objects with unknown finalizers.
-func (c *Conflicts) search(ctx context.Context, printed map[string]bool) error {
-	older, unknown := "", make(map[string][]*live.Object)
+// searchAll reads the objects of all kinds. It prints a line about the roles and bindings of the installation that objects lacks,
+// and the objects with finalizers that the program has forgotten.
+func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) error {
+	older, forgotten := "", make(map[string][]*live.Object)
 	for _, r := range c.resources {
 		if !live.IsSearched(r) {
 			continue
@@ -111,8 +111,8 @@ func (c *Conflicts) search(ctx context.Context, printed map[string]bool) error {
 				older += "\n  " + o.String()
 			}
 			for _, name := range o.Metadata.Finalizers {
-				if c.isUnknown(name) {
-					unknown[name] = append(unknown[name], o)
+				if c.isForgotten(name) {
+					forgotten[name] = append(forgotten[name], o)
 				}
 			}
 			return false
@@ -122,24 +122,24 @@ func (c *Conflicts) search(ctx context.Context, printed map[string]bool) error {
 		case err != nil && isRole:
 			return err
 		case err != nil:
-			c.Note(fmt.Sprintf("%s are not checked: %v", r, err))
+			c.PrintNote(fmt.Sprintf("%s are not checked: %v", r, err))
 		}
 	}
 	if older != "" {
-		c.Note("objects of this installation have an older name. The command in the third line of the manifests deletes them:" + older)
+		c.PrintNote("objects of this installation have an older name. The command in the third line of the manifests deletes them:" + older)
 	}
-	for name, objects := range unknown {
-		c.Note("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
+	for name, objects := range forgotten {
+		c.PrintNote("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
 	}
 	return nil
 }
 
-// isUnknown reports whether a finalizer seems to be one of the program, and the program does not know it. The domain of
-// such a finalizer is a group that the program defines, or the domain of a known finalizer, or below one of them.
+// isForgotten reports whether a finalizer seems to be one of the program, and the program does not know it. The domain of
+// such a finalizer is a group that the program defines, or below such a group, or it is the domain of a known finalizer.
 //
-// For example, a program defines the group example.com, and knows the finalizer apps.example.com/cleanup. It does not
-// know jobs.example.com/cleanup.
-func (c *Conflicts) isUnknown(name string) bool {
+// For example, a program defines the group example.com, and knows the finalizer apps.example.org/cleanup. It has forgotten
+// jobs.example.com/cleanup and apps.example.org/backup. The finalizer jobs.example.org/cleanup belongs to somebody else.
+func (c *Conflicts) isForgotten(name string) bool {
 	domain, _, isQualified := strings.Cut(name, "/")
 	if !isQualified || slices.Contains(c.Finalizers, name) {
 		return false

@@ -20,7 +20,7 @@ func TestUnknownFinalizers(t *testing.T) {
 		"shop.example.org/cleanup": false, "shop.example.org/former": true, "example.org/x": false,
 		"badexample.com/x": false, "kubernetes.io/pvc-protection": false, "foregroundDeletion": false,
 	} {
-		if got := c.isUnknown(name); got != want {
+		if got := c.isForgotten(name); got != want {
 			t.Errorf("that %s is unknown is %t, not %t", name, got, want)
 		}
 	}

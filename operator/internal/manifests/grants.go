@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// NoteGrants notes what the roles of an installation allow that its user should know of: wildcards, writes of Secrets, and
+// PrintGrants prints what the roles of an installation allow that its user should know of: wildcards, writes of Secrets, and
 // writes in the whole cluster. The groups are those that the program defines: their objects are its own. Reviews store
 // nothing.
-func NoteGrants(objects []Object, groups []string, note func(string)) {
+func PrintGrants(objects []Object, groups []string, printNote func(string)) {
 	g := grants{groups: groups, wildcards: make(map[string]bool), secrets: make(map[string]bool), everywhere: make(map[string]bool)}
 	for _, object := range objects {
 		kind := Kind(object)
-		if _, isInstalled := at(object, "metadata", "labels")[LabelNamespace]; !isInstalled || kind != "Role" && kind != "ClusterRole" {
+		if _, isInstalled := objectAt(object, "metadata", "labels")[LabelNamespace]; !isInstalled || kind != "Role" && kind != "ClusterRole" {
 			continue
 		}
 		rules, _ := object["rules"].([]any)
@@ -32,7 +32,7 @@ func NoteGrants(objects []Object, groups []string, note func(string)) {
 		{g.everywhere, "the roles allow writes in all namespaces, kube-system included: --watch-namespace narrows them"},
 	} {
 		if len(each.lines) > 0 {
-			note(each.text + "\n  " + strings.Join(slices.Sorted(maps.Keys(each.lines)), "\n  "))
+			printNote(each.text + "\n  " + strings.Join(slices.Sorted(maps.Keys(each.lines)), "\n  "))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Wildcards, writes of Secrets and writes in the whole cluster passed without a word.
-func TestNoteGrants(t *testing.T) {
+func TestPrintGrants(t *testing.T) {
 	t.Parallel()
 	installed := Object{"labels": Object{LabelNamespace: "n"}}
 	role := func(kind string, metadata Object, group, resource string, verbs ...any) Object {
@@ -32,7 +32,7 @@ func TestNoteGrants(t *testing.T) {
 		"a role for users":                  {role("ClusterRole", Object{"labels": Object{}}, "example.com", "*", "*"), nil},
 	} {
 		var got []string
-		NoteGrants([]Object{test.role}, []string{"example.com"}, func(text string) { got = append(got, strings.Split(text, "\n")...) })
+		PrintGrants([]Object{test.role}, []string{"example.com"}, func(text string) { got = append(got, strings.Split(text, "\n")...) })
 		if len(got) != len(test.want) {
 			t.Errorf("%s: the notes are %q, not %q", name, got, test.want)
 			continue

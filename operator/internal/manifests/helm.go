@@ -87,10 +87,10 @@ type chart struct {
 func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	if Kind(object) == "CustomResourceDefinition" || isUserRole {
 		// Helm would delete the definition with the release, and with it everybody's objects.
-		at(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
+		objectAt(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
 		return ".Values.crds"
 	}
-	if strings.HasPrefix(Name(object), HelmRelease+"-metrics-reader") && Name(object) != HelmRelease+"-metrics-reader."+HelmNamespace || Kind(object) == "ClusterRoleBinding" && strings.HasPrefix(Name(object), HelmRelease+"-metrics-reader.") {
+	if isForPrometheus(object) {
 		return ".Values.serviceMonitor"
 	}
 	if Name(object) != HelmRelease {
@@ -98,7 +98,7 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	}
 	switch Kind(object) {
 	case "ServiceAccount":
-		c.addValueNamed("serviceAccountAnnotations", at(object, "metadata"), "annotations", "toJson .Values.serviceAccountAnnotations")
+		c.addValueNamed("serviceAccountAnnotations", objectAt(object, "metadata"), "annotations", "toJson .Values.serviceAccountAnnotations")
 	case "PodDisruptionBudget":
 		return "gt (int .Values.replicas) 1"
 	case "NetworkPolicy":
@@ -107,7 +107,7 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 		return ".Values.serviceMonitor"
 	case "Deployment":
 		spec := podSpec(object)
-		c.addValue(at(object, "spec"), "replicas", "toJson .Values.replicas")
+		c.addValue(objectAt(object, "spec"), "replicas", "toJson .Values.replicas")
 		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations", "priorityClassName"} {
 			c.addValue(spec, name, "toJson .Values."+name)
 		}
@@ -121,6 +121,14 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	return ""
 }
 
+// isForPrometheus reports whether only Prometheus needs an object: the ServiceAccount by which it reads the metrics, its token,
+// and the binding of its role. The role itself is for all readers.
+func isForPrometheus(object Object) bool {
+	reader := HelmRelease + "-metrics-reader"
+	return Name(object) == reader || Kind(object) == "ClusterRoleBinding" && Name(object) == reader+"."+HelmNamespace
+}
+
+// addContainerValues puts placeholders into the container of the program.
 func (c *chart) addContainerValues(container Object) {
 	given := ""
 	if args, ok := container["args"].([]any); ok {

@@ -79,8 +79,8 @@ func (i Installation) Labels() map[string]string {
 	return map[string]string{LabelName: i.Program, LabelManagedBy: i.ManagedBy, LabelInstance: i.Name, LabelNamespace: i.Namespace}
 }
 
-// Label adds the labels of the installation to objects. It changes no label that an object has.
-func (i Installation) Label(objects []Object) {
+// AddLabels adds the labels of the installation to objects. It changes no label that an object has.
+func (i Installation) AddLabels(objects []Object) {
 	for _, object := range objects {
 		labels := Object{LabelName: i.Program, LabelManagedBy: i.ManagedBy}
 		switch {
@@ -94,23 +94,24 @@ func (i Installation) Label(objects []Object) {
 	}
 }
 
+// addLabels adds labels to an object. It changes no label that the object has.
 func addLabels(object, labels Object) {
-	metadata := at(object, "metadata")
-	maps.Copy(labels, at(metadata, "labels"))
+	metadata := objectAt(object, "metadata")
+	maps.Copy(labels, objectAt(metadata, "labels"))
 	metadata["labels"] = labels
 }
 
 // AddObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns pruneCommand, the
 // command line that deletes all other objects of the installation. The command leaves out the objects by what they are
 // called, and not by whether they were applied: it never deletes an object whose apply was refused. It leaves out what Helm
-// has installed, which has another LabelManagedBy. A
-// CustomResourceDefinition, the roles of its users and a Namespace are no objects of the installation.
+// has installed, which has another LabelManagedBy. A CustomResourceDefinition, the roles of its users and a Namespace are no
+// objects of the installation.
 func (i Installation) AddObjectHashes(objects []Object) (pruneCommand string) {
 	var hashes []string
 	// The configurations come first, so that nobody calls a program that is deleted after them.
 	kinds := []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
 	for _, object := range objects {
-		if _, ok := at(object, "metadata", "labels")[LabelNamespace]; !ok {
+		if _, ok := objectAt(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue
 		}
 		version, _ := object["apiVersion"].(string)
@@ -129,7 +130,7 @@ func objectHash(object Object, apiVersion string) string {
 	if !isGroup {
 		group = ""
 	}
-	namespace, _ := at(object, "metadata")["namespace"].(string)
+	namespace, _ := objectAt(object, "metadata")["namespace"].(string)
 	digest := sha256.Sum256([]byte(strings.Join([]string{group, Kind(object), namespace, Name(object)}, "/")))
 	return hex.EncodeToString(digest[:5])
 }

@@ -75,18 +75,17 @@ const TLSFolder = "/etc/yare/tls"
 // isMonitored reports whether Prometheus can read the metrics without showing its token to somebody else.
 func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.IsSecure || o.TLSSecret != "") }
 
-// defaultMemory is the request for memory. In the measurement of bench/RESULTS.md, WebApp has 15 MB with one object and at
-// most 41 MB with 10,000.
-// defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a
-// second.
 const (
+	// defaultMemory is the request for memory. In the measurement of bench/RESULTS.md, WebApp has 15 MB with one object and at
+	// most 41 MB with 10,000.
 	defaultMemory = "64Mi"
-	defaultCPU    = "50m"
+	// defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a second.
+	defaultCPU = "50m"
 )
 
 // Objects returns the objects in the order in which they are to be applied.
 func Objects(o *Options) ([]Object, error) {
-	r := &renderer{replacer: strings.NewReplacer(o.values()...)}
+	r := &renderer{replacer: strings.NewReplacer(o.replacements()...)}
 	for _, definition := range o.Definitions {
 		r.addValue(definition)
 		for _, role := range userRoles(definition) {
@@ -95,7 +94,7 @@ func Objects(o *Options) ([]Object, error) {
 	}
 	r.addNamespace(o)
 	r.addAccount(o)
-	r.addPages(o)
+	r.addService(o)
 	r.addDeployment(o)
 	objects := r.objects
 	if err := errors.Join(r.errs...); err != nil || o.AddWebhooks == nil {
@@ -113,7 +112,7 @@ func (r *renderer) addNamespace(o *Options) {
 		for _, mode := range []string{"enforce", "warn", "audit"} {
 			labels["pod-security.kubernetes.io/"+mode] = "restricted"
 		}
-		at(r.last(), "metadata")["labels"] = labels
+		objectAt(r.last(), "metadata")["labels"] = labels
 	}
 }
 
@@ -125,7 +124,7 @@ func (r *renderer) addAccount(o *Options) {
 		for key, value := range o.AccountAnnotations {
 			annotations[key] = value
 		}
-		at(r.last(), "metadata")["annotations"] = annotations
+		objectAt(r.last(), "metadata")["annotations"] = annotations
 	}
 	for _, role := range o.Roles {
 		r.addValue(role)
@@ -135,8 +134,9 @@ func (r *renderer) addAccount(o *Options) {
 	}
 }
 
-// addPages adds what makes the pages of the program reachable, for its readers and for Prometheus, and the budget of its Pods.
-func (r *renderer) addPages(o *Options) {
+// addService adds the Service, the role of the readers of its pages, the budget of its Pods, its NetworkPolicy, and what
+// Prometheus needs to read its metrics.
+func (r *renderer) addService(o *Options) {
 	if o.Port > 0 || o.AddWebhooks != nil {
 		r.add(serviceText)
 	}
@@ -181,13 +181,13 @@ func (r *renderer) addDeployment(o *Options) {
 // bindTo completes the binding of a role. Both have the same name and namespace.
 func bindTo(role, binding Object) {
 	binding["kind"] = Kind(role) + "Binding"
-	binding["metadata"] = maps.Clone(at(role, "metadata"))
-	ref := at(binding, "roleRef")
+	binding["metadata"] = maps.Clone(objectAt(role, "metadata"))
+	ref := objectAt(binding, "roleRef")
 	ref["kind"], ref["name"] = Kind(role), Name(role)
 }
 
-// values returns pairs of the words in the texts and their values.
-func (o *Options) values() []string {
+// replacements returns pairs of a word in the texts and the JSON that takes its place, such as @name@ and "webapp".
+func (o *Options) replacements() []string {
 	requests, limits := Object{"cpu": defaultCPU, "memory": defaultMemory}, Object{}
 	if o.MemoryLimit != "" {
 		limits["memory"] = o.MemoryLimit
@@ -251,19 +251,19 @@ func Kind(object Object) string {
 	return kind
 }
 
-// Name returns the name of an object. It adds empty metadata to an object without metadata: see [at].
+// Name returns the name of an object. It adds empty metadata to an object without metadata: see [objectAt].
 //
 //go:noinline
 func Name(object Object) string {
-	name, _ := at(object, "metadata")["name"].(string)
+	name, _ := objectAt(object, "metadata")["name"].(string)
 	return name
 }
 
-// at returns the object at a path in an object. It adds the objects that are missing on the path, also if the caller only
+// objectAt returns the object at a path in an object. It adds the objects that are missing on the path, also if the caller only
 // reads the result.
 //
 //go:noinline
-func at(object Object, path ...string) Object {
+func objectAt(object Object, path ...string) Object {
 	for _, name := range path {
 		inner, ok := object[name].(Object)
 		if !ok {
@@ -276,7 +276,7 @@ func at(object Object, path ...string) Object {
 }
 
 // podSpec returns the spec of the Pods of a Deployment.
-func podSpec(deployment Object) Object { return at(deployment, "spec", "template", "spec") }
+func podSpec(deployment Object) Object { return objectAt(deployment, "spec", "template", "spec") }
 
 // renderer collects objects.
 type renderer struct {
@@ -285,6 +285,7 @@ type renderer struct {
 	errs     []error
 }
 
+// last returns the object that was added last.
 func (r *renderer) last() Object { return r.objects[len(r.objects)-1] }
 
 // add adds the object of a text.
@@ -299,6 +300,7 @@ func (r *renderer) addValue(value any) {
 	r.addJSON(content, err)
 }
 
+// addJSON adds the object of a JSON text, or the error of the text.
 func (r *renderer) addJSON(content []byte, err error) {
 	object := Object{}
 	if err == nil {

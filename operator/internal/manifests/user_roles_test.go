@@ -22,7 +22,7 @@ func TestUserRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Label(objects)
+	o.AddLabels(objects)
 	prune := o.AddObjectHashes(objects)
 	may := make(map[string][]string)
 	for _, object := range objects {
@@ -30,7 +30,7 @@ func TestUserRoles(t *testing.T) {
 		if !isUserRole {
 			continue
 		}
-		labels := at(object, "metadata", "labels")
+		labels := objectAt(object, "metadata", "labels")
 		if labels[LabelInstance] != nil || labels[LabelNamespace] != nil || labels[LabelObject] != nil || labels["rbac.authorization.k8s.io/aggregate-to-"+level] != "true" {
 			t.Errorf("%s has the labels %v", Name(object), labels)
 		}

@@ -21,18 +21,18 @@ type WebhookConflicts struct {
 	Webhooks []string
 	// Watched are the namespaces that the program watches. None means all.
 	Watched []string
-	// Note gets a line for each webhook that is found.
-	Note func(string)
+	// PrintNote gets a line for each webhook that is found.
+	PrintNote func(string)
 }
 
-// Search notes the webhook configurations of others that have a webhook of the program for the same namespaces.
+// Search prints the webhook configurations of others that have a webhook of the program for the same namespaces.
 func (c *WebhookConflicts) Search(ctx context.Context) error {
-	for _, r := range WebhookConfigurations() {
+	for _, r := range WebhookConfigurationResources() {
 		all, err := live.List(ctx, c.Client, wire.Stream{Resource: r}, func(o *live.Object) bool {
 			return o.Metadata.Name != ClusterName(c.Name, c.Namespace)
 		})
 		if kube.IsForbidden(err) {
-			c.Note(fmt.Sprintf("%s are not checked: %v", r, err))
+			c.PrintNote(fmt.Sprintf("%s are not checked: %v", r, err))
 			continue
 		}
 		if err != nil {
@@ -41,7 +41,7 @@ func (c *WebhookConflicts) Search(ctx context.Context) error {
 		for _, o := range all {
 			for _, w := range o.Webhooks {
 				if slices.Contains(c.Webhooks, w.Name) && c.sharesNamespaces(w) {
-					c.Note(fmt.Sprintf("%s of %s has the webhook %s too, so the API server calls both: give each installation namespaces of its own with --watch-namespace, or remove the other one",
+					c.PrintNote(fmt.Sprintf("%s of %s has the webhook %s too, so the API server calls both: give each installation namespaces of its own with --watch-namespace, or remove the other one",
 						o, ownerOf(o), w.Name))
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/kube"
@@ -46,7 +45,7 @@ func (w *Webhooks) AddTo(objects []Object) ([]Object, error) {
 	for _, object := range objects {
 		switch Kind(object) {
 		case "Service":
-			spec := at(object, "spec")
+			spec := objectAt(object, "spec")
 			ports, _ := spec["ports"].([]any)
 			if metrics, ok := ports[0].(Object); ok && metrics["port"] == int64(0) {
 				ports = nil // the program serves no metrics
@@ -54,7 +53,7 @@ func (w *Webhooks) AddTo(objects []Object) ([]Object, error) {
 			// By a number as the target, Pods of a release without webhooks would be endpoints too.
 			spec["ports"] = append(ports, Object{"name": "webhooks", "port": int64(WebhookPort), "protocol": "TCP", "targetPort": "webhooks"})
 		case "NetworkPolicy":
-			spec := at(object, "spec")
+			spec := objectAt(object, "spec")
 			ingress, _ := spec["ingress"].([]any)
 			// Nobody knows the addresses of the API servers here.
 			spec["ingress"] = append(ingress, Object{"ports": []any{Object{"port": "webhooks", "protocol": "TCP"}}})
@@ -93,7 +92,7 @@ func (w *Webhooks) objects() (all []Object, err error) {
 			"metadata": Object{"name": ClusterName(w.Name, w.Namespace)},
 		}
 		for key, value := range w.Annotations {
-			at(object, "metadata", "annotations")[key] = value
+			objectAt(object, "metadata", "annotations")[key] = value
 		}
 		if len(c.Entries) > 0 {
 			var entries any
@@ -109,17 +108,4 @@ func (w *Webhooks) objects() (all []Object, err error) {
 		all = append(all, object)
 	}
 	return all, nil
-}
-
-// WebhookConfigurations returns the resources of ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
-//
-//go:noinline
-func WebhookConfigurations() [2]wire.Resource {
-	r := wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
-		Plural:           "validatingwebhookconfigurations", ClusterScoped: true,
-	}
-	both := [2]wire.Resource{r, r}
-	both[1].Kind, both[1].Plural = "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
-	return both
 }

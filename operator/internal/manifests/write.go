@@ -14,8 +14,8 @@ import (
 // header begins each file that each call replaces. A file without the header belongs to the user.
 const header = "# Made by "
 
-// Stream returns the objects as YAML documents. Each document begins with a line of three dashes.
-func Stream(objects []Object) ([]byte, error) {
+// Documents returns the objects as YAML documents. Each document begins with a line of three dashes.
+func Documents(objects []Object) ([]byte, error) {
 	var b bytes.Buffer
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)
@@ -73,7 +73,7 @@ func writeFiles(dir string, files []file) error {
 // WriteBase writes the objects of a program as a base of Kustomize into the folder dir. Each call makes the
 // file manifests.yaml anew. The file kustomization.yaml belongs to the user once it exists.
 func WriteBase(dir, program string, objects []Object) error {
-	text, err := Stream(objects)
+	text, err := Documents(objects)
 	if err != nil {
 		return err
 	}

@@ -155,8 +155,8 @@ func (d *liveDefinition) hasStatus(name string) bool {
 	return i >= 0 && d.Spec.Versions[i].Subresources.Status != nil
 }
 
-// isSame reports whether another reading of the definition has the same spec.
-func (d *liveDefinition) isSame(other *liveDefinition) bool {
+// hasSameSpec reports whether other, the same definition at another time, has the same spec.
+func (d *liveDefinition) hasSameSpec(other *liveDefinition) bool {
 	return d.Metadata.UID == other.Metadata.UID && d.Metadata.Generation == other.Metadata.Generation
 }
 
@@ -168,7 +168,7 @@ func (d *liveDefinition) pruneStoredVersions(ctx context.Context, client *kube.C
 		if err != nil {
 			return false, err
 		}
-		if !d.isSame(now) {
+		if !d.hasSameSpec(now) {
 			return false, fmt.Errorf("somebody has changed the definition since the command read it, so objects may have been stored in another version meanwhile. status.storedVersions stays %v: run the command again", now.Status.StoredVersions)
 		}
 		want := []string{d.storageVersion()}

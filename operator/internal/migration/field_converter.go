@@ -19,7 +19,7 @@ type Converter interface {
 // FieldConverter converts field sets of managers between the versions of a kind. [NewFieldConverter] makes one. The linker
 // leaves its code out of a program that does not call NewFieldConverter.
 type FieldConverter interface {
-	convertFields(c *fieldConversion, owned fieldSet, old string) (fieldSet, error)
+	convertFields(c *managedFieldsConversion, owned fieldSet, old string) (fieldSet, error)
 }
 
 // fieldConverter is the FieldConverter of a Converter.
@@ -30,7 +30,7 @@ func NewFieldConverter(c Converter) FieldConverter { return fieldConverter{c} }
 
 // convertFields returns the fields in the new version that correspond to the fields that are owned in the version old.
 // The fields of the metadata stay as they are.
-func (f fieldConverter) convertFields(c *fieldConversion, owned fieldSet, old string) (fieldSet, error) {
+func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldSet, old string) (fieldSet, error) {
 	before, err := f.convertObject(c, c.object, old)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (f fieldConverter) convertFields(c *fieldConversion, owned fieldSet, old st
 }
 
 // convertPart converts a part of the content of an object from the version old to the new version.
-func (f fieldConverter) convertPart(c *fieldConversion, content map[string]any, old string) (map[string]any, error) {
+func (f fieldConverter) convertPart(c *managedFieldsConversion, content map[string]any, old string) (map[string]any, error) {
 	part := maps.Clone(content)
 	if part == nil {
 		part = make(map[string]any)
@@ -87,7 +87,7 @@ func (f fieldConverter) convertPart(c *fieldConversion, content map[string]any, 
 }
 
 // convertObject returns the content of an object in a version: the members that managers own in it, without the metadata.
-func (f fieldConverter) convertObject(c *fieldConversion, raw []byte, version string) (map[string]any, error) {
+func (f fieldConverter) convertObject(c *managedFieldsConversion, raw []byte, version string) (map[string]any, error) {
 	var from struct {
 		APIVersion string `json:"apiVersion"`
 	}

@@ -103,14 +103,21 @@ func ownedItems(items []any, owned fieldSet, s schema) []any {
 	return part
 }
 
-// ownedFields returns the field set of the value of a converted part, by the schema of its version. The set follows the
-// rules of a server-side apply. It lacks two kinds of places:
+// ownedFields returns the field set of value, a converted part, by the schema of its version. whole is the whole object in this
+// version, and empty is what a part without values is converted to. The set follows the rules of a server-side apply. It lacks
+// two kinds of places:
 //
 //   - A place that the whole object lacks.
-//   - A place that has the same value when nothing is converted, unless old, the set before the conversion, has the place
-//     too: a field such as "paused: false", which a converter always sets.
+//   - A place that has the same value in empty, unless old, the set before the conversion, has the place too: a field such as
+//     "paused: false", which a converter always sets.
 //
-// The result is nil if no place is left.
+// The result is nil if no place is left. An example:
+//
+//	value  {schedule: "* 3", paused: false}
+//	empty  {paused: false}
+//	whole  {schedule: "30 3", paused: false}
+//	old    {"f:hour": {}}
+//	result {"f:schedule": {}}
 func ownedFields(value, empty, whole any, old fieldSet, s schema) fieldSet {
 	switch v := value.(type) {
 	case map[string]any:
@@ -268,9 +275,9 @@ func memberSchema(s schema, name string) schema {
 	return additional
 }
 
-// unite returns the union of two field sets. It may change a.
-func unite(a, b fieldSet) fieldSet {
-	if len(a) == 0 && len(b) > 0 || len(b) == 0 && len(a) > 0 { // one of them is the place itself
+// union returns the union of two field sets. It may change a. A set without places is the place itself.
+func union(a, b fieldSet) fieldSet {
+	if (len(a) == 0) != (len(b) == 0) {
 		united := fieldSet{".": fieldSet{}}
 		for _, set := range []fieldSet{a, b} {
 			for place, below := range set {
@@ -282,7 +289,7 @@ func unite(a, b fieldSet) fieldSet {
 	for place, below := range b {
 		mine, both := a[place].(fieldSet)
 		if other, ok := below.(fieldSet); both && ok {
-			a[place] = unite(mine, other)
+			a[place] = union(mine, other)
 		} else {
 			a[place] = below
 		}

@@ -153,7 +153,7 @@ func TestFieldSetsAreThoseOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a, b := want, decodedSet(t, otherSet); len(a) > 0 && len(b) > 0 {
-			if diff := cmp.Diff(decodedSet(t, set.Union(otherSet)), normalized(t, unite(a, b))); diff != "" {
+			if diff := cmp.Diff(decodedSet(t, set.Union(otherSet)), normalized(t, union(a, b))); diff != "" {
 				t.Fatalf("seed %d: the union (-want +got):\n%s", seed, diff)
 			}
 		}
@@ -241,7 +241,7 @@ func TestFieldsOfManagersAreConverted(t *testing.T) {
 		}
 		d.Spec.Versions = append(d.Spec.Versions, v)
 	}
-	c := fieldConversion{definition: d, converter: NewFieldConverter(clockConverter{}), version: "v2", object: []byte(
+	c := managedFieldsConversion{definition: d, converter: NewFieldConverter(clockConverter{}), version: "v2", object: []byte(
 		`{"apiVersion":"clocks.example.com/v2","kind":"Clock","metadata":{"name":"a"},"spec":{"schedule":"30 3","paused":true,"tags":["x","y"]}}`)}
 	entry := func(manager, version, fields string) metav1.ManagedFieldsEntry {
 		e := metav1.ManagedFieldsEntry{Manager: manager, Operation: "Apply", APIVersion: "clocks.example.com/" + version, FieldsV1: &metav1.FieldsV1{}}

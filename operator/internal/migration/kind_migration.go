@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -57,14 +58,14 @@ func (m *kindMigration) run(ctx context.Context) error {
 		return fmt.Errorf("list the objects: %w", err)
 	}
 	if m.options.DryRun {
-		m.describe(objects, isRemoved)
-		return m.failed()
+		m.reportDryRun(objects, isRemoved)
+		return m.failuresError()
 	}
 	if err := m.rewrite(ctx, objects); err != nil {
-		return errors.Join(err, m.failed())
+		return errors.Join(err, m.failuresError())
 	}
 	if len(m.failures) > 0 {
-		return fmt.Errorf("status.storedVersions stays %v, because objects may be stored in another version than %s: %w", d.Status.StoredVersions, d.storageVersion(), m.failed())
+		return fmt.Errorf("status.storedVersions stays %v, because objects may be stored in another version than %s: %w", d.Status.StoredVersions, d.storageVersion(), m.failuresError())
 	}
 	hasPruned, err := d.pruneStoredVersions(ctx, m.client, m.kind.Resource)
 	if err != nil {
@@ -74,12 +75,12 @@ func (m *kindMigration) run(ctx context.Context) error {
 		m.report("status.storedVersions is now [%s]", d.storageVersion())
 	}
 	if err := m.moveManagers(ctx, objects); err != nil {
-		return errors.Join(err, m.failed())
+		return errors.Join(err, m.failuresError())
 	}
 	if len(m.failures) == 0 {
 		err = m.removeAnnotations(ctx, objects)
 	}
-	if err = errors.Join(err, m.failed()); err != nil {
+	if err = errors.Join(err, m.failuresError()); err != nil {
 		return err
 	}
 	if !isRemoved {
@@ -97,8 +98,8 @@ func (m *kindMigration) report(format string, args ...any) {
 	fmt.Fprintf(m.options.Out, "%s: %s\n", m.definition.Metadata.Name, fmt.Sprintf(format, args...))
 }
 
-// failed returns an error with what could not be done for objects, or nil.
-func (m *kindMigration) failed() error {
+// failuresError returns an error with what could not be done for objects, or nil.
+func (m *kindMigration) failuresError() error {
 	if len(m.failures) == 0 {
 		return nil
 	}
@@ -156,12 +157,12 @@ func (m *kindMigration) listOnce(ctx context.Context) (objects []*object, err er
 	return objects, nil
 }
 
-// describe reports what the command would do.
-func (m *kindMigration) describe(objects []*object, isRemoved bool) {
+// reportDryRun reports what the command would do.
+func (m *kindMigration) reportDryRun(objects []*object, isRemoved bool) {
 	managers, annotations := 0, 0
 	for _, x := range objects {
 		if x.isIncomplete() {
-			m.leave(x)
+			m.recordIncomplete(x)
 			continue
 		}
 		if x.hasUnservedManagers(m.definition) {
@@ -177,10 +178,10 @@ func (m *kindMigration) describe(objects []*object, isRemoved bool) {
 	}
 }
 
-// leave records an incomplete object, which the command does not write.
-func (m *kindMigration) leave(x *object) {
+// recordIncomplete adds an incomplete object, which the command does not write, to the failures.
+func (m *kindMigration) recordIncomplete(x *object) {
 	m.failures = append(m.failures, fmt.Sprintf("%s has the annotation %s=%s: a write would lose what version %s of the object lacks. Mend the object in its own version",
-		x.name(m.kind.Resource), incompleteAnnotation, x.Metadata.Annotations[incompleteAnnotation], m.definition.resource().Version))
+		x.name(m.kind.Resource), ident.IncompleteAnnotation, x.Metadata.Annotations[ident.IncompleteAnnotation], m.definition.resource().Version))
 }
 
 // rewrite writes each object once, so that the server stores it in the storage version.
@@ -193,7 +194,7 @@ func (m *kindMigration) rewrite(ctx context.Context, objects []*object) error {
 			reportedAt = time.Now()
 		}
 		if x.isIncomplete() {
-			m.leave(x)
+			m.recordIncomplete(x)
 			continue
 		}
 		exists, err := m.writeUntilStored(ctx, x, m.apply)
@@ -358,7 +359,7 @@ func (m *kindMigration) moveManagersOf(ctx context.Context, x *object) error {
 	if !x.hasUnservedManagers(m.definition) {
 		return nil
 	}
-	c := fieldConversion{definition: m.definition, converter: m.kind.Converter, version: m.definition.preferredVersion(), object: response.Body}
+	c := managedFieldsConversion{definition: m.definition, converter: m.kind.Converter, version: m.definition.preferredVersion(), object: response.Body}
 	entries, err := c.convert(x.Metadata.ManagedFields)
 	if err != nil {
 		return err

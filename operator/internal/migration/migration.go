@@ -38,15 +38,6 @@ const FieldManager = "yare-migrate"
 // DefaultRate is how many objects the command writes in a second, unless the user gives another rate.
 const DefaultRate = 50
 
-const (
-	// annotationPrefix begins the keys of the annotations that conversions add. The version whose value the annotation keeps
-	// follows, and a hash, such as in versions.yare.dev/v1.0123456789abcdef.
-	annotationPrefix = "versions.yare.dev/"
-	// incompleteAnnotation marks an object of which the delivered version lacks values. A write of that version would
-	// lose these values.
-	incompleteAnnotation = annotationPrefix + "incomplete"
-)
-
 // Kind is a kind that the program defines.
 type Kind struct {
 	// Resource is the resource of the kind in any version.
@@ -124,7 +115,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 const nativeMigrationVersions = "v1 v1beta1 v1alpha1"
 
 // checkNativeMigrations returns an error if a StorageVersionMigration of the kind has not ended.
-func checkNativeMigrations(ctx context.Context, client *kube.Client, of wire.Resource) error {
+func checkNativeMigrations(ctx context.Context, client *kube.Client, migrated wire.Resource) error {
 	r := wire.Resource{Plural: "storageversionmigrations", ClusterScoped: true}
 	r.Group, r.Kind = "storagemigration.k8s.io", "StorageVersionMigration"
 	for version := range strings.FieldsSeq(nativeMigrationVersions) {
@@ -143,8 +134,8 @@ func checkNativeMigrations(ctx context.Context, client *kube.Client, of wire.Res
 			return fmt.Errorf("find out whether a StorageVersionMigration runs: %w", err)
 		}
 		for _, m := range list.Items {
-			if m.Spec.Resource.Group == of.Group && m.Spec.Resource.Resource == of.Plural && !m.hasEnded() {
-				return fmt.Errorf("the StorageVersionMigration %s of %s has not ended: wait for its end, or delete it", m.Metadata.Name, of.GroupResource())
+			if m.Spec.Resource.Group == migrated.Group && m.Spec.Resource.Resource == migrated.Plural && !m.hasEnded() {
+				return fmt.Errorf("the StorageVersionMigration %s of %s has not ended: wait for its end, or delete it", m.Metadata.Name, migrated.GroupResource())
 			}
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -25,8 +26,8 @@ func (x *object) name(r wire.Resource) string {
 
 // isIncomplete reports whether the version in which the object was read lacks values of the object.
 func (x *object) isIncomplete() bool {
-	_, is := x.Metadata.Annotations[incompleteAnnotation]
-	return is
+	_, isIncomplete := x.Metadata.Annotations[ident.IncompleteAnnotation]
+	return isIncomplete
 }
 
 // hasUnservedManagers reports whether an entry of managedFields is in a version that is not served.
@@ -43,9 +44,9 @@ func isUnserved(e metav1.ManagedFieldsEntry, d *liveDefinition) bool {
 // unservedAnnotations returns the keys of the annotations that keep values of versions that are not served.
 func (x *object) unservedAnnotations(d *liveDefinition) (keys []string) {
 	for key := range x.Metadata.Annotations {
-		name, ok := strings.CutPrefix(key, annotationPrefix)
+		name, ok := strings.CutPrefix(key, ident.ConversionPrefix)
 		version, _, _ := strings.Cut(name, ".") // the name of a version has no dot
-		if ok && key != incompleteAnnotation && !d.isServed(version) {
+		if ok && key != ident.IncompleteAnnotation && !d.isServed(version) {
 			keys = append(keys, key)
 		}
 	}

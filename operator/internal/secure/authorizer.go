@@ -86,7 +86,7 @@ func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		switch code := a.check(r); code {
+		switch code := a.statusOf(r); code {
 		case http.StatusOK:
 			r.Header.Del("Authorization") // it is nobody else's concern
 			next.ServeHTTP(w, r)
@@ -107,8 +107,8 @@ func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 	})
 }
 
-// check returns the HTTP status that a request deserves: 200 if the request may pass.
-func (a *Authorizer) check(r *http.Request) int {
+// statusOf returns the HTTP status that a request deserves: 200 if the request may pass. It asks the cluster if it must.
+func (a *Authorizer) statusOf(r *http.Request) int {
 	token, ok := bearerToken(r)
 	if !ok && a.isForBrowsers(r) {
 		_, token, ok = r.BasicAuth()
@@ -117,7 +117,7 @@ func (a *Authorizer) check(r *http.Request) int {
 		return http.StatusUnauthorized
 	}
 	question := sha256.Sum256([]byte(token + "\x00" + verbOf(r) + "\x00" + r.URL.Path))
-	if code, ok := a.known(question); ok {
+	if code, ok := a.knownAnswer(question); ok {
 		return code
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
@@ -129,7 +129,7 @@ func (a *Authorizer) check(r *http.Request) int {
 		return http.StatusServiceUnavailable
 	}
 	// Another request may have asked meanwhile.
-	if code, ok := a.known(question); ok {
+	if code, ok := a.knownAnswer(question); ok {
 		return code
 	}
 	if !a.takeQuestion(sha256.Sum256([]byte(token)), r.RemoteAddr) {
@@ -141,9 +141,9 @@ func (a *Authorizer) check(r *http.Request) int {
 		a.log.Debug("the cluster cannot be asked whether a token allows a request", "path", r.URL.Path, "error", err)
 		return http.StatusServiceUnavailable
 	}
-	a.remember(question, code)
+	a.rememberAnswer(question, code)
 	if code == http.StatusOK {
-		a.rememberGood(sha256.Sum256([]byte(token)))
+		a.rememberGoodToken(sha256.Sum256([]byte(token)))
 	}
 	return code
 }
@@ -166,12 +166,12 @@ func (a *Authorizer) takeQuestion(token tokenHash, address string) bool {
 	if err != nil {
 		host = address
 	}
-	return a.limits.allow(host)
+	return a.limits.takeQuestion(host)
 }
 
-// rememberGood records that a token is good now. If there are too many good tokens, the one that was good the longest
+// rememberGoodToken records that a token is good now. If there are too many good tokens, the one that was good the longest
 // time ago goes.
-func (a *Authorizer) rememberGood(token tokenHash) {
+func (a *Authorizer) rememberGoodToken(token tokenHash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.goodTokens[token] = time.Now()
@@ -206,17 +206,17 @@ func (a *Authorizer) review(ctx context.Context, token, verb, path string) (code
 	return http.StatusOK, nil
 }
 
-// known returns the answer to a question that still counts, if there is one.
-func (a *Authorizer) known(question questionHash) (code int, ok bool) {
+// knownAnswer returns the answer to a question that still counts, if there is one.
+func (a *Authorizer) knownAnswer(question questionHash) (code int, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	found, ok := a.answers[question]
 	return found.code, ok && time.Now().Before(found.expires)
 }
 
-// remember keeps the answer to a question. If there are too many answers, the expired ones go, or
-// else any one: whoever asks again gets an answer all the same.
-func (a *Authorizer) remember(question questionHash, code int) {
+// rememberAnswer keeps the answer to a question. If there are too many answers, the expired ones go, and then
+// any others: the cluster answers a question again.
+func (a *Authorizer) rememberAnswer(question questionHash, code int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()

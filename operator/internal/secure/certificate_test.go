@@ -76,7 +76,7 @@ func TestValidityOfCertificates(t *testing.T) {
 	t.Parallel()
 	for _, year := range []int{2026, 2049, 2050, 2077} {
 		now := time.Date(year, 12, 20, 1, 2, 3, 0, time.FixedZone("", 3600))
-		pair, err := generate([]string{"localhost"}, now)
+		pair, err := generateCertificate([]string{"localhost"}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestValidityOfCertificates(t *testing.T) {
 // writePair writes a new certificate and its key, and returns its serial number.
 func writePair(t *testing.T, certFile, keyFile string) string {
 	t.Helper()
-	pair, err := generate([]string{"localhost"}, time.Now())
+	pair, err := generateCertificate([]string{"localhost"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func authenticate(ctx context.Context, c *kube.Client, token string) (user userI
 	r := TokenReviews()
 	t := tokenReview{APIVersion: r.GroupVersion().String(), Kind: r.Kind}
 	t.Spec.Token = token
-	if err := ask(ctx, c, r, &t); err != nil {
+	if err := createReview(ctx, c, r, &t); err != nil {
 		return userInfo{}, false, err
 	}
 	return t.Status.User, t.Status.Authenticated, nil
@@ -89,14 +89,14 @@ func authorize(ctx context.Context, c *kube.Client, user userInfo, verb, path st
 	s := subjectAccessReview{APIVersion: r.GroupVersion().String(), Kind: r.Kind}
 	s.Spec.User, s.Spec.UID, s.Spec.Groups, s.Spec.Extra = user.Username, user.UID, user.Groups, user.Extra
 	s.Spec.NonResourceAttributes.Path, s.Spec.NonResourceAttributes.Verb = path, verb
-	if err := ask(ctx, c, r, &s); err != nil {
+	if err := createReview(ctx, c, r, &s); err != nil {
 		return false, err
 	}
 	return s.Status.Allowed, nil
 }
 
-// ask creates a review, and replaces it by the answer.
-func ask(ctx context.Context, c *kube.Client, r wire.Resource, review any) error {
+// createReview creates a review, and replaces it by the answer.
+func createReview(ctx context.Context, c *kube.Client, r wire.Resource, review any) error {
 	body, err := kube.Marshal(review)
 	if err != nil {
 		return fmt.Errorf("encode the %s: %w", r.Kind, err)

@@ -25,27 +25,38 @@ const (
 // one expires. Clients cannot verify the certificates. So a certificate protects a connection only against
 // listening by others, and not against somebody who pretends to be the program.
 func SelfSigned(names ...string) Certificates {
-	var mu sync.Mutex // guards current and renewal
-	var current *tls.Certificate
-	var renewal time.Time // when current gets a successor
-	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		now := time.Now()
-		if current != nil && now.Before(renewal) {
-			return current, nil
-		}
-		made, err := generate(names, now)
-		if err != nil {
-			return nil, fmt.Errorf("generate a certificate: %w", err)
-		}
-		current, renewal = made, now.Add(certificateLifetime-renewBefore)
-		return made, nil
-	}
+	s := &selfSigned{names: names}
+	return s.current
 }
 
-// generate returns a certificate for serving, for these names, that is valid from now on.
-func generate(names []string, now time.Time) (*tls.Certificate, error) {
+// selfSigned makes the certificates of [SelfSigned].
+type selfSigned struct {
+	names []string
+
+	mu   sync.Mutex
+	last *tls.Certificate
+	// renewal is when last gets a successor.
+	renewal time.Time
+}
+
+// current returns the last certificate, or its successor when that is due.
+func (s *selfSigned) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.last != nil && now.Before(s.renewal) {
+		return s.last, nil
+	}
+	made, err := generateCertificate(s.names, now)
+	if err != nil {
+		return nil, fmt.Errorf("generate a certificate: %w", err)
+	}
+	s.last, s.renewal = made, now.Add(certificateLifetime-renewBefore)
+	return made, nil
+}
+
+// generateCertificate returns a self-signed certificate for these names that is valid from now on.
+func generateCertificate(names []string, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err

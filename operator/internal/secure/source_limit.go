@@ -18,9 +18,9 @@ type sourceLimits struct{ bySource map[string]*rate.Limiter }
 
 func newSourceLimits() sourceLimits { return sourceLimits{make(map[string]*rate.Limiter)} }
 
-// allow reports whether a question of a source is within the rate, and counts the question. If there are too many
-// sources, those within their rate are forgotten, and then any one.
-func (l sourceLimits) allow(source string) bool {
+// takeQuestion counts a question of a source, and reports whether it is within the rate. If there are too many sources, those
+// that have asked nothing lately are forgotten, and then any others.
+func (l sourceLimits) takeQuestion(source string) bool {
 	limiter := l.bySource[source]
 	if limiter == nil {
 		l.makeRoom()

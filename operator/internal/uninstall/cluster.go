@@ -30,15 +30,17 @@ type cluster struct {
 }
 
 const (
-	// period is the time between two looks at what is being deleted.
-	period = 500 * time.Millisecond
+	// lookPeriod is the time between two looks at what is being deleted.
+	lookPeriod = 500 * time.Millisecond
 	// staleLooks is how many looks the discovery of a server may be behind the end of a definition.
 	staleLooks = 20
+	// reportLooks is how many looks pass between two reports of a wait.
+	reportLooks = 20
 )
 
-// served returns kinds in the versions that the server serves, and leaves out repetitions and the kinds that it does not serve. A
-// kind that may be served, as far as anybody knows, is an error.
-func (c *cluster) served(ctx context.Context, kinds []wire.Resource) (served []wire.Resource, err error) {
+// servedKinds returns kinds in the versions that the server serves, and leaves out repetitions and the kinds that it does not serve. It
+// returns an error if the server does not answer whether it serves a kind.
+func (c *cluster) servedKinds(ctx context.Context, kinds []wire.Resource) (served []wire.Resource, err error) {
 	for _, r := range kinds {
 		if i := indexOf(c.resources, r); i >= 0 {
 			if indexOf(served, r) < 0 {
@@ -100,13 +102,13 @@ func (c *cluster) listKind(ctx context.Context, s wire.Stream, keep func(*live.O
 		if err == nil && indexOf(resources, s.Resource) < 0 {
 			return nil, nil
 		}
-		if err := clock.SleepReal(ctx, period); err != nil {
+		if err := clock.SleepReal(ctx, lookPeriod); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// remove deletes an object. It returns when the object, and the Pods of a Deployment, are gone.
+// remove deletes an object, and waits until the object, and the Pods of a Deployment, are gone.
 func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 	if c.isDryRun {
 		fmt.Fprintf(c.out, "would delete %s\n", o)
@@ -116,7 +118,7 @@ func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 	if o.Resource == live.Deployments() {
 		policy = metav1.DeletePropagationForeground
 	}
-	if err := c.delete(ctx, o, policy); err != nil {
+	if err := c.requestDeletion(ctx, o, policy); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -131,10 +133,10 @@ func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 		case time.Since(began) > c.limit:
 			return fmt.Errorf("%s is not gone after %s, and has the finalizers %v: find out who removes them, and run the command again, with a longer --timeout if that takes longer",
 				o, c.limit, now.Metadata.Finalizers)
-		case looks > 0 && looks%20 == 0:
+		case looks > 0 && looks%reportLooks == 0:
 			fmt.Fprintf(c.out, "waiting for the end of %s, with the finalizers %v\n", o, now.Metadata.Finalizers)
 		}
-		if err := clock.SleepReal(ctx, period); err != nil {
+		if err := clock.SleepReal(ctx, lookPeriod); err != nil {
 			return fmt.Errorf("wait for the end of %s: %w", o, err)
 		}
 	}
@@ -150,8 +152,8 @@ func (c *cluster) removeAll(ctx context.Context, objects []*live.Object) error {
 	return nil
 }
 
-// delete asks the server to delete exactly this object.
-func (c *cluster) delete(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
+// requestDeletion asks the server to delete exactly this object.
+func (c *cluster) requestDeletion(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
 	return c.write(ctx, &wire.Request{Verb: wire.VerbDelete, Preconditions: wire.Preconditions{UID: o.Metadata.UID}}, o, metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &o.Metadata.UID},

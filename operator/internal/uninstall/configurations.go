@@ -12,9 +12,9 @@ import (
 
 // findConfigurations returns the webhook configurations of the installation.
 func findConfigurations(ctx context.Context, c *cluster, f *findings) (all []*live.Object, err error) {
-	for _, r := range manifests.WebhookConfigurations() {
+	for _, r := range manifests.WebhookConfigurationResources() {
 		found, err := live.List(ctx, c.client, wire.Stream{Resource: r}, f.ownsConfiguration)
-		if kube.IsNoResource(err) || kube.IsForbidden(err) && !f.HasWebhooks {
+		if kube.IsNoResource(err) || kube.IsForbidden(err) && !f.HasWebhooksOrConverters {
 			continue // removeLabelled reports what the user may not list
 		}
 		if err != nil {
@@ -34,11 +34,11 @@ func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	return c.removeAll(ctx, all)
 }
 
-// retireConfigurations removes the webhook configurations for good, before the Pods end: after its last Pod, a
-// configuration would make the API server refuse all writes of its objects. While the program runs, its leader makes a
-// configuration again that is missing. So the program loses its permissions outside of its namespace before.
-func retireConfigurations(ctx context.Context, c *cluster, f *findings) error {
-	if f.deployment.Metadata.UID == "" || !f.HasWebhooks || c.isDryRun {
+// removeConfigurationsForGood removes the webhook configurations before the Pods end: after the last Pod, a configuration would
+// make the API server refuse all writes of its objects. While the program runs, its leader makes a missing configuration again.
+// So the program first loses its permissions outside of its namespace.
+func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) error {
+	if f.deployment.Metadata.UID == "" || !f.HasWebhooksOrConverters || c.isDryRun {
 		return nil // in a dry run, other steps name these objects
 	}
 	for _, r := range c.resources {
@@ -69,7 +69,7 @@ func removeLateConfigurations(ctx context.Context, c *cluster, f *findings) erro
 // it again without labels.
 func removeWebhookSecret(ctx context.Context, c *cluster, f *findings) error {
 	i := slices.IndexFunc(c.resources, func(r wire.Resource) bool { return r.Group == "" && r.Plural == "secrets" })
-	if i < 0 || !f.HasWebhooks {
+	if i < 0 || !f.HasWebhooksOrConverters {
 		return nil
 	}
 	secret, exists, err := live.Find(ctx, c.client, c.resources[i], f.Namespace, manifests.WebhookSecretName(f.Name))

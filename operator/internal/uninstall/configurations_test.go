@@ -26,7 +26,7 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		i := manifests.Installation{Program: "robots", Name: "robots", Namespace: "ns"}
 		labels := map[string]any{"metadata": map[string]any{"labels": map[string]any{manifests.LabelInstance: "robots", manifests.LabelNamespace: "ns"}}}
 		bindings := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, Plural: "clusterrolebindings", ClusterScoped: true}
-		configurations := manifests.WebhookConfigurations()
+		configurations := manifests.WebhookConfigurationResources()
 		server.Store(bindings, "", "robots.ns", labels)
 		server.Store(configurations[0], "", "robots.ns", labels)
 		server.Store(configurations[1], "", "others.ns", map[string]any{"metadata": map[string]any{"labels": map[string]any{manifests.LabelInstance: "others", manifests.LabelNamespace: "ns"}}})
@@ -41,7 +41,7 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		var out bytes.Buffer
 		c := &cluster{client: server.Client(), out: &out, limit: time.Minute, resources: []wire.Resource{bindings}}
 		f := &findings{
-			Options:    &Options{Installation: i, HasWebhooks: true, Out: &out},
+			Options:    &Options{Installation: i, HasWebhooksOrConverters: true, Out: &out},
 			deployment: &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: "ns", Name: "robots", UID: "1"}},
 		}
 		if err := removeConfigurations(t.Context(), c, f); err != nil {
@@ -50,7 +50,7 @@ func TestLeaderDoesNotBringConfigurationsBack(t *testing.T) {
 		if made.Load() != 1 || server.Object(configurations[0].Plural, "", "robots.ns") == nil {
 			t.Fatalf("the leader has made the configuration %d times", made.Load())
 		}
-		if err := retireConfigurations(t.Context(), c, f); err != nil {
+		if err := removeConfigurationsForGood(t.Context(), c, f); err != nil {
 			t.Fatal(err)
 		}
 		if server.Object(configurations[0].Plural, "", "robots.ns") != nil || server.Object("clusterrolebindings", "", "robots.ns") != nil {

@@ -162,7 +162,7 @@ func waitForConverter(ctx context.Context, c *cluster, definition, next *live.Ob
 			return fmt.Errorf("%s has not taken the conversion of %s over after %s: make its program run, in a release that converts these objects, or uninstall it first, and run the command again",
 				next, definition, c.limit)
 		}
-		if err := clock.SleepReal(ctx, period); err != nil {
+		if err := clock.SleepReal(ctx, lookPeriod); err != nil {
 			return fmt.Errorf("wait until %s takes the conversion of %s over: %w", next, definition, err)
 		}
 	}

@@ -57,7 +57,7 @@ func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
 				return err
 			}
 		}
-		if err := clock.SleepReal(ctx, period); err != nil {
+		if err := clock.SleepReal(ctx, lookPeriod); err != nil {
 			return fmt.Errorf("wait for the end of the finalizers: %w", err)
 		}
 	}

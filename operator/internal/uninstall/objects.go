@@ -36,7 +36,7 @@ func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 			fmt.Fprintln(c.out, progress(objects))
 			reportedAt, reported = time.Now(), len(objects)
 		}
-		err := clock.SleepReal(ctx, period)
+		err := clock.SleepReal(ctx, lookPeriod)
 		if err != nil {
 			return fmt.Errorf("wait for the cleanups: %w", err)
 		}
@@ -69,7 +69,7 @@ func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*live
 	for _, x := range objects {
 		var err error
 		if x.Metadata.DeletionTimestamp == nil {
-			err = c.delete(ctx, x, metav1.DeletePropagationBackground)
+			err = c.requestDeletion(ctx, x, metav1.DeletePropagationBackground)
 		} else if f.AbandonCleanup && x.HasFinalizer(f.Finalizers) {
 			err = c.removeFinalizers(ctx, x, f.Finalizers)
 		}

@@ -89,7 +89,7 @@ func TestKindOfAGroupThatAnswersLater(t *testing.T) {
 		return &wire.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIResourceList","groupVersion":"example.com/v1","resources":[{"name":"robots","kind":"Robot","namespaced":true}]}`)}, nil
 	}))
 	c := &cluster{client: client, discoveryErr: errors.New("example.com did not answer")}
-	if got, err := c.served(t.Context(), []wire.Resource{robots, robots}); err != nil || len(got) != 1 || got[0] != robots {
+	if got, err := c.servedKinds(t.Context(), []wire.Resource{robots, robots}); err != nil || len(got) != 1 || got[0] != robots {
 		t.Errorf("the server serves %v: %v", got, err)
 	}
 }

@@ -10,8 +10,8 @@
 //     and cleans up after them.
 //  3. handOverConversions gives the conversions of the program's kinds to another installation. If there is none, it stores
 //     all objects in one version, which is the only one that is served then.
-//  4. retireConfigurations removes the webhook configurations again, which the leader of a program that runs has made
-//     again. Before, the program loses its permissions outside of its namespace.
+//  4. removeConfigurationsForGood takes the permissions outside of its namespace from the program, and removes the webhook
+//     configurations that the leader has made again meanwhile.
 //  5. removeDeployment removes the Deployment with its Pods.
 //  6. removeLateConfigurations removes the webhook configurations that a last request of the leader has made.
 //  7. removeConversions ends the conversions that no other installation has taken over.
@@ -50,8 +50,8 @@ type Options struct {
 	Kinds, Reconciled []wire.Resource
 	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
-	// HasWebhooks is true for a program with webhooks. An earlier release may have had some in any case.
-	HasWebhooks bool
+	// HasWebhooksOrConverters is true for a program with webhooks or converters. An earlier release may have had webhooks in any case.
+	HasWebhooksOrConverters bool
 	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
 	// name it.
 	LeaseNamespace, LeaseName string
@@ -102,7 +102,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		removeConfigurations,
 		removeObjects,
 		handOverConversions,
-		retireConfigurations,
+		removeConfigurationsForGood,
 		removeDeployment,
 		removeLateConfigurations,
 		removeConversions,
@@ -136,11 +136,11 @@ func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
 		}
 	}
 	c.resources, c.discoveryErr = wire.DiscoverAll(ctx, c.client)
-	if f.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
+	if f.ownKinds, err = c.servedKinds(ctx, o.Kinds); err == nil {
 		err = useStorageVersions(ctx, c, f.ownKinds)
 	}
 	if err == nil {
-		f.reconciled, err = c.served(ctx, o.Reconciled)
+		f.reconciled, err = c.servedKinds(ctx, o.Reconciled)
 	}
 	if err == nil {
 		err = useStorageVersions(ctx, c, f.reconciled)

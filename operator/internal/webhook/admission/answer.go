@@ -4,8 +4,10 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // answer is the answer to a call: an AdmissionReview, or an HTTP error.
@@ -25,31 +27,52 @@ type answer struct {
 	dropped int
 }
 
-// allowed returns the answer that allows a request.
-func allowed() *answer { return &answer{result: ResultAllowed} }
+// allowedAnswer returns the answer that allows a request.
+func allowedAnswer() *answer { return &answer{result: ResultAllowed} }
 
-// refused returns the answer that refuses a request.
+// refusedAnswer returns the answer that refuses a request.
 //
 //go:noinline
-func refused(code int32, reason metav1.StatusReason, text string) *answer {
+func refusedAnswer(code int32, reason metav1.StatusReason, text string) *answer {
 	return &answer{result: ResultRefused, status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text}}
 }
 
-// failed returns the answer that refuses a request because the webhook failed.
-func failed(text string) *answer {
-	a := refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, text)
+// failedAnswer returns the answer that refuses a request because the webhook failed.
+func failedAnswer(text string) *answer {
+	a := refusedAnswer(http.StatusInternalServerError, metav1.StatusReasonInternalError, text)
 	a.result = ResultFailed
 	return a
 }
 
-// httpError returns the answer that is an HTTP error.
-func httpError(code int, result Result, err error) *answer {
+// errorAnswer returns the answer that is an HTTP error.
+func errorAnswer(code int, result Result, err error) *answer {
 	return &answer{result: result, httpCode: code, err: err}
 }
 
-// unavailable returns the answer that makes the API server call again.
-func unavailable(err error) *answer {
-	return httpError(http.StatusServiceUnavailable, ResultUnavailable, err)
+// unavailableAnswer returns the answer that makes the API server call again.
+func unavailableAnswer(err error) *answer {
+	return errorAnswer(http.StatusServiceUnavailable, ResultUnavailable, err)
+}
+
+// invalidAnswer returns the answer with the Status that an API server has for these field errors of an object.
+func invalidAnswer(r wire.Resource, name string, all []*field.Error) *answer {
+	details := &metav1.StatusDetails{Name: name, Group: r.Group, Kind: r.Kind}
+	message := ""
+	for _, each := range all {
+		if message != "" {
+			message += ", "
+		}
+		message += each.Error()
+		details.Causes = append(details.Causes, metav1.StatusCause{
+			Type: metav1.CauseType(each.Type), Message: each.ErrorBody(), Field: each.Field,
+		})
+	}
+	if len(all) > 1 {
+		message = "[" + message + "]"
+	}
+	a := refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
+	a.status.Details = details
+	return a
 }
 
 // text returns the reason of an answer that does not allow the request.

@@ -15,25 +15,25 @@ import (
 func addDefaults(ctx context.Context, e *endpoint, r *request) *answer {
 	object, err := e.decode(r.object)
 	if err != nil {
-		return allowed()
+		return allowedAnswer()
 	}
-	d, result, err := defaultsOf(ctx, e, object, r.object)
+	d, result, err := runDefaulter(ctx, e, object, r.object)
 	if err != nil {
-		return failed(e.webhook.String() + ": " + err.Error())
+		return failedAnswer(e.webhook.String() + ": " + err.Error())
 	}
-	a := allowed()
+	a := allowedAnswer()
 	switch {
 	case !e.isStrict:
 	case d.dropped != nil:
-		a = failed(e.webhook.String() + " changes or removes what the request sets, or adds to an atomic list or map of the request: " +
+		a = failedAnswer(e.webhook.String() + " changes or removes what the request sets, or adds to an atomic list or map of the request: " +
 			strings.Join(d.dropped, ", ") + "; a defaulter only adds")
 	case d.patch != nil:
 		var again difference
 		if object, err = e.decode(result); err == nil {
-			again, _, err = defaultsOf(ctx, e, object, result)
+			again, _, err = runDefaulter(ctx, e, object, result)
 		}
 		if err != nil || again.patch != nil || again.dropped != nil {
-			return failed(e.webhook.String() + " changes its own result when it is called again: its defaults must not depend on time, chance or the number of calls")
+			return failedAnswer(e.webhook.String() + " changes its own result when it is called again: its defaults must not depend on time, chance or the number of calls")
 		}
 	}
 	a.dropped = len(d.dropped)
@@ -43,8 +43,9 @@ func addDefaults(ctx context.Context, e *endpoint, r *request) *answer {
 	return a
 }
 
-// defaultsOf calls the defaulter of e for object, the decoded request. It returns the difference and the result, encoded.
-func defaultsOf(ctx context.Context, e *endpoint, object any, request []byte) (d difference, result []byte, err error) {
+// runDefaulter calls the defaulter of e, which changes object, the decoded request. It returns the difference and the encoded
+// result.
+func runDefaulter(ctx context.Context, e *endpoint, object any, request []byte) (d difference, result []byte, err error) {
 	before, err := kube.Marshal(object)
 	if err != nil {
 		return d, nil, err

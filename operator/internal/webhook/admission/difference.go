@@ -43,7 +43,7 @@ func (d *difference) compare(path string, s *crd.Schema, before, after, request 
 	case bytes.Equal(before, after):
 	case string(request) == "null": // the defaulter cannot see that the request sets it
 	case isFixed(path):
-		d.drop(path)
+		d.addDropped(path)
 	case opensWith(after, '{') && opensWith(request, '{') && (s == nil || s.MapType != "atomic"):
 		d.compareObjects(path, s, before, after, request)
 	case opensWith(after, '[') && opensWith(request, '[') && s != nil && s.ListType == "map":
@@ -51,7 +51,7 @@ func (d *difference) compare(path string, s *crd.Schema, before, after, request 
 	case opensWith(after, '[') && opensWith(request, '[') && s != nil && s.ListType == "set":
 		d.compareSets(path, before, after)
 	default:
-		d.drop(path)
+		d.addDropped(path)
 	}
 }
 
@@ -60,21 +60,21 @@ func (d *difference) compareObjects(path string, s *crd.Schema, before, after, r
 	old, wanted, requested := membersOf(before), membersOf(after), membersOf(request)
 	for _, name := range wanted.names {
 		value := wanted.values[name]
-		inner := path + "/" + escaped(name)
+		inner := path + "/" + pointerToken(name)
 		if was, isThere := old.values[name]; isThere && bytes.Equal(was, value) {
 			continue
 		}
 		if has, isThere := requested.values[name]; isThere {
-			d.compare(inner, property(s, name), old.values[name], value, has)
+			d.compare(inner, propertyOf(s, name), old.values[name], value, has)
 		} else if isFixed(inner) {
-			d.drop(inner)
-		} else if value = changed(old.values[name], value); string(value) != "{}" || !opensWith(old.values[name], '{') {
-			d.add(inner, value)
+			d.addDropped(inner)
+		} else if value = changedMembers(old.values[name], value); string(value) != "{}" || !opensWith(old.values[name], '{') {
+			d.addOperation(inner, value)
 		}
 	}
 	for _, name := range old.names {
 		if wanted.values[name] == nil && requested.values[name] != nil {
-			d.drop(path + "/" + escaped(name))
+			d.addDropped(path + "/" + pointerToken(name))
 		}
 	}
 }
@@ -91,12 +91,12 @@ func (d *difference) compareKeyedLists(path string, s *crd.Schema, before, after
 			}
 			d.compare(path+"/"+strconv.Itoa(at), s.Items, was, value, requested.values[at])
 		} else {
-			d.add(path+"/-", value)
+			d.addOperation(path+"/-", value)
 		}
 	}
 	for i, key := range requested.keys {
 		if _, isThere := wanted.index[key]; !isThere {
-			d.drop(path + "/" + strconv.Itoa(i))
+			d.addDropped(path + "/" + strconv.Itoa(i))
 		}
 	}
 }
@@ -106,16 +106,17 @@ func (d *difference) compareSets(path string, before, after []byte) {
 	old, wanted := elementsOf(before), elementsOf(after)
 	for _, value := range wanted {
 		if !contains(old, value) {
-			d.add(path+"/-", value)
+			d.addOperation(path+"/-", value)
 		}
 	}
 	for _, value := range old {
 		if !contains(wanted, value) {
-			d.drop(path)
+			d.addDropped(path)
 		}
 	}
 }
 
+// contains reports whether value is one of all.
 func contains(all [][]byte, value []byte) bool {
 	for _, each := range all {
 		if bytes.Equal(each, value) {
@@ -125,8 +126,8 @@ func contains(all [][]byte, value []byte) bool {
 	return false
 }
 
-// add adds an operation that adds value at path. There is nothing to add if value is null.
-func (d *difference) add(path string, value []byte) {
+// addOperation adds an operation to the patch, which adds value at path. There is nothing to add if value is null.
+func (d *difference) addOperation(path string, value []byte) {
 	if string(value) == "null" {
 		return
 	}
@@ -139,14 +140,14 @@ func (d *difference) add(path string, value []byte) {
 	d.patch = append(append(d.patch, value...), '}')
 }
 
-// drop adds what is at path, a JSON pointer, to what is dropped.
-func (d *difference) drop(path string) {
+// addDropped adds what is at path, a JSON pointer, to what is dropped.
+func (d *difference) addDropped(path string) {
 	d.dropped = append(d.dropped, strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", "."))
 }
 
-// changed returns what of a value that the request lacks is the defaulter's. Example: of {"image":"x","count":0} after
-// {"count":0}, it returns {"image":"x"}.
-func changed(before, after []byte) []byte {
+// changedMembers returns an object with the members of after that differ from those of before. It returns after if one of the
+// two is no object. Example: of {"count":0} and {"image":"x","count":0} it returns {"image":"x"}.
+func changedMembers(before, after []byte) []byte {
 	if !opensWith(before, '{') || !opensWith(after, '{') {
 		return after
 	}
@@ -154,7 +155,7 @@ func changed(before, after []byte) []byte {
 	result := []byte{'{'}
 	eachMember(after, func(name string, value []byte) {
 		if was, isThere := old.values[name]; !isThere || !bytes.Equal(was, value) {
-			result = appendMember(result, name, changed(was, value))
+			result = appendMember(result, name, changedMembers(was, value))
 		}
 	})
 	return append(result, '}')
@@ -168,6 +169,7 @@ type items struct {
 	index map[string]int
 }
 
+// itemsOf returns the items of a list with the schema s.
 func itemsOf(s *crd.Schema, list []byte) items {
 	all := items{values: elementsOf(list), index: make(map[string]int)}
 	for i, value := range all.values {
@@ -183,7 +185,7 @@ func keyOf(s *crd.Schema, value []byte) string {
 	key := ""
 	for _, name := range s.ListMapKeys {
 		part := memberOf(value, name)
-		if p := property(s.Items, name); part == nil && p != nil {
+		if p := propertyOf(s.Items, name); part == nil && p != nil {
 			part = p.Default
 		}
 		key += string(part) + "\n"
@@ -191,8 +193,8 @@ func keyOf(s *crd.Schema, value []byte) string {
 	return key
 }
 
-// property returns the schema of a member of an object or a map, or nil if anything may stand there.
-func property(s *crd.Schema, name string) *crd.Schema {
+// propertyOf returns the schema of a member of an object or a map, or nil if anything may stand there.
+func propertyOf(s *crd.Schema, name string) *crd.Schema {
 	if s == nil {
 		return nil
 	}
@@ -202,7 +204,7 @@ func property(s *crd.Schema, name string) *crd.Schema {
 	return s.AdditionalProperties
 }
 
-// escaped returns a name as a JSON pointer has it.
-func escaped(name string) string {
+// pointerToken returns a name as a JSON pointer has it.
+func pointerToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -52,25 +53,20 @@ func (e *endpoint) readRequest(r *http.Request) (*request, *answer) {
 	body := make([]byte, r.ContentLength)
 	_, err := io.ReadFull(r.Body, body)
 	if err != nil {
-		return nil, httpError(http.StatusBadRequest, ResultFailed, err)
+		return nil, errorAnswer(http.StatusBadRequest, ResultFailed, err)
 	}
 	request, err := parseRequest(body)
+	own := e.webhook.Type.Resource.Version
 	switch {
-	case err == nil && request.Subresource == "" && request.version != e.webhook.Type.Resource.Version:
-		err = errOtherVersion
-	case err == nil:
-		return request, nil
+	case errors.Is(err, errOtherReview):
+		return nil, unavailableAnswer(err) // another replica, of another release, may know the version
+	case err != nil:
+		return nil, errorAnswer(http.StatusBadRequest, ResultFailed, err)
+	case request.Subresource == "" && request.version != own:
+		return nil, unavailableAnswer(fmt.Errorf("%s is called about objects of version %s, and not of %s", e.webhook, own, request.version))
 	}
-	if errors.Is(err, errOtherVersion) {
-		return nil, unavailable(err) // another replica, of another release, may know the version
-	}
-	return nil, httpError(http.StatusBadRequest, ResultFailed, err)
+	return request, nil
 }
 
-// decode returns a pointer to the Go type of e with the content of object, or nil if there is no object.
-func (e *endpoint) decode(object []byte) (any, error) {
-	if object == nil {
-		return nil, nil //nolint:nilnil // a validator gets nil for what is not there
-	}
-	return e.webhook.decode(e.client, object)
-}
+// decode returns a pointer to the Go type of e with the content of object.
+func (e *endpoint) decode(object []byte) (any, error) { return e.webhook.decode(e.client, object) }

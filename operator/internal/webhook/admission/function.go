@@ -11,23 +11,23 @@ import (
 	"github.com/yare-go/yare/internal/logctx"
 )
 
-// callFunction calls the function of e, and returns the answer when the function has returned or ctx has ended. It calls leave
+// callFunction calls the function of e, and returns the answer when the function has returned or ctx has ended. It calls release
 // when the function has returned.
-func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, leave func()) *answer {
+func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, release func()) *answer {
 	answers := make(chan *answer, 1)
 	h.capacity.Begin()
 	go func() {
 		defer h.capacity.End()
-		defer leave()
+		defer release()
 		var a *answer
 		defer func() {
 			if a == nil { // the function panicked or, if the value is nil, it ended the goroutine
-				a = failed(fmt.Sprintf("%s panicked or ended its goroutine: %v", e.webhook, recover()))
+				a = failedAnswer(fmt.Sprintf("%s panicked or ended its goroutine: %v", e.webhook, recover()))
 				a.stack = logctx.PanicStack()
 			}
 			answers <- a
 		}()
-		a = e.webhook.answer(ctx, e, r)
+		a = e.webhook.answerRequest(ctx, e, r)
 	}()
 	reason := errors.New("it has not returned")
 	select {
@@ -38,10 +38,10 @@ func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, leav
 		reason = a.err
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return unavailable(ctx.Err()) // the API server does not wait any more
+			return unavailableAnswer(ctx.Err()) // the API server does not wait any more
 		}
 	}
-	a := refused(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, e.webhook.String()+" did not answer in time: "+reason.Error())
+	a := refusedAnswer(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, e.webhook.String()+" did not answer in time: "+reason.Error())
 	a.result = ResultFailed
 	return a
 }

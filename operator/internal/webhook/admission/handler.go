@@ -95,7 +95,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, e := range h.endpoints {
 		if e.path == r.URL.Path {
 			began := time.Now()
-			operation, a := h.serve(w, r, e, began)
+			operation, a := h.serveCall(w, r, e, began)
 			if a.httpCode != 0 {
 				writeError(w, a.httpCode, a.err.Error())
 			}
@@ -108,44 +108,44 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeError(w, http.StatusServiceUnavailable, "this replica has no webhook with the path "+r.URL.Path)
 }
 
-// serve answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read, and the
+// serveCall answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read, and the
 // answer.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) (string, *answer) {
+func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) (string, *answer) {
 	size := r.ContentLength
 	switch {
 	case size < 0: // API servers send the length
-		return "", httpError(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
+		return "", errorAnswer(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
 	case size > maxBody:
-		return "", httpError(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
+		return "", errorAnswer(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
 	case !h.capacity.Reserve(size):
-		return "", httpError(http.StatusTooManyRequests, ResultOverload, errOverload)
+		return "", errorAnswer(http.StatusTooManyRequests, ResultOverload, errOverload)
 	}
 	select {
 	case e.calls <- struct{}{}:
 	default:
 		h.capacity.Release(size)
-		return "", httpError(http.StatusTooManyRequests, ResultOverload, errOverload)
+		return "", errorAnswer(http.StatusTooManyRequests, ResultOverload, errOverload)
 	}
-	// The goroutine of the function leaves, if there is one.
-	leave := func() {
+	// If there is a goroutine of the function, it calls release.
+	release := func() {
 		h.capacity.Release(size)
 		<-e.calls
 	}
 	request, a := e.readRequest(r)
 	if a != nil {
-		leave()
+		release()
 		return "", a
 	}
 	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
 	defer cancel()
 	state := &callState{Call: request.Call}
 	if h.concerns(e, request) {
-		a = callFunction(context.WithValue(ctx, callKey{}, state), h, e, request, leave)
+		a = callFunction(context.WithValue(ctx, callKey{}, state), h, e, request, release)
 	} else {
-		leave()
-		a = allowed()
+		release()
+		a = allowedAnswer()
 	}
-	h.report(e, request, a)
+	h.reportAnswer(e, request, a)
 	if a.httpCode == 0 {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(a.encode(request.uid, state.currentWarnings())) // an API server that is gone repeats nothing
@@ -173,9 +173,9 @@ func (h *Handler) concerns(e *endpoint, r *request) bool {
 	return !e.webhook.IsDefaulter || r.object != nil && memberOf(memberOf(r.object, "metadata"), "deletionTimestamp") == nil
 }
 
-// report logs an answer, and counts what a defaulter wanted to change or remove. It logs texts of functions about the
+// reportAnswer logs an answer, and counts what a defaulter wanted to change or remove. It logs texts of functions about the
 // object only at the level debug.
-func (h *Handler) report(e *endpoint, r *request, a *answer) {
+func (h *Handler) reportAnswer(e *endpoint, r *request, a *answer) {
 	if a.dropped > 0 {
 		h.observer.ObserveDropped(e.webhook.Name(), a.dropped)
 	}

@@ -205,6 +205,22 @@ func TestCall(t *testing.T) {
 	admission.Warn(t.Context(), "nobody sees this")
 }
 
+// In strict mode the path of a field error names a field of the type. The key of a map can have brackets.
+func TestPathsOfFieldErrors(t *testing.T) {
+	t.Parallel()
+	for path, code := range map[string]int32{
+		"spec.ports[0].name": 422, "metadata.labels[x]": 422, "spec.content[a]": 422, "spec.content[a[b]c]": 422,
+		"spec.polcy": 500, "spec.ports[0].nam": 500, "spec.content[a": 500, "spec.schedule[0]": 500,
+	} {
+		h, _ := newHandler(t, admission.Options{IsStrict: true}, admission.Validator(func(context.Context, *widget, *widget, *kube.Client) error {
+			return &field.Error{Type: field.ErrorTypeInvalid, Field: path, BadValue: "x"}
+		}, admission.ValidatorOptions{}))
+		if a := answerOf(t, h, validatePath, review("CREATE", `{"spec":{}}`, "")); a.Status.Code != code {
+			t.Errorf("%s: %+v", path, a)
+		}
+	}
+}
+
 // An object that does not fit its type blocks neither a repair nor a deletion.
 func TestObjectsThatDoNotFit(t *testing.T) {
 	t.Parallel()
@@ -318,6 +334,10 @@ func TestCallsThatCannotBeAnswered(t *testing.T) {
 	}
 	if slices.ContainsFunc(r.recorded(), func(call string) bool { return strings.HasSuffix(call, "allowed") }) {
 		t.Error("a call was allowed")
+	}
+	otherVersion := send(t.Context(), h, validatePath, strings.ReplaceAll(good, `"version":"v1"`, `"version":"v2"`)).Body.String()
+	if !strings.Contains(otherVersion, "objects of version v1, and not of v2") {
+		t.Errorf("another object version: %s", otherVersion)
 	}
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, validatePath, strings.NewReader(good))
 	request.ContentLength = -1

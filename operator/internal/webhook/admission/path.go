@@ -7,7 +7,7 @@ import (
 )
 
 // pathProblem returns why a field path, such as spec.ports[0].name or spec.limits[cpu], names no field of a schema. It
-// returns an empty text if the path does. Everything below metadata is accepted.
+// returns an empty text if the path names a field. Everything below metadata is accepted.
 func pathProblem(s *crd.Schema, path string) string {
 	if path == "" || path == "<nil>" {
 		return "it is empty"
@@ -17,9 +17,8 @@ func pathProblem(s *crd.Schema, path string) string {
 			return "" // anything may follow
 		}
 		if rest[0] == '[' {
-			// A key may have brackets of its own. The last one is followed by a dot, a bracket or nothing.
-			_, after, found := strings.Cut(rest, "]")
-			if !found {
+			end := closingBracket(rest)
+			if end < 0 {
 				return "a bracket is not closed"
 			}
 			elements := s.Items
@@ -29,7 +28,7 @@ func pathProblem(s *crd.Schema, path string) string {
 			if elements == nil {
 				return path[:len(path)-len(rest)] + " is no list and no map"
 			}
-			s, rest = elements, strings.TrimPrefix(after, ".")
+			s, rest = elements, strings.TrimPrefix(rest[end+1:], ".")
 			continue
 		}
 		end := strings.IndexAny(rest, ".[")
@@ -50,4 +49,15 @@ func pathProblem(s *crd.Schema, path string) string {
 		s, rest = p, strings.TrimPrefix(rest[end:], ".")
 	}
 	return ""
+}
+
+// closingBracket returns the index of the bracket that closes the key at the beginning of text, or -1. A key can have brackets,
+// so the closing one is the first before a dot, another key or the end. For example, it is the last one in [a]b].
+func closingBracket(text string) int {
+	for i := range text {
+		if text[i] == ']' && (i+1 == len(text) || text[i+1] == '.' || text[i+1] == '[') {
+			return i
+		}
+	}
+	return -1
 }

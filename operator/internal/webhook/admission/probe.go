@@ -48,5 +48,5 @@ func (p *Prober) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(allowed().encode(review.uid, nil)) // an API server that is gone repeats nothing
+	_, _ = w.Write(allowedAnswer().encode(review.uid, nil)) // an API server that is gone repeats nothing
 }

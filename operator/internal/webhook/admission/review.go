@@ -12,8 +12,8 @@ import (
 
 const reviewVersion = "admission.k8s.io/v1"
 
-// errOtherVersion is the error of an AdmissionReview of another version than v1.
-var errOtherVersion = errors.New("the AdmissionReview is not of version " + reviewVersion)
+// errOtherReview is the error of an AdmissionReview of another version than v1.
+var errOtherReview = errors.New("the AdmissionReview is not of version " + reviewVersion)
 
 // request is the request of an AdmissionReview.
 type request struct {
@@ -40,7 +40,7 @@ func parseRequest(body []byte) (*request, error) {
 		return nil, jsonscan.ErrNotJSON
 	}
 	if version != reviewVersion {
-		return nil, errOtherVersion
+		return nil, errOtherReview
 	}
 	r := &request{}
 	var err error
@@ -86,42 +86,3 @@ func (r *request) anyObject() []byte {
 	}
 	return r.oldObject
 }
-
-// eachMember calls f for the members of a well-formed JSON value, in their order. It calls f for no member of a value
-// that is no object.
-func eachMember(object []byte, f func(name string, value []byte)) {
-	s := jsonscan.New(object)
-	_ = s.Members(func(name []byte) error { // the value is well formed
-		value, err := s.Raw()
-		f(string(name), value)
-		return err
-	})
-}
-
-// memberOf returns the value of a member, or nil if there is none.
-func memberOf(object []byte, name string) []byte {
-	s := jsonscan.New(object)
-	if found, err := s.Find(name); err != nil || !found {
-		return nil
-	}
-	value, _ := s.Raw() // the value is well formed
-	return value
-}
-
-// textOf returns the string that value is, or an empty string.
-func textOf(value []byte) string {
-	s := jsonscan.New(value)
-	text, _ := s.Text() // nil for another value
-	return string(text)
-}
-
-// objectOf returns value if it is an object, and else nil.
-func objectOf(value []byte) []byte {
-	if opensWith(value, '{') {
-		return value
-	}
-	return nil
-}
-
-// opensWith reports whether value is an object, which opens with {, or an array, which opens with [.
-func opensWith(value []byte, open byte) bool { return len(value) > 0 && value[0] == open }

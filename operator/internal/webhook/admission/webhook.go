@@ -19,8 +19,8 @@ type Webhook struct {
 
 	// name is empty if the kind is not valid.
 	name string
-	// answer calls the function. It is a field, so that a program without defaulters does not link their code.
-	answer func(ctx context.Context, e *endpoint, r *request) *answer
+	// answerRequest is validate or addDefaults. It is a field, so that a program without defaulters does not link their code.
+	answerRequest func(ctx context.Context, e *endpoint, r *request) *answer
 	// decode returns a pointer to the Go type with the content of an object.
 	decode func(c *kube.Client, object []byte) (any, error)
 	// check is set for a validator. before and after hold pointers to the Go type, or nil.
@@ -58,7 +58,7 @@ type ValidatorOptions struct {
 func Validator[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context, before, after *T, c *kube.Client) error, options ValidatorOptions) *Webhook {
 	// The compiler compiles this function for each T. Therefore functions without T do the work.
 	w := newWebhook[T, P]()
-	w.Options, w.answer = options, validate
+	w.Options, w.answerRequest = options, validate
 	w.init("validate", check == nil)
 	w.check = func(ctx context.Context, before, after any, c *kube.Client) error {
 		b, _ := before.(*T) // nil stays nil
@@ -80,7 +80,7 @@ func Validator[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context,
 // deleted. It may be called concurrently. An object that does not fit its Go type gets no defaults.
 func Defaulter[T any, P kube.DefinedObjectOf[T]](setDefaults func(ctx context.Context, object *T)) *Webhook {
 	w := newWebhook[T, P]()
-	w.IsDefaulter, w.answer = true, addDefaults
+	w.IsDefaulter, w.answerRequest = true, addDefaults
 	w.init("default", setDefaults == nil)
 	w.setDefaults = func(ctx context.Context, object any) { setDefaults(ctx, object.(*T)) }
 	return w

@@ -56,7 +56,7 @@ func (k *keeper) run(ctx context.Context) error {
 			} else if k.live != nil {
 				continue // the watch goes on, and a write finds out what it has missed
 			}
-		case all := <-k.unknown:
+		case all := <-k.newlyLearned:
 			k.learned = union(k.learned, all)
 		case <-k.clock.changed:
 		case <-due:

@@ -36,9 +36,9 @@ type Store struct {
 	secret *secretClient
 	// published is what the keeper has published last.
 	published atomic.Pointer[publishedState]
-	// unknown takes CAs of published bundles that the Secret lacks. If it is full, the keeper changes the bundle soon,
+	// newlyLearned takes CAs of published bundles that the Secret lacks. If it is full, the keeper changes the bundle soon,
 	// and whoever publishes it asks again.
-	unknown chan []*x509.Certificate
+	newlyLearned chan []*x509.Certificate
 }
 
 // publishedState is what the keeper of a Store has published. It is not changed after its creation.
@@ -64,7 +64,7 @@ func New(c Config) (*Store, error) {
 	clock := newServerClock(c.MachineTime)
 	s := &Store{
 		names: c.Names, log: c.Log, clock: clock, secret: newSecretClient(c.Client.With(clock.handler), c.Namespace, c.Secret),
-		unknown: make(chan []*x509.Certificate, 1),
+		newlyLearned: make(chan []*x509.Certificate, 1),
 	}
 	s.published.Store(&publishedState{changed: make(chan struct{})})
 	return s, nil
@@ -103,7 +103,7 @@ func (s *Store) BundleFor(published []byte) []byte {
 	learned := filter(own, func(c *x509.Certificate) bool { return !contains(p.state.Authorities, c) && !isExpired(c, now) })
 	if len(learned) > 0 {
 		select {
-		case s.unknown <- learned:
+		case s.newlyLearned <- learned:
 		default:
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // installation, which may be empty. All are by name. A configuration that the program does not need is followed too,
 // because an earlier release may have left entries in it, and is never created.
 //
-// API servers with the admission plugin OwnerReferencesPermissionEnforcement let nobody set an owner of an object that he
-// may not delete. So the leader needs the verb delete to make the Namespace the owner. In development and in tests
+// API servers with the admission plugin OwnerReferencesPermissionEnforcement let only users with the verb delete set an owner
+// of an object. So the leader needs the verb delete to make the Namespace the owner. In development and in tests
 // [Publisher.Remove] deletes the configurations.
 func Access(name, namespace string, hasValidators, hasDefaulters bool) []kube.Access {
 	var all []kube.Access
@@ -20,7 +20,7 @@ func Access(name, namespace string, hasValidators, hasDefaulters bool) []kube.Ac
 		if isNeeded {
 			verbs = append(verbs, wire.VerbCreate)
 		}
-		all = append(all, kube.Access{Resource: manifests.WebhookConfigurations()[i], Verbs: verbs, Names: []string{name}})
+		all = append(all, kube.Access{Resource: manifests.WebhookConfigurationResources()[i], Verbs: verbs, Names: []string{name}})
 	}
 	if namespace != "" {
 		all = append(all, kube.Access{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}, Names: []string{namespace}})

@@ -78,8 +78,8 @@ func (e entry) withFields(fields *configuration.Entry) (entry, error) {
 	return changed, nil
 }
 
-// has reports whether e has these fields. A selector that selects everything is the default of the server.
-func (e entry) has(fields *configuration.Entry) bool {
+// hasFields reports whether e has these fields. A selector that selects everything is the default of the server.
+func (e entry) hasFields(fields *configuration.Entry) bool {
 	live, wanted := e.fields, *fields
 	for _, each := range []*configuration.Entry{&live, &wanted} {
 		if each.NamespaceSelector == nil {

@@ -15,18 +15,18 @@ import (
 // keeper does the work of [Publisher.Run]. It is used by one goroutine.
 type keeper struct {
 	config Config
-	kinds  [2]*configurationKind
-	// configurations are the configurations of kinds.
-	configurations [2]*followed.Object[object]
+	// configurations are those of the Publisher, and known is what the keeper knows of each.
+	configurations [2]*programConfiguration
+	known          [2]*followed.Object[object]
 	// namespace is the Namespace of the installation. It is nil if there is none.
 	namespace *followed.Object[object]
 	retry     followed.Retry
 }
 
-func newKeeper(c Config, kinds [2]*configurationKind) *keeper {
-	k := &keeper{config: c, kinds: kinds}
-	for i, kind := range kinds {
-		k.configurations[i] = &followed.Object[object]{Reference: kind.Reference}
+func newKeeper(c Config, configurations [2]*programConfiguration) *keeper {
+	k := &keeper{config: c, configurations: configurations}
+	for i, each := range configurations {
+		k.known[i] = &followed.Object[object]{Reference: each.Reference}
 	}
 	if c.Namespace != "" {
 		k.namespace = &followed.Object[object]{Reference: followed.ReferenceTo[object](manifests.NamespaceResource(), c.Namespace)}
@@ -41,7 +41,7 @@ func (k *keeper) run(ctx context.Context) {
 	defer watching.Wait()
 	defer cancel()
 	records := make(chan func()) // each records what a watch has shown
-	all := k.configurations[:]
+	all := k.known[:]
 	if k.namespace != nil {
 		all = append([]*followed.Object[object]{k.namespace}, all...)
 	}
@@ -80,28 +80,28 @@ func (k *keeper) update(ctx context.Context) bool {
 	if n := k.namespace; n != nil {
 		attempt(n, func() error { return n.RefreshIfNeeded(ctx, k.config.Replica) })
 	}
-	for i, f := range k.configurations {
-		attempt(f, func() error { return k.correct(ctx, f, k.kinds[i]) })
-		k.kinds[i].live.Store(f.Live)
+	for i, f := range k.known {
+		attempt(f, func() error { return k.correct(ctx, f, k.configurations[i]) })
+		k.configurations[i].live.Store(f.Live)
 	}
 	return isRight
 }
 
 // correct brings a configuration to the state that is due. If the leader cannot do all that it should do, it does what each
 // replica does: a bundle must not wait for an entry that the server refuses.
-func (k *keeper) correct(ctx context.Context, f *followed.Object[object], kind *configurationKind) error {
+func (k *keeper) correct(ctx context.Context, f *followed.Object[object], c *programConfiguration) error {
 	if !k.config.Leads() {
-		return k.write(ctx, f, kind, false)
+		return k.write(ctx, f, c, false)
 	}
-	err := k.write(ctx, f, kind, true)
+	err := k.write(ctx, f, c, true)
 	if err != nil && !f.NeedsRead && ctx.Err() == nil {
-		err = errors.Join(err, k.write(ctx, f, kind, false))
+		err = errors.Join(err, k.write(ctx, f, c, false))
 	}
 	return err
 }
 
 // write writes a configuration until the configuration has no differences from its plan.
-func (k *keeper) write(ctx context.Context, f *followed.Object[object], kind *configurationKind, isLeader bool) error {
+func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *programConfiguration, isLeader bool) error {
 	client, hasRead := k.config.Replica, false
 	if isLeader {
 		client = k.config.Leader
@@ -113,7 +113,7 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], kind *co
 		if f.Live == nil {
 			return nil // the watch reads first
 		}
-		wanted, err := k.plan(f.Live, kind, isLeader)
+		wanted, err := k.plan(f.Live, c, isLeader)
 		if err != nil || len(wanted.differences) == 0 {
 			return err
 		}
@@ -132,9 +132,9 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], kind *co
 		}
 		var o followed.State[object]
 		if f.Live.exists() {
-			o, err = change(ctx, f.Reference, client, f.Live, wanted)
+			o, err = patchConfiguration(ctx, f.Reference, client, f.Live, wanted)
 		} else {
-			o, err = create(ctx, f.Reference, client, k.config.Labels, wanted)
+			o, err = createConfiguration(ctx, f.Reference, client, k.config.Labels, wanted)
 		}
 		switch {
 		case err == nil:
@@ -150,20 +150,20 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], kind *co
 
 // plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know the
 // Namespace.
-func (k *keeper) plan(live *object, kind *configurationKind, isLeader bool) (*plan, error) {
+func (k *keeper) plan(live *object, c *programConfiguration, isLeader bool) (*plan, error) {
 	n := k.namespace
 	isKnown := n == nil || n.Live != nil
 	switch {
 	case n != nil && isKnown && (!n.Live.exists() || n.Live.Metadata.DeletionTimestamp != ""):
-		p := withoutEntries(live)
+		p := planWithoutEntries(live)
 		if isLeader && !n.Live.exists() && len(p.differences) == 0 {
 			return nil, fmt.Errorf("the %s does not exist: its program publishes no webhooks", n)
 		}
 		return p, nil
 	case !isLeader || !isKnown:
-		return withBundles(live, k.config.Target, k.config.BundleFor)
+		return planWithBundles(live, k.config.Target, k.config.BundleFor)
 	}
-	p, err := withEntries(live, kind.entries, k.isReachable(), k.config.BundleFor)
+	p, err := planWithEntries(live, c.entries, k.isReachable(), k.config.BundleFor)
 	if err != nil {
 		return nil, err
 	}

@@ -47,9 +47,9 @@ type sentMetadata struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// create creates a configuration with labels, as wanted says. It is an apply, because the permission for an apply that
+// createConfiguration creates a configuration with labels, as wanted says. It is an apply, because the permission for an apply that
 // creates can name the object. It fails if the configuration exists: see [followed.IsOutdated].
-func create(ctx context.Context, c followed.Reference[object], client *kube.Client, labels map[string]string, wanted *plan) (followed.State[object], error) {
+func createConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, labels map[string]string, wanted *plan) (followed.State[object], error) {
 	return c.Write(ctx, client, wire.ContentApply, &sent{
 		APIVersion: c.Resource.GroupVersion().String(), Kind: c.Resource.Kind,
 		Metadata: sentMetadata{Name: c.Name, ResourceVersion: ident.NeverVersion, Labels: labels, OwnerReferences: wanted.owners},
@@ -57,16 +57,16 @@ func create(ctx context.Context, c followed.Reference[object], client *kube.Clie
 	}, wire.Preconditions{ResourceVersion: ident.NeverVersion})
 }
 
-// change changes the configuration live, as wanted says. It fails if the server has another version: see [followed.IsOutdated].
-func change(ctx context.Context, c followed.Reference[object], client *kube.Client, live *object, wanted *plan) (followed.State[object], error) {
+// patchConfiguration changes the configuration live, as wanted says. It fails if the server has another version: see [followed.IsOutdated].
+func patchConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, live *object, wanted *plan) (followed.State[object], error) {
 	return c.Write(ctx, client, wire.ContentMergePatch, &sent{
 		Metadata: sentMetadata{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion, OwnerReferences: wanted.owners},
 		Webhooks: wanted.entries,
 	}, live.preconditions())
 }
 
-// remove deletes the configuration live. It fails if the server has another version: see [followed.IsOutdated].
-func remove(ctx context.Context, c followed.Reference[object], client *kube.Client, live *object) error {
+// deleteConfiguration deletes the configuration live. It fails if the server has another version: see [followed.IsOutdated].
+func deleteConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, live *object) error {
 	options, err := kube.Marshal(metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{UID: &live.Metadata.UID, ResourceVersion: &live.Metadata.ResourceVersion},

@@ -29,8 +29,8 @@ func newPlan(live *object) *plan {
 	return &plan{owners: append([]metav1.OwnerReference{}, live.Metadata.OwnerReferences...), entries: []entry{}}
 }
 
-// withoutEntries returns the plan for the end of the Namespace: live has no entries.
-func withoutEntries(live *object) *plan {
+// planWithoutEntries returns the plan for the end of the Namespace: live has no entries.
+func planWithoutEntries(live *object) *plan {
 	p := newPlan(live)
 	if n := len(live.Webhooks); n > 0 {
 		p.addDifference("removed all entries (%d), because the Namespace of the program ends", n)
@@ -38,9 +38,9 @@ func withoutEntries(live *object) *plan {
 	return p
 }
 
-// withBundles returns the plan of a replica that does not lead: each entry of live that is for target has the bundle that
+// planWithBundles returns the plan of a replica that does not lead: each entry of live that is for target has the bundle that
 // bundleFor returns.
-func withBundles(live *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {
+func planWithBundles(live *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {
 	p := newPlan(live)
 	for _, e := range live.Webhooks {
 		if e.isFor(target) {
@@ -58,9 +58,9 @@ func withBundles(live *object, target configuration.Target, bundleFor func([]byt
 	return p, nil
 }
 
-// withEntries returns the plan of the leader: live has the entries wanted, in their order, and no others. An entry that has
+// planWithEntries returns the plan of the leader: live has the entries wanted, in their order, and no others. An entry that has
 // no bundle yet is left as it is. Unless mayAdd, no entry is added.
-func withEntries(live *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte) (*plan, error) {
+func planWithEntries(live *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte) (*plan, error) {
 	p := newPlan(live)
 	before := make(map[string]entry)
 	for _, e := range live.Webhooks {
@@ -84,7 +84,7 @@ func withEntries(live *object, wanted []*configuration.Entry, mayAdd bool, bundl
 		case !exists:
 			e, err = newEntry(&fields)
 			p.addDifference("added %s", w.Name)
-		case !e.has(&fields):
+		case !e.hasFields(&fields):
 			e, err = e.withFields(&fields)
 			p.addDifference("corrected %s", w.Name)
 		}

@@ -54,14 +54,14 @@ type Config struct {
 // concurrent use.
 type Publisher struct {
 	config Config
-	// kinds are the configurations of validators and of defaulters.
-	kinds [2]*configurationKind
+	// configurations are those of validators and of defaulters.
+	configurations [2]*programConfiguration
 	// isReady is true once Ready has returned nil.
 	isReady atomic.Bool
 }
 
-// configurationKind is one of the two configurations of a program.
-type configurationKind struct {
+// programConfiguration is one of the two configurations of a program.
+type programConfiguration struct {
 	followed.Reference[object]
 	// entries are the entries that the leader publishes, without a bundle. Without entries the program does not need
 	// the configuration.
@@ -86,11 +86,11 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for i, entries := range [][]*configuration.Entry{validating, mutating} {
-		resource := manifests.WebhookConfigurations()[i]
+		resource := manifests.WebhookConfigurationResources()[i]
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
-		p.kinds[i] = &configurationKind{Reference: followed.ReferenceTo[object](resource, c.Name), entries: entries}
+		p.configurations[i] = &programConfiguration{Reference: followed.ReferenceTo[object](resource, c.Name), entries: entries}
 	}
 	return p, nil
 }
@@ -98,28 +98,28 @@ func New(c Config) (*Publisher, error) {
 // Run keeps the configurations as they should be, until ctx ends. Then it returns nil. Problems are logged, each once in a
 // row. Run must be called once.
 func (p *Publisher) Run(ctx context.Context) error {
-	newKeeper(p.config, p.kinds).run(ctx)
+	newKeeper(p.config, p.configurations).run(ctx)
 	return nil
 }
 
 // Ready returns nil if the configurations that the program needs were read, and if each entry in them that is for this
 // program has its bundle. Otherwise it returns the reason why not. Once the Publisher is ready, it stays ready: a replica
-// can answer under an older bundle, and no replica can help an entry that has lost its bundle by being away.
+// can answer under an older bundle, and an entry that has lost its bundle does not get it back because replicas are unready.
 func (p *Publisher) Ready() error {
 	if p.isReady.Load() {
 		return nil
 	}
-	for _, k := range p.kinds {
-		if len(k.entries) == 0 {
+	for _, c := range p.configurations {
+		if len(c.entries) == 0 {
 			continue
 		}
-		live := k.live.Load()
+		live := c.live.Load()
 		if live == nil {
-			return fmt.Errorf("the %s has not been read yet; the log has the reason", k)
+			return fmt.Errorf("the %s has not been read yet; the log has the reason", c)
 		}
 		for _, e := range live.Webhooks {
 			if e.isFor(p.config.Target) && !p.isPublished(e) {
-				return fmt.Errorf("the %s does not have the bundle of this program in its entry %s yet; the log has the reason", k, e.fields.Name)
+				return fmt.Errorf("the %s does not have the bundle of this program in its entry %s yet; the log has the reason", c, e.fields.Name)
 			}
 		}
 	}
@@ -146,12 +146,12 @@ type Status struct {
 // Status returns the Status of each configuration that the program needs.
 func (p *Publisher) Status() []Status {
 	var all []Status
-	for _, k := range p.kinds {
-		if len(k.entries) == 0 {
+	for _, c := range p.configurations {
+		if len(c.entries) == 0 {
 			continue
 		}
-		s := Status{Kind: k.Resource.Kind}
-		if live := k.live.Load(); live != nil {
+		s := Status{Kind: c.Resource.Kind}
+		if live := c.live.Load(); live != nil {
 			s.Exists = live.exists()
 			own, published := 0, 0
 			for _, e := range live.Webhooks {
@@ -172,11 +172,11 @@ func (p *Publisher) Status() []Status {
 
 // OtherHosts returns the hosts of the entries of the configurations that API servers call by a URL of another process.
 func (p *Publisher) OtherHosts(ctx context.Context) (hosts []string, err error) {
-	for _, k := range p.kinds {
-		if len(k.entries) == 0 {
+	for _, c := range p.configurations {
+		if len(c.entries) == 0 {
 			continue
 		}
-		o, err := k.Read(ctx, p.config.Replica)
+		o, err := c.Read(ctx, p.config.Replica)
 		if err != nil {
 			return nil, err
 		}
@@ -196,15 +196,15 @@ const maxDeletions = 5
 // webhooks end with the process. Call it after the end of Run.
 func (p *Publisher) Remove(ctx context.Context) error {
 	var problems []error
-	for _, k := range p.kinds {
-		problems = append(problems, p.remove(ctx, k))
+	for _, c := range p.configurations {
+		problems = append(problems, p.remove(ctx, c))
 	}
 	return errors.Join(problems...)
 }
 
-func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
+func (p *Publisher) remove(ctx context.Context, c *programConfiguration) error {
 	for range maxDeletions {
-		o, err := k.Read(ctx, p.config.Replica)
+		o, err := c.Read(ctx, p.config.Replica)
 		if err != nil {
 			return err
 		}
@@ -215,9 +215,9 @@ func (p *Publisher) remove(ctx context.Context, k *configurationKind) error {
 		if !isOwn {
 			return nil
 		}
-		if err := remove(ctx, k.Reference, p.config.Replica, o.Object); !followed.IsOutdated(err) {
+		if err := deleteConfiguration(ctx, c.Reference, p.config.Replica, o.Object); !followed.IsOutdated(err) {
 			return err
 		}
 	}
-	return fmt.Errorf("the %s is changed again and again while it should be deleted: delete it", k)
+	return fmt.Errorf("the %s is changed again and again while it should be deleted: delete it", c)
 }

@@ -109,7 +109,7 @@ func (w *serverWorld) soon(what, want string) {
 	w.t.Helper()
 	begin := time.Now()
 	yaretest.Eventually(yaretest.Within(w.t, 10*time.Second), func() error {
-		if err := w.hasState(want); err != nil {
+		if err := w.checkState(want); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		return nil
@@ -163,16 +163,16 @@ func TestConfigurationsOnAServer(t *testing.T) {
 	w.soon("the Namespace is held", "|")
 	yaretest.Eventually(yaretest.Within(t, 10*time.Second), w.write)
 	leader, _ = w.startAll("BA")
-	yaretest.Consistently(t, 2*time.Second, func() error { return w.hasState("|") })
+	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState("|") })
 	leader.wrote(t, 0)
 
 	w.release()
 	w.soon("the Namespace is gone, and the collector has deleted what it owned", "? | ?")
-	yaretest.Consistently(t, 2*time.Second, func() error { return w.hasState("? | ?") })
+	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState("? | ?") })
 	w.createNamespace()
 	w.soon("the Namespace is there again", all("BA"))
 	w.hasOwnerSoon("the Namespace is there again")
-	yaretest.Consistently(t, 2*time.Second, func() error { return w.hasState(all("BA")) }) // the collector deletes nothing
+	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState(all("BA")) }) // the collector deletes nothing
 }
 
 // hasOwnerSoon waits until the Namespace owns the configuration of validators by its present uid, and nothing else does.
@@ -217,7 +217,7 @@ func TestApplyOfTheManifests(t *testing.T) {
 		if !equal(before.Webhooks, after.Webhooks) || len(after.OwnerReferences) != 1 || len(after.Webhooks) != 2 {
 			t.Errorf("%s: the configuration is %+v", how, after)
 		}
-		yaretest.Consistently(t, time.Second, func() error { return w.hasState(all("A")) })
+		yaretest.Consistently(t, time.Second, func() error { return w.checkState(all("A")) })
 		leader.wrote(t, writes)
 		standby.wrote(t, 0)
 		leader.stop()
@@ -229,7 +229,7 @@ func TestApplyOfTheManifests(t *testing.T) {
 	w.soon("made by the leader", all("A"))
 	w.cluster.Kubectl(t, w.printed(), "apply", "-f", "-")
 	w.cluster.Kubectl(t, w.printed(), "apply", "--server-side", "-f", "-")
-	yaretest.Consistently(t, time.Second, func() error { return w.hasState(all("A")) })
+	yaretest.Consistently(t, time.Second, func() error { return w.checkState(all("A")) })
 	leader.wrote(t, 2)
 }
 
@@ -263,7 +263,7 @@ func TestReplicasOnAServer(t *testing.T) {
 			t.Errorf("%d writes have changed the configuration of validators", n)
 		}
 	}
-	yaretest.Consistently(t, time.Second, func() error { return w.hasState(state(bundle)) })
+	yaretest.Consistently(t, time.Second, func() error { return w.checkState(state(bundle)) })
 	var writes int64
 	for _, r := range replicas {
 		writes += r.writes.Load()

@@ -75,7 +75,7 @@ func (w *fakeWorld) after(d time.Duration, want string) {
 	w.t.Helper()
 	time.Sleep(d)
 	synctest.Wait()
-	if err := w.hasState(want); err != nil {
+	if err := w.checkState(want); err != nil {
 		w.t.Error(err)
 	}
 }

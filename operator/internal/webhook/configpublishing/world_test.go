@@ -216,8 +216,8 @@ func (w *world) state() string {
 	return strings.Join(all, " ")
 }
 
-// hasState returns an error if the state is another one.
-func (w *world) hasState(want string) error {
+// checkState returns an error if the state is another one.
+func (w *world) checkState(want string) error {
 	w.t.Helper()
 	if got := w.state(); got != want {
 		return fmt.Errorf("the entries are\n%s\nand should be\n%s", got, want)

@@ -3,16 +3,16 @@ package conversion
 import (
 	"strings"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/internal/ident"
 )
 
 const (
 	// Prefix is the beginning of the keys of the annotations of conversions. The name of a version and a hash follow, such
 	// as in versions.yare.dev/v1.0123456789abcdef. The annotation keeps one value of the object in that version.
-	Prefix = "versions.yare.dev/"
+	Prefix = ident.ConversionPrefix
 	// Incomplete is the key of the annotation of an object from which something was left out. The value is JSON: see
 	// [Mark].
-	Incomplete = Prefix + "incomplete"
+	Incomplete = ident.IncompleteAnnotation
 )
 
 // IsOwnAnnotation reports whether the key of an annotation belongs to conversions.
@@ -37,15 +37,4 @@ type Mark struct {
 // encode returns the JSON of m.
 func (m Mark) encode() string {
 	return string(appendValue(nil, map[string]any{"home": m.OriginalVersion, "reason": m.Reason}))
-}
-
-// IncompleteMark returns the mark of an object with these annotations. It reports whether the object has one. A mark
-// that is no JSON of a Mark has no original version.
-func IncompleteMark(annotations map[string]string) (Mark, bool) {
-	text, isMarked := annotations[Incomplete]
-	var m Mark
-	if !isMarked || kube.Unmarshal([]byte(text), &m) != nil {
-		m = Mark{}
-	}
-	return m, isMarked
 }

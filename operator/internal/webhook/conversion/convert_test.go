@@ -41,7 +41,7 @@ func convertText(t testing.TB, k *Kind, object, target string) converted {
 // canonical returns the JSON of an object with sorted members.
 func canonical(t testing.TB, object string) string {
 	t.Helper()
-	v, isObject := parseObject([]byte(object))
+	v, isObject := parseJSONObject([]byte(object))
 	if !isObject {
 		t.Fatalf("no object: %s", object)
 	}
@@ -137,8 +137,8 @@ func TestEdits(t *testing.T) {
 				t.Fatalf("%s is not in %s", c.old, there)
 			}
 			back := convertText(t, k, edited, "v1")
-			before, _ := parseObject([]byte(home))
-			change, _ := parseObject([]byte("{" + c.want + "}"))
+			before, _ := parseJSONObject([]byte(home))
+			change, _ := parseJSONObject([]byte("{" + c.want + "}"))
 			maps.Copy(before["spec"].(map[string]any), change)
 			if want := string(appendValue(nil, before)); string(back.Object) != want {
 				t.Errorf("got  %s\nwant %s", back.Object, want)
@@ -192,7 +192,7 @@ func TestForgedAnnotations(t *testing.T) {
 			text, _ := json.Marshal(c.annotation)
 			object := strings.Replace(cronObject("v2", schedule), `"uid"`, `"annotations":{"`+Prefix+`v1.forged":`+string(text)+`},"uid"`, 1)
 			home := convertText(t, k, object, "v1")
-			o, _ := parseObjectOf(home.Object)
+			o, _ := parseObject(home.Object)
 			check := k.checks["v1"]
 			if path := check.misfit(check.root, o.content, ""); path != "" {
 				t.Errorf("%s does not fit the schema: %s", path, home.Object)
@@ -241,8 +241,8 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 				t.Errorf("there %s\nhome  %s\nagain %s", there.Object, home.Object, again.Object)
 			}
 			// All values of the object are at home: in their place, or left in the annotation.
-			o, _ := parseObjectOf([]byte(whole))
-			got, _ := parseObjectOf(home.Object)
+			o, _ := parseObject([]byte(whole))
+			got, _ := parseObject(home.Object)
 			content := got.content
 			for _, e := range got.record("v1").sections["v2"] {
 				content, _ = put(nilSchemaOf(k), content, e.path, e.original).(map[string]any)
@@ -300,7 +300,7 @@ func TestPartsOfObjects(t *testing.T) {
 			t.Parallel()
 			there := convertText(t, k, text, "v2")
 			back := convertText(t, k, string(there.Object), "v1")
-			want, _ := parseObject([]byte(text))
+			want, _ := parseJSONObject([]byte(text))
 			if want["metadata"] == nil {
 				want["metadata"] = map[string]any{} // an API server refuses a result without metadata
 			}
@@ -333,7 +333,7 @@ func TestIncompleteObjects(t *testing.T) {
 			t.Parallel()
 			target := map[string]string{"v1": "v2", "v2": "v1"}[c.version]
 			there := convertText(t, k, cronObject(c.version, c.spec), target)
-			mark, isMarked := IncompleteMark(there.Metadata.Annotations)
+			mark, isMarked := incompleteMark(there.Metadata.Annotations)
 			if want := (Mark{OriginalVersion: c.version, Reason: c.reason}); isMarked != (c.reason != "") || isMarked && mark != want || there.IsIncomplete != isMarked {
 				t.Fatalf("the mark is %+v: %+v", mark, there.Failures)
 			}
@@ -411,7 +411,7 @@ func TestRemovalByApply(t *testing.T) {
 		want := canonical(t, cronObject("v1", pruned))
 		there := convertText(t, k, cronObject("v1", merged), "v2")
 		others := convertText(t, k, cronObject("v1", pruned), "v2").Metadata.Annotations
-		o, _ := parseObjectOf(there.Object)
+		o, _ := parseObject(there.Object)
 		removed := 0
 		for key := range there.Metadata.Annotations {
 			if _, isThere := others[key]; !isThere {
@@ -545,7 +545,7 @@ func FuzzAnnotation(f *testing.F) {
 		object := strings.Replace(cronObject("v2", `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"ports":[{"name":"a","number":1}]`+cronTemplate),
 			`"uid"`, `"annotations":{"`+Prefix+`v1.a":`+string(text1)+`,"`+Prefix+`v1.b":`+string(text2)+`},"uid"`, 1)
 		home := convertText(t, k, object, "v1")
-		o, err := parseObjectOf(home.Object)
+		o, err := parseObject(home.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -580,4 +580,15 @@ func TestExampleOfTheDocumentation(t *testing.T) {
 	if want := canonical(t, strings.Replace(h, "@hourly", "7 * * * *", 1)); kept != 2 || string(home.Object) != want {
 		t.Errorf("home %s\nwant %s", home.Object, want)
 	}
+}
+
+// incompleteMark returns the mark of an object with these annotations. It reports whether the object has one. A mark
+// that is no JSON of a Mark has no original version.
+func incompleteMark(annotations map[string]string) (Mark, bool) {
+	text, isMarked := annotations[Incomplete]
+	var m Mark
+	if !isMarked || kube.Unmarshal([]byte(text), &m) != nil {
+		m = Mark{}
+	}
+	return m, isMarked
 }

@@ -105,9 +105,9 @@ func (c *converter) keepDifference(d directedStep, original, returned map[string
 	if section := record.sections[d.to]; len(section) > 0 {
 		r := c.restorer(d.from)
 		if areEqual(r.restore(section, returned), original) {
-			kept = markedRestored(section) // it explains the object as it is
+			kept = withoutLeftoverMarks(section) // the old section still restores the original
 		} else {
-			kept = merged(kept, slices.DeleteFunc(slices.Clone(section), func(e *entry) bool { return !e.isLeftover }))
+			kept = mergeEntries(kept, slices.DeleteFunc(slices.Clone(section), func(e *entry) bool { return !e.isLeftover }))
 		}
 	}
 	record.setSection(d.to, kept)

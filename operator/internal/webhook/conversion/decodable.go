@@ -5,8 +5,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// maxPruned bounds how deep a value is searched for what does not decode. Below, a value is taken or left as a whole.
-const maxPruned = 64
+// maxDecodableDepth bounds how deep a value is searched for what does not decode. Below, a value is taken or left as a whole.
+const maxDecodableDepth = 64
 
 // decodable finds what of an object decodes into a Go type. The other values are kept, because the difference between
 // the object and the result of the functions has them.
@@ -34,7 +34,7 @@ func (d *decodable) part(s *crd.Schema, v any, wrap func(any) map[string]any, de
 	if decodes(v) {
 		return v
 	}
-	if depth == maxPruned {
+	if depth == maxDecodableDepth {
 		return missing{}
 	}
 	var rest any

@@ -56,15 +56,15 @@ type endpoint struct {
 	calls chan struct{}
 }
 
-// liveKind is a Kind that is used from a time on.
+// liveKind is a Kind with the schemas of the cluster, and the time from which it is used.
 type liveKind struct {
 	kind *Kind
 	from time.Time
 }
 
-// kindNow returns the kind that converts at a time.
-func (e *endpoint) kindNow(now time.Time) *Kind {
-	if live := e.live.Load(); live != nil && !now.Before(live.from) {
+// kindAt returns the kind that converts the objects of a call that begins at t.
+func (e *endpoint) kindAt(t time.Time) *Kind {
+	if live := e.live.Load(); live != nil && !t.Before(live.from) {
 		return live.kind
 	}
 	return e.kind
@@ -128,7 +128,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	a := h.serve(r, e, began)
+	a := h.answerCall(r, e, began)
 	if a.err != nil {
 		level := slog.LevelWarn
 		if a.result == CallFailed {
@@ -154,38 +154,38 @@ type answer struct {
 	err      error
 }
 
-// httpError returns the answer that is an HTTP error.
-func httpError(code int, result CallResult, err error) *answer {
+// errorAnswer returns an answer that is an HTTP error.
+func errorAnswer(code int, result CallResult, err error) *answer {
 	return &answer{httpCode: code, result: result, err: err}
 }
 
 var errOverload = errors.New("this replica has too many calls of conversions in flight")
 
-// serve returns the answer to a call of e.
-func (h *Handler) serve(r *http.Request, e *endpoint, began time.Time) *answer {
+// answerCall returns the answer to a call of e.
+func (h *Handler) answerCall(r *http.Request, e *endpoint, began time.Time) *answer {
 	size := r.ContentLength
 	switch {
 	case size < 0: // API servers send the length
-		return httpError(http.StatusLengthRequired, CallFailed, errors.New("the header Content-Length is missing"))
+		return errorAnswer(http.StatusLengthRequired, CallFailed, errors.New("the header Content-Length is missing"))
 	case size > maxBody:
-		return httpError(http.StatusRequestEntityTooLarge, CallFailed, errors.New("the body is larger than 32 MiB"))
+		return errorAnswer(http.StatusRequestEntityTooLarge, CallFailed, errors.New("the body is larger than 32 MiB"))
 	case !h.capacity.Reserve(size):
-		return httpError(http.StatusTooManyRequests, CallOverload, errOverload)
+		return errorAnswer(http.StatusTooManyRequests, CallOverload, errOverload)
 	}
 	select {
 	case e.calls <- struct{}{}:
 	default:
 		h.capacity.Release(size)
-		return httpError(http.StatusTooManyRequests, CallOverload, errOverload)
+		return errorAnswer(http.StatusTooManyRequests, CallOverload, errOverload)
 	}
-	leave := func() {
+	release := func() {
 		<-e.calls
 		h.capacity.Release(size)
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r.Body, body); err != nil {
-		leave()
-		return httpError(http.StatusBadRequest, CallFailed, err)
+		release()
+		return errorAnswer(http.StatusBadRequest, CallFailed, err)
 	}
 	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
 	defer cancel()
@@ -193,23 +193,23 @@ func (h *Handler) serve(r *http.Request, e *endpoint, began time.Time) *answer {
 	h.capacity.Begin()
 	go func() {
 		defer h.capacity.End()
-		defer leave()
-		answers <- h.convert(ctx, e.kindNow(began), body)
+		defer release()
+		answers <- h.convert(ctx, e.kindAt(began), body)
 	}()
 	select {
 	case a := <-answers:
 		return a
 	case <-ctx.Done():
-		return expired(ctx)
+		return endedCallAnswer(ctx)
 	}
 }
 
-// expired returns the answer to a call whose time is over.
-func expired(ctx context.Context) *answer {
+// endedCallAnswer returns the answer to a call whose context has ended.
+func endedCallAnswer(ctx context.Context) *answer {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return httpError(http.StatusGatewayTimeout, CallFailed, errors.New("the functions of the conversion did not return in time"))
+		return errorAnswer(http.StatusGatewayTimeout, CallFailed, errors.New("the functions of the conversion did not return in time"))
 	}
-	return httpError(http.StatusServiceUnavailable, CallUnavailable, ctx.Err()) // the API server does not wait any more
+	return errorAnswer(http.StatusServiceUnavailable, CallUnavailable, ctx.Err()) // the API server does not wait any more
 }
 
 // convert returns the answer to a call with this body. It ends early if ctx ends.
@@ -217,11 +217,11 @@ func (h *Handler) convert(ctx context.Context, k *Kind, body []byte) *answer {
 	review, err := parseReview(body)
 	switch {
 	case errors.Is(err, errOtherReview):
-		return httpError(http.StatusServiceUnavailable, CallUnavailable, err) // another replica may know the version
+		return errorAnswer(http.StatusServiceUnavailable, CallUnavailable, err) // another replica may know the version
 	case err != nil:
-		return httpError(http.StatusBadRequest, CallFailed, err)
+		return errorAnswer(http.StatusBadRequest, CallFailed, err)
 	case review.group != k.resource.Group:
-		return httpError(http.StatusServiceUnavailable, CallUnavailable,
+		return errorAnswer(http.StatusServiceUnavailable, CallUnavailable,
 			fmt.Errorf("%s/%s is no version of %s: %w", review.group, review.version, k.GroupKind(), ErrUnknownVersion))
 	}
 	type outcome struct {
@@ -232,13 +232,13 @@ func (h *Handler) convert(ctx context.Context, k *Kind, body []byte) *answer {
 	objects := make([][]byte, 0, len(review.objects))
 	for _, each := range review.objects {
 		if ctx.Err() != nil {
-			return expired(ctx)
+			return endedCallAnswer(ctx)
 		}
 		c, err := k.Convert(each, review.version)
 		if err != nil {
-			a := httpError(http.StatusBadRequest, CallFailed, err)
+			a := errorAnswer(http.StatusBadRequest, CallFailed, err)
 			if errors.Is(err, ErrUnknownVersion) {
-				a = httpError(http.StatusServiceUnavailable, CallUnavailable, err)
+				a = errorAnswer(http.StatusServiceUnavailable, CallUnavailable, err)
 			}
 			a.objects = len(review.objects)
 			return a

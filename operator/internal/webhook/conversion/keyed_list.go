@@ -105,31 +105,32 @@ func (l *keyedList) list() []any {
 //	current a c b  c is new. It stays behind a: b a c x
 //	current b a    an edit has moved b. The order stays, and x comes behind its original neighbor, which is a: b a x
 func (l *keyedList) arrange(original, returned, current []string) {
-	first, second := original, current
+	// The keys of base keep their order. Each other key comes behind the key that it follows in other or in the list.
+	base, other := original, current
 	if !slices.Equal(common(returned, current), common(current, returned)) {
-		first, second = current, original
+		base, other = current, original
 	}
 	placed := make(map[string]bool, len(l.items))
 	// followers holds, for each key, the keys that come directly behind it. The key "" stands for the beginning.
 	followers := make(map[string][]string)
-	var firsts []string
-	for _, key := range first {
+	var baseKeys []string
+	for _, key := range base {
 		if l.items[key] != nil && !placed[key] {
 			placed[key] = true
-			firsts = append(firsts, key)
+			baseKeys = append(baseKeys, key)
 		}
 	}
-	for _, keys := range [][]string{second, l.keys} {
-		before := ""
+	for _, keys := range [][]string{other, l.keys} {
+		previous := ""
 		for _, key := range keys {
 			if l.items[key] == nil {
 				continue
 			}
 			if !placed[key] {
 				placed[key] = true
-				followers[before] = append(followers[before], key)
+				followers[previous] = append(followers[previous], key)
 			}
-			before = key
+			previous = key
 		}
 	}
 	order := make([]string, 0, len(l.items))
@@ -143,7 +144,7 @@ func (l *keyedList) arrange(original, returned, current []string) {
 		}
 	}
 	add("")
-	for _, key := range firsts {
+	for _, key := range baseKeys {
 		add(key)
 	}
 	l.keys = order

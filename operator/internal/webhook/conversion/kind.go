@@ -36,8 +36,8 @@ func (d directedStep) reversed() directedStep {
 	return directedStep{d.step, !d.isForward, d.to, d.from}
 }
 
-// maxVersion bounds the name of a version. The key of an annotation has the name, a dot and 16 digits, in 63 characters.
-const maxVersion = 46
+// maxVersionLength bounds the name of a version, in characters. The key of an annotation has the name, a dot and 16 digits, in 63 characters.
+const maxVersionLength = 46
 
 // NewKind returns the kind with versions, which steps connect as a tree. Versions that are not served belong to the tree
 // too. Each error names the culprit and the way out:
@@ -65,8 +65,8 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 			problems = append(problems, fmt.Errorf("%s has the version %s twice: give each version one Go type", k.GroupKind(), name))
 			continue
 		}
-		if len(name) > maxVersion {
-			problems = append(problems, fmt.Errorf("%s has the version %s, whose name is too long for the keys of annotations: take at most %d characters", k.GroupKind(), name, maxVersion))
+		if len(name) > maxVersionLength {
+			problems = append(problems, fmt.Errorf("%s has the version %s, whose name is too long for the keys of annotations: take at most %d characters", k.GroupKind(), name, maxVersionLength))
 		}
 		if v.Stored {
 			stored = append(stored, name)
@@ -92,14 +92,15 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	return k, k.connect(stored[0], directed)
 }
 
-// directedStepsOf returns the directed steps from each version.
+// directedStepsOf returns the directed steps from each version. It returns the problems of steps that cannot be used.
 func (k *Kind) directedStepsOf(steps []*Step) (map[string][]directedStep, []error) {
 	var problems []error
 	directed := make(map[string][]directedStep)
-	// island holds a version of the connected versions of each version.
-	island := make(map[string]string)
+	// representative holds for each version one of the versions that steps connect with it. For example, after the step
+	// between v1 and v2 both have v1.
+	representative := make(map[string]string)
 	for name := range k.checks {
-		island[name] = name
+		representative[name] = name
 	}
 	for _, s := range steps {
 		if err := s.Err(); err != nil {
@@ -121,16 +122,16 @@ func (k *Kind) directedStepsOf(steps []*Step) (map[string][]directedStep, []erro
 		if !isKnown {
 			continue
 		}
-		if island[first] == island[second] {
+		if representative[first] == representative[second] {
 			problems = append(problems, fmt.Errorf("%s is a second path between %s and %s: remove one of the paths, because two paths can give two results", s, first, second))
 			continue
 		}
-		for name, root := range island {
-			if root == island[second] && name != second {
-				island[name] = island[first]
+		for name, root := range representative {
+			if root == representative[second] && name != second {
+				representative[name] = representative[first]
 			}
 		}
-		island[second] = island[first]
+		representative[second] = representative[first]
 		forward := directedStep{s, true, first, second}
 		directed[first] = append(directed[first], forward)
 		directed[second] = append(directed[second], forward.reversed())
@@ -171,7 +172,7 @@ func (k *Kind) Path() string { return "/convert." + k.resource.String() }
 // stepsBetween returns the steps between two versions of k. For example, v1 is stored, and steps connect v1 with v2 and v2 with v3.
 // The steps from v3 to v1 are v3 to v2, v2 to v1.
 func (k *Kind) stepsBetween(from, to string) []directedStep {
-	up, down := k.toStored(from), k.toStored(to)
+	up, down := k.stepsToStored(from), k.stepsToStored(to)
 	for len(up) > 0 && len(down) > 0 && up[len(up)-1].from == down[len(down)-1].from {
 		up, down = up[:len(up)-1], down[:len(down)-1] // both have the same steps at the end
 	}
@@ -181,8 +182,8 @@ func (k *Kind) stepsBetween(from, to string) []directedStep {
 	return up
 }
 
-// toStored returns the steps from a version to the stored one.
-func (k *Kind) toStored(from string) []directedStep {
+// stepsToStored returns the steps from a version to the stored version.
+func (k *Kind) stepsToStored(from string) []directedStep {
 	var directed []directedStep
 	for d, isBelow := k.parents[from]; isBelow; d, isBelow = k.parents[d.to] {
 		directed = append(directed, d)
@@ -246,7 +247,7 @@ func (k *Kind) WithLiveSchemas(live map[string]*crd.Schema) (*Kind, error) {
 // Errors: object is no JSON object, its kind is not k, or its version or the target is no version of k. The error of a
 // version wraps [ErrUnknownVersion].
 func (k *Kind) Convert(object []byte, target string) (Conversion, error) {
-	o, err := parseObjectOf(object)
+	o, err := parseObject(object)
 	if err != nil {
 		return Conversion{}, err
 	}

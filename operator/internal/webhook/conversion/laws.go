@@ -32,7 +32,7 @@ const maxEdits = 40
 func CheckLaws(k *Kind, objects [][]byte) *LawReport {
 	r := &LawReport{Kept: make(map[string][]string)}
 	for _, each := range objects {
-		o, err := parseObjectOf(each)
+		o, err := parseObject(each)
 		if err != nil {
 			r.addProblem("%v: %s", err, each)
 			continue
@@ -90,7 +90,7 @@ func (c lawCheck) check() {
 	if !bytes.Equal(there, again) {
 		c.report.addProblem("%s to %s, back and again gives another object: %s becomes %s and then %s", from, c.target, c.text, there, again)
 	}
-	target, err := parseObjectOf(there)
+	target, err := parseObject(there)
 	if err != nil {
 		return
 	}
@@ -166,7 +166,7 @@ func (c lawCheck) checkEdits(d directedStep, target *object) {
 			continue
 		}
 		c.report.Edits++
-		got, err := parseObjectOf(text)
+		got, err := parseObject(text)
 		if err != nil {
 			continue
 		}

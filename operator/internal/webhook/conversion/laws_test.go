@@ -332,7 +332,7 @@ func TestLawsOfRandomKinds(t *testing.T) {
 
 // edit returns an object with one change of its spec. It keeps the annotations, as an update of what was read does.
 func (r randomWorld) edit(object []byte, s *crd.Schema) []byte {
-	o, _ := parseObject(object)
+	o, _ := parseJSONObject(object)
 	o["spec"] = r.edited(s.Properties["spec"], memberOf(o, "spec"))
 	if o["spec"] == (missing{}) {
 		delete(o, "spec")
@@ -460,9 +460,9 @@ func TestEditsOfRandomKinds(t *testing.T) {
 			}
 			there := mustConvert(t, k, h, other.Resource.Version)
 			edited := r.edit(there, other.Schema)
-			got, _ := parseObjectOf(mustConvert(t, k, edited, home))
+			got, _ := parseObject(mustConvert(t, k, edited, home))
 			content := func(object []byte) map[string]any {
-				o, err := parseObjectOf(object)
+				o, err := parseObject(object)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -472,7 +472,7 @@ func TestEditsOfRandomKinds(t *testing.T) {
 				}
 				return result
 			}
-			homeObject, _ := parseObjectOf(h)
+			homeObject, _ := parseObject(h)
 			before, after := content(there), content(edited)
 			want, _ := afterEdit(v.Schema, homeObject.content, before, after).(map[string]any)
 			if !areEqualButForOrder(v.Schema, want, got.content) {

@@ -158,6 +158,6 @@ func TestFieldsThatOnlyTheClusterKnows(t *testing.T) {
 
 // specText returns the JSON of the spec of an object.
 func specText(object []byte) string {
-	o, _ := parseObject(object)
+	o, _ := parseJSONObject(object)
 	return string(appendValue(nil, o["spec"]))
 }

@@ -33,8 +33,8 @@ type object struct {
 
 var errNoObject = errors.New("it is no JSON object with an apiVersion and a kind")
 
-// parseObjectOf returns the object in text.
-func parseObjectOf(text []byte) (*object, error) {
+// parseObject returns the object of Kubernetes in text.
+func parseObject(text []byte) (*object, error) {
 	o := &object{content: make(map[string]any), metadata: make(map[string]raw), records: make(map[string]*record), isPart: true}
 	var apiVersion, kind string
 	if !jsonscan.ValidMembers(text, func(name, value []byte) {
@@ -103,16 +103,16 @@ func (o *object) view(r wire.Resource, content map[string]any) []byte {
 		}
 		o.baseView = appendValue(nil, metadata)
 	}
-	return appendObject(r.GroupVersionKind, raw(o.baseView), content)
+	return encodeObject(r.GroupVersionKind, raw(o.baseView), content)
 }
 
 // viewWithoutMetadata returns the JSON of an object of r that has only its content.
 func (*object) viewWithoutMetadata(r wire.Resource, content map[string]any) []byte {
-	return appendObject(r.GroupVersionKind, nil, content)
+	return encodeObject(r.GroupVersionKind, nil, content)
 }
 
-// appendObject returns the JSON of an object.
-func appendObject(kind schema.GroupVersionKind, metadata any, content map[string]any) []byte {
+// encodeObject returns the JSON of an object.
+func encodeObject(kind schema.GroupVersionKind, metadata any, content map[string]any) []byte {
 	names := append(sortedNames(content), "apiVersion", "kind")
 	if metadata != nil {
 		names = append(names, "metadata")
@@ -160,7 +160,7 @@ func (o *object) isMarked() bool {
 	return isMarked
 }
 
-// hasKept reports whether the object has the annotation of a version.
+// hasKept reports whether the object has an annotation that keeps a value.
 func (o *object) hasKept() bool {
 	for key := range o.annotations {
 		if strings.HasPrefix(key, Prefix) && key != Incomplete {
@@ -214,5 +214,5 @@ func (o *object) encode() []byte {
 			metadata["annotations"] = annotations
 		}
 	}
-	return appendObject(o.kind, metadata, o.content)
+	return encodeObject(o.kind, metadata, o.content)
 }

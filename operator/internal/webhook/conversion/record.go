@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// maxRead bounds the text of an annotation that is read, in bytes. No API server stores a longer one.
-const maxRead = 256 << 10
+// maxAnnotationLength bounds the text of an annotation with an entry, in bytes. No API server stores a longer one.
+const maxAnnotationLength = 256 << 10
 
 // record holds what the annotations of an object keep of one original version. It has a section for each version that a step
 // connects with the original version. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2 has
@@ -19,9 +19,9 @@ const maxRead = 256 << 10
 // prunes whole annotations. An annotation that is no entry, such as one that a user has written, is carried along.
 type record struct {
 	sections map[string][]*entry
-	// keys are the keys of the annotations that were read.
+	// keys are the keys of the annotations from which the sections were read, or to which they were written last.
 	keys []string
-	// isChanged is true if the sections differ from what was read.
+	// isChanged is true if the sections differ from these annotations.
 	isChanged bool
 }
 
@@ -29,13 +29,13 @@ type record struct {
 func parseRecord(version string, annotations map[string]string) *record {
 	r := &record{sections: make(map[string][]*entry)}
 	for key, text := range annotations {
-		if !strings.HasPrefix(key, Prefix) || len(text) > maxRead {
+		if !strings.HasPrefix(key, Prefix) || len(text) > maxAnnotationLength {
 			continue
 		}
 		if original, isKept := VersionOfAnnotation(key); !isKept || original != version {
 			continue
 		}
-		object, isObject := parseObject([]byte(text))
+		object, isObject := parseJSONObject([]byte(text))
 		to, hasVersion := object["to"].(string)
 		if e, isEntry := parseEntry(object); isObject && hasVersion && isEntry {
 			r.sections[to] = append(r.sections[to], e)
@@ -61,7 +61,7 @@ func (r *record) setSection(version string, entries []*entry) {
 	}
 }
 
-// writeAnnotations writes a changed record to the annotations of an object in place of what was read.
+// writeAnnotations writes a changed record to the annotations of an object in place of those with the keys.
 func (r *record) writeAnnotations(version string, o *object) {
 	if !r.isChanged {
 		return
@@ -84,8 +84,8 @@ func areSameEntries(a, b []*entry) bool {
 	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.withLeftover(false).compareAll(b.withLeftover(false)) == 0 })
 }
 
-// markedRestored returns the entries, none of them marked as a leftover.
-func markedRestored(entries []*entry) []*entry {
+// withoutLeftoverMarks returns the entries. None of them is marked as a leftover.
+func withoutLeftoverMarks(entries []*entry) []*entry {
 	all := make([]*entry, len(entries))
 	for i, e := range entries {
 		all[i] = e.withLeftover(false)
@@ -93,11 +93,11 @@ func markedRestored(entries []*entry) []*entry {
 	return all
 }
 
-// merged returns the entries of d and those of leftovers that are about other places.
-func merged(d, leftovers []*entry) []*entry {
-	all := slices.Clone(d)
+// mergeEntries returns the entries of kept, and those of leftovers that overlap none of them.
+func mergeEntries(kept, leftovers []*entry) []*entry {
+	all := slices.Clone(kept)
 	for _, e := range leftovers {
-		if !slices.ContainsFunc(d, e.overlaps) {
+		if !slices.ContainsFunc(kept, e.overlaps) {
 			all = append(all, e.withLeftover(false))
 		}
 	}

@@ -93,14 +93,14 @@ func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, a
 	switch current := current.(type) {
 	case map[string]any:
 		object := r.restoreMembers(n, s, current, depth, 0)
-		result, doesFit = object, s == nil || r.isWithin(len(current), len(object), s.MinProperties, s.MaxProperties)
+		result, doesFit = object, s == nil || r.keepsBounds(len(current), len(object), s.MinProperties, s.MaxProperties)
 	case []any:
 		list, isKeyed := keyedListOf(s, current)
 		if !isKeyed {
 			return current
 		}
 		changed := r.restoreItems(n, s, list, depth, 0)
-		result, doesFit = changed.list(), r.isWithin(len(list.items), len(changed.items), s.MinItems, s.MaxItems)
+		result, doesFit = changed.list(), r.keepsBounds(len(list.items), len(changed.items), s.MinItems, s.MaxItems)
 	}
 	if !doesFit {
 		r.revertEntries(applied)
@@ -235,23 +235,23 @@ func (r *restorer) canRemove(s *crd.Schema, object map[string]any, name string) 
 	return !isThere || s == nil || r.isPart || !slices.Contains(s.Required, name)
 }
 
-// isWithin reports whether the number of elements after a change is within the bounds, unless the number before was not.
-func (r *restorer) isWithin(before, after int, least, most *int64) bool {
+// keepsBounds reports whether the number of elements after a change is within the bounds, or the number before was not.
+func (r *restorer) keepsBounds(before, after int, least, most *int64) bool {
 	return isWithin(after, least, most, r.isPart) || !isWithin(before, least, most, r.isPart)
 }
 
+// hasKey reports whether an item has this key.
 func hasKey(s *crd.Schema, item map[string]any, key string) bool {
-	has, isThere := keyOf(s, item)
-	return isThere && has == key
+	own, isKnown := keyOf(s, item)
+	return isKnown && own == key
 }
 
 // mergeValue returns original if current is as returned. If current is another object or list with keys, mergeValue returns
 // current with the members or items of original in which original and returned differ, and in which current is as returned. It
 // reports false if a value of original does not fit.
 //
-// For example, original is {"x":1,"y":2}, and returned is missing. If current is missing too, the result is original. If current is
-// {"x":7},
-// the result is {"x":7,"y":2}.
+// For example, original is {"x":1,"y":2}, and returned is missing. If current is missing too, the result is original. If
+// current is {"x":7}, the result is {"x":7,"y":2}.
 func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (any, bool) {
 	switch {
 	case areEqual(original, returned):
@@ -289,7 +289,7 @@ func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (a
 		changed.set(key, item)
 	}
 	changed.arrange(originalList.keys, returnedList.keys, currentList.keys)
-	return changed.list(), r.isWithin(len(currentList.items), len(changed.items), s.MinItems, s.MaxItems)
+	return changed.list(), r.keepsBounds(len(currentList.items), len(changed.items), s.MinItems, s.MaxItems)
 }
 
 // mergeObjects merges the members of objects as mergeValue does, but for the members keys.
@@ -305,5 +305,5 @@ func (r *restorer) mergeObjects(s *crd.Schema, original, returned, current map[s
 		}
 		setMember(object, name, value)
 	}
-	return object, s == nil || r.isWithin(len(current), len(object), s.MinProperties, s.MaxProperties)
+	return object, s == nil || r.keepsBounds(len(current), len(object), s.MinProperties, s.MaxProperties)
 }

@@ -25,8 +25,8 @@ type schemaCheck struct {
 	enums map[*crd.Schema][]any
 }
 
-// nothing is the schema of a place where nothing may stand.
-const nothing = "nothing"
+// forbidden is the type in the schema of a place where no value may stand.
+const forbidden = "forbidden"
 
 // newSchemaCheck returns the check of a schema, which may be nil. It returns an error for a pattern that is no regular
 // expression.
@@ -70,7 +70,7 @@ func (c *schemaCheck) member(s *crd.Schema, name string) *crd.Schema {
 	if s == nil || s.PreserveUnknownFields || s.EmbeddedResource && isFixed(name) {
 		return nil
 	}
-	return &crd.Schema{Type: nothing}
+	return &crd.Schema{Type: forbidden}
 }
 
 // fits reports whether v may stand where s is the schema. A part of an object is an object of which any field may be
@@ -118,9 +118,6 @@ func (c *schemaCheck) fitsObject(s *crd.Schema, object map[string]any, isPart bo
 // hasMembers reports whether an object has the members that s requires, and no more members than s allows. It does not look
 // at the values of the members.
 func (c *schemaCheck) hasMembers(s *crd.Schema, object map[string]any, isPart bool) bool {
-	if s == nil {
-		return true
-	}
 	if !isPart {
 		for _, name := range s.Required {
 			if _, isThere := object[name]; !isThere {

@@ -90,7 +90,7 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 		fromType, toType = s.Second, s.First
 	}
 	var result, nonZero []byte
-	failed := guarded(func() error {
+	failed := runGuarded(func() error {
 		input, err := from.decode(o.view(fromType.Resource, content))
 		if err != nil {
 			d := decodable{codec: from, object: o, resource: fromType.Resource}
@@ -122,8 +122,8 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 	return object, nil
 }
 
-// guarded calls f, and returns why f has not returned nil. f runs in a goroutine of its own, which f may end.
-func guarded(f func() error) *failedRun {
+// runGuarded calls f. It returns nil if f returns nil, and the reason if f does not. f runs in a goroutine of its own, which f may end.
+func runGuarded(f func() error) *failedRun {
 	done := make(chan *failedRun, 1)
 	go func() {
 		failed := &failedRun{err: errEnded}
@@ -134,12 +134,13 @@ func guarded(f func() error) *failedRun {
 			}
 			done <- failed
 		}()
-		failed = asFailed(f())
+		failed = failedEncoding(f())
 	}()
 	return <-done
 }
 
-func asFailed(err error) *failedRun {
+// failedEncoding returns the failed run of a result that has no JSON, or nil without an error.
+func failedEncoding(err error) *failedRun {
 	if err == nil {
 		return nil
 	}

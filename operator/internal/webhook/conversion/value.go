@@ -28,8 +28,8 @@ func parseValue(data []byte) any {
 	return readValue(&s)
 }
 
-// parseObject returns the value of an object. It reports whether data is a well-formed object.
-func parseObject(data []byte) (map[string]any, bool) {
+// parseJSONObject returns the members of a JSON object. It reports whether data is a well-formed object.
+func parseJSONObject(data []byte) (map[string]any, bool) {
 	if !jsonscan.ValidMembers(data, func(_, _ []byte) {}) {
 		return nil, false
 	}

@@ -30,7 +30,7 @@ func Check(ctx context.Context, client *kube.Client, name string, target configu
 	if !live.exists() {
 		return nil // the program comes with its first version
 	}
-	if s := live.service(); live.isOfAnother(target) {
+	if s := live.service(); live.isOfOtherService(target) {
 		exists, err := d.hasNamespace(ctx, s.Namespace)
 		if err != nil {
 			return fmt.Errorf("check the conversion of the %s: find out whether the Namespace %s exists: %w", d, s.Namespace, err)
@@ -39,7 +39,7 @@ func Check(ctx context.Context, client *kube.Client, name string, target configu
 			return fmt.Errorf("the installation in the Namespace %s converts the objects of the %s: apply the definition from that installation, and leave it out here with --without-definitions", s.Namespace, d)
 		}
 	}
-	isPublished := live.service() != nil && !live.isOfAnother(target) && len(live.bundle()) > 0
+	isPublished := live.service() != nil && !live.isOfOtherService(target) && len(live.bundle()) > 0
 	for _, v := range versions {
 		isKnown := slices.ContainsFunc(live.Spec.Versions, func(old version) bool { return old.Name == v.Name })
 		if v.Served && !isKnown && !isPublished {

@@ -21,8 +21,9 @@ func Access(names []string) []kube.Access {
 	}
 }
 
-// liveDefinition is a CustomResourceDefinition of the cluster, which a keeper follows.
-type liveDefinition struct {
+// convertedDefinition is a CustomResourceDefinition whose objects the program converts. It reads and writes the
+// CustomResourceDefinition of the cluster.
+type convertedDefinition struct {
 	followed.Reference[object]
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
@@ -33,13 +34,13 @@ type liveDefinition struct {
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
 
-func newDefinition(name string, client *kube.Client) *liveDefinition {
-	return &liveDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
+func newDefinition(name string, client *kube.Client) *convertedDefinition {
+	return &convertedDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
 // setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
 // recorded twice has no schemas any more, and is nothing new.
-func (d *liveDefinition) setLive(o *object) {
+func (d *convertedDefinition) setLive(o *object) {
 	before := d.live.Load()
 	schemas := make(map[string]*crd.Schema)
 	for i, v := range o.Spec.Versions {
@@ -61,7 +62,7 @@ func (d *liveDefinition) setLive(o *object) {
 //
 //	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
 //	D, which serves v2,        with that of E (v2)     false: v1 has gone
-func (d *liveDefinition) needsConversion(live *object) bool {
+func (d *convertedDefinition) needsConversion(live *object) bool {
 	if len(live.Spec.Versions) == 1 {
 		return !d.servesOne
 	}
@@ -70,7 +71,7 @@ func (d *liveDefinition) needsConversion(live *object) bool {
 
 // apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the
 // CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
-func (d *liveDefinition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
+func (d *convertedDefinition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -83,7 +84,7 @@ func (d *liveDefinition) apply(ctx context.Context, live *object, wanted *conver
 }
 
 // hasNamespace reports whether a Namespace exists.
-func (d *liveDefinition) hasNamespace(ctx context.Context, name string) (bool, error) {
+func (d *convertedDefinition) hasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := d.client.Do(ctx, &wire.Request{
 		Verb: wire.VerbGet, Resource: manifests.NamespaceResource(), Name: name, Representation: wire.MetadataOnly, Live: true,
 	})

@@ -12,15 +12,15 @@ import (
 // keeper keeps the conversion of one CustomResourceDefinition. It is used by one goroutine.
 type keeper struct {
 	config Config
-	*liveDefinition
+	*convertedDefinition
 	object followed.Object[object]
 	retry  followed.Retry
 	// hasWritten is true once the conversion was written.
 	hasWritten bool
 }
 
-func newKeeper(c Config, d *liveDefinition) *keeper {
-	return &keeper{config: c, liveDefinition: d, object: followed.Object[object]{Reference: d.Reference}}
+func newKeeper(c Config, d *convertedDefinition) *keeper {
+	return &keeper{config: c, convertedDefinition: d, object: followed.Object[object]{Reference: d.Reference}}
 }
 
 // run keeps the conversion until ctx ends.
@@ -63,7 +63,7 @@ func (k *keeper) correct(ctx context.Context) error {
 		if !live.exists() {
 			return nil
 		}
-		if live.isOfAnother(k.config.Target) && !live.isHandedTo(k.config.Target) {
+		if live.isOfOtherService(k.config.Target) && !live.isHandedTo(k.config.Target) {
 			s := live.service()
 			exists, err := k.hasNamespace(ctx, s.Namespace)
 			if err != nil {
@@ -82,7 +82,7 @@ func (k *keeper) correct(ctx context.Context) error {
 			return nil // Changed says when there is a bundle
 		}
 		wanted := newConversion(k.config, k.Name, bundle)
-		if live.Spec.Conversion.equal(wanted) {
+		if live.Spec.Conversion.isEqual(wanted) {
 			return nil
 		}
 		if err := k.write(ctx, wanted); err != nil {

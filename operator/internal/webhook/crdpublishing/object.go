@@ -95,8 +95,8 @@ func newConversion(c Config, name string, bundle []byte) *conversion {
 	return &conversion{Strategy: "Webhook", Webhook: &webhookConversion{client, []string{"v1"}}}
 }
 
-// equal reports whether two conversions are the same.
-func (c *conversion) equal(other *conversion) bool {
+// isEqual reports whether two conversions are the same, and both call a program.
+func (c *conversion) isEqual(other *conversion) bool {
 	if c.clientConfig() == nil || other.clientConfig() == nil {
 		return false
 	}
@@ -115,10 +115,9 @@ func (c *conversion) clientConfig() *configuration.ClientConfig {
 }
 
 // hasOldVersionInUse reports whether a version is served or stored beside the storage version. Then objects may have to be converted
-// for users. Once the old versions are neither served nor
-// stored, only managedFields in an old version need a conversion, at each write of their objects. The command migrate moves
-// these entries, and then gives up the conversion. See [liveDefinition.needsConversion] for a
-// CustomResourceDefinition with one version.
+// for users. Once the old versions are neither served nor stored, only managedFields in an old version need a conversion, at
+// each write of their objects. The command migrate moves these entries, and then gives up the conversion. See
+// [convertedDefinition.needsConversion] for a CustomResourceDefinition with one version.
 func (o *object) hasOldVersionInUse() bool {
 	for _, v := range o.Spec.Versions {
 		if !v.Storage && (v.Served || slices.Contains(o.Status.StoredVersions, v.Name)) {
@@ -165,8 +164,8 @@ func (o *object) service() *configuration.ServiceReference {
 	return nil
 }
 
-// isOfAnother reports whether the conversion belongs to a Service other than that of t.
-func (o *object) isOfAnother(t configuration.Target) bool {
+// isOfOtherService reports whether the conversion belongs to a Service other than that of t.
+func (o *object) isOfOtherService(t configuration.Target) bool {
 	s := o.service()
 	return s != nil && (t.URL != "" || s.Namespace != t.ServiceNamespace || s.Name != t.ServiceName)
 }

@@ -41,7 +41,7 @@ type Config struct {
 // concurrent use.
 type Publisher struct {
 	config      Config
-	definitions []*liveDefinition
+	definitions []*convertedDefinition
 }
 
 // New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing.
@@ -82,7 +82,7 @@ func (p *Publisher) Ready() error {
 		switch live := d.live.Load(); {
 		case live == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
-		case live.exists() && d.needsConversion(live) && !live.isOfAnother(p.config.Target) && !p.isPublished(live):
+		case live.exists() && d.needsConversion(live) && !live.isOfOtherService(p.config.Target) && !p.isPublished(live):
 			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
 		}
 	}
@@ -92,7 +92,7 @@ func (p *Publisher) Ready() error {
 // isPublished reports whether a CustomResourceDefinition has the conversion that it should have.
 func (p *Publisher) isPublished(live *object) bool {
 	bundle := p.config.BundleFor(live.bundle())
-	return len(bundle) > 0 && live.Spec.Conversion.equal(newConversion(p.config, live.Metadata.Name, bundle))
+	return len(bundle) > 0 && live.Spec.Conversion.isEqual(newConversion(p.config, live.Metadata.Name, bundle))
 }
 
 // Status is the state of the conversion of a CustomResourceDefinition, for metrics.

@@ -14,8 +14,7 @@ import (
 )
 
 // Reference is one object outside of namespaces, which it reads, watches and writes by any client. T has the fields of the object
-// that matter. It is safe for
-// concurrent use.
+// that matter. A Reference is safe for concurrent use.
 type Reference[T any] struct {
 	// The methods of Reference are compiled for each T. So the methods of Address, which know no T, do the work.
 	Address

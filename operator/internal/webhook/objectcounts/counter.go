@@ -128,8 +128,8 @@ func (c *Counter) Subscribe(ctx context.Context, caches *cache.Cache, s wire.Str
 	return nil
 }
 
-// record records an object that has come (1), has changed (0) or has gone (-1), with the JSON of its annotations.
-func (c *Counter) record(key kube.Key, difference int, annotations []byte) {
+// record records an object that was added (1), modified (0) or deleted (-1), with the JSON of its annotations.
+func (c *Counter) record(key kube.Key, delta int, annotations []byte) {
 	isAnnotated, isIncomplete := false, false
 	if bytes.Contains(annotations, []byte(ident.ConversionPrefix)) {
 		scanner := jsonscan.New(annotations)
@@ -141,7 +141,7 @@ func (c *Counter) record(key kube.Key, difference int, annotations []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.all += difference
+	c.all += delta
 	switch {
 	case !isAnnotated:
 		delete(c.annotated, key)

@@ -22,7 +22,7 @@ const (
 	maxItems = 3
 )
 
-// texts returns strings for fields whose schema accepts all strings. The first one is empty.
+// texts returns strings for fields whose schemas accept all strings. The first one is empty.
 func texts() []string {
 	return []string{"", "a", "red", "red-dark", "two words", "x.example.com", "0", "-1", "1.50", "true", "null", "Größe", "<a&b>", "a,b", "a/b:c", "@a", "\"", " a "}
 }
@@ -43,15 +43,15 @@ func New(r wire.Resource, s *crd.Schema, seed uint64) *Generator {
 	return &Generator{resource: r, schema: s, random: rand.New(rand.NewPCG(seed, 1)), hasZeros: true}
 }
 
-// Whole returns the JSON of a random object, as an API server stores it. The object fits the schema, as far as no rule in
-// CEL, and no pattern that only rare values match, says otherwise.
+// Whole returns the JSON of a random object, as an API server stores it. It may break rules in CEL,
+// and patterns that only rare texts match. It fits the rest of the schema.
 func (g *Generator) Whole() []byte {
 	content := g.content()
 	return g.encode(content, true)
 }
 
-// NonZero returns the JSON of an object as [Generator.Whole] does, whose values are not zero where the schema allows it. A
-// Go type can mostly express such a value, while it can mostly not express that false stands in an object.
+// NonZero returns the JSON of an object as [Generator.Whole] does. Its values are not zero where the schema allows that. Most Go
+// types can express such a value, and cannot express that a field is there with the value false.
 func (g *Generator) NonZero() []byte {
 	g.hasZeros = false
 	defer func() { g.hasZeros = true }()
@@ -69,13 +69,13 @@ func (g *Generator) Partial() (all [][]byte) {
 	for _, name := range contentNames(g.schema) {
 		property := g.schema.Properties[name]
 		add(map[string]any{name: nil})
-		add(map[string]any{name: g.alone(property)})
+		add(map[string]any{name: g.singleValue(property)})
 		if property.Type != "object" {
 			continue
 		}
 		add(map[string]any{name: map[string]any{}})
 		for _, inner := range slices.Sorted(maps.Keys(property.Properties)) {
-			values := []any{nil, g.alone(property.Properties[inner])}
+			values := []any{nil, g.singleValue(property.Properties[inner])}
 			switch property.Properties[inner].Type {
 			case "array":
 				values = append(values, []any{})
@@ -133,8 +133,8 @@ func (g *Generator) encode(content map[string]any, isStored bool) []byte {
 	return text
 }
 
-// alone returns a value of a field that is the only one of its object.
-func (g *Generator) alone(s *crd.Schema) any {
+// singleValue returns a random value of a field that is the only one of its object.
+func (g *Generator) singleValue(s *crd.Schema) any {
 	g.fields = maxFields / 4
 	return g.value(s, 1)
 }
@@ -248,7 +248,8 @@ func (g *Generator) list(s *crd.Schema, depth int) []any {
 	return list
 }
 
-// identityOf returns what differs between the items of a list, or an empty text if items can be equal.
+// identityOf returns a text that no other item of the list may have: the keys of the item, or the item of a set. It is empty for
+// another list, whose items can be equal.
 func identityOf(s *crd.Schema, item any) string {
 	switch s.ListType {
 	case "map":
@@ -264,7 +265,7 @@ func identityOf(s *crd.Schema, item any) string {
 	return ""
 }
 
-// count returns a number of items within bounds.
+// count returns a random number of items within bounds, and takes the items beyond the least number from g.fields.
 func (g *Generator) count(least, most *int64) int {
 	low := 0
 	if least != nil {
@@ -322,7 +323,7 @@ func (g *Generator) text(s *crd.Schema) string {
 	if s.Pattern != "" {
 		return matcher{g.random}.matching(s)
 	}
-	if all := formatted(s.Format); len(all) > 0 {
+	if all := textsOfFormat(s.Format); len(all) > 0 {
 		return all[g.random.IntN(len(all))]
 	}
 	from := 0
@@ -340,9 +341,9 @@ func (g *Generator) text(s *crd.Schema) string {
 	return text
 }
 
-// formatted returns strings of a format of OpenAPI, as Go types write them. It returns none for a format that it does not
+// textsOfFormat returns strings of a format of OpenAPI, as Go types write them. It returns none for a format that it does not
 // know.
-func formatted(format string) []string {
+func textsOfFormat(format string) []string {
 	return map[string][]string{
 		"byte": {"", "YQ==", "c2VjcmV0"}, "cidr": {"10.0.0.0/8", "fd00::/8"}, "date": {"2026-11-25"},
 		"date-time": {"2026-11-25T10:00:00Z", "1999-01-01T00:00:00Z"}, "datetime": {"2026-11-25T10:00:00Z"},

@@ -57,15 +57,16 @@ func (c *Capacity) Wait(ctx context.Context) error {
 	}
 }
 
-// Reserve reports whether there is place for n more bytes of bodies. If so, the caller gives them back by [Capacity.Release].
+// Reserve adds n bytes of a body if there is room for them, and reports whether there was. The caller then gives them back by
+// [Capacity.Release].
 func (c *Capacity) Reserve(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hasPlace := c.bytes+n <= MaxBodies
-	if hasPlace {
+	hasRoom := c.bytes+n <= MaxBodies
+	if hasRoom {
 		c.bytes += n
 	}
-	return hasPlace
+	return hasRoom
 }
 
 // Release gives back n bytes.

@@ -12,12 +12,12 @@ import (
 // conn is a connection that can be closed without losing a request that has just arrived.
 //
 // An HTTP server waits for the next request in Read. expire ends this wait by a deadline in the past. Before Read
-// returns the error of the deadline, it looks whether the kernel has bytes of a request. If so, Read returns the bytes,
+// returns the error of the deadline, it checks whether the kernel has bytes of a request. If so, Read returns the bytes,
 // and the server answers the request and closes the connection.
 //
-// For example, expire is called at 15.000 s, and the bytes of a request have arrived at 14.999 s. Without the look the
-// server closes the connection, and the call fails. A request that is on its way through the network at that moment is
-// lost all the same.
+// For example, expire is called at 15.000 s, and the bytes of a request have arrived at 14.999 s. Without the check
+// the server closes the connection, and the call fails. A request that is still on its way through the network at that
+// moment is lost.
 type conn struct {
 	net.Conn
 
@@ -42,8 +42,8 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // endRead records the result of a read. It reports whether the read ended by expire although a request is under way. If no
-// request is under way, it closes the connection at once: each moment between the look at the kernel and the end of the
-// connection is one in which a request can arrive and be lost.
+// request is under way, it closes the connection at once: a request that arrives between the check of the kernel
+// and the end of the connection is lost.
 func (c *conn) endRead(n int, err error) (isUnderWay bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func hasBytes(c net.Conn) (has bool) {
 	if err != nil {
 		return false
 	}
-	if err := raw.Control(func(fd uintptr) { has = peek(fd) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { has = hasUnreadBytes(fd) }); err != nil {
 		return false
 	}
 	return has

@@ -2,5 +2,5 @@
 
 package serving
 
-// peek reports false: on this platform nobody looks for a request that arrives at the end.
-func peek(uintptr) bool { return false }
+// hasUnreadBytes reports false: on this platform nobody looks for a request that arrives at the end.
+func hasUnreadBytes(uintptr) bool { return false }

@@ -4,8 +4,8 @@ package serving
 
 import "syscall"
 
-// peek reports whether a socket has bytes to read.
-func peek(fd uintptr) bool {
+// hasUnreadBytes reports whether a socket has bytes to read.
+func hasUnreadBytes(fd uintptr) bool {
 	n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	return err == nil && n > 0
 }

@@ -39,8 +39,8 @@ type Server struct {
 
 	isDraining atomic.Bool
 	// drainEnd is closed at the end of DrainTime.
-	drainEnd chan struct{}
-	drain    sync.Once
+	drainEnd  chan struct{}
+	drainOnce sync.Once
 
 	connections *connections
 }
@@ -49,7 +49,7 @@ type Server struct {
 func Serve(listener net.Listener, handler http.Handler, options Options) *Server {
 	s := &Server{options: options, listener: listener, drainEnd: make(chan struct{}), connections: newConnections()}
 	s.http = &http.Server{
-		Handler: s.closeConnections(handler),
+		Handler: s.drainingHandler(handler),
 		// An API server sends its request at once. A body has some megabytes at most.
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
@@ -75,8 +75,8 @@ func Serve(listener net.Listener, handler http.Handler, options Options) *Server
 	return s
 }
 
-// closeConnections returns a handler whose answers close their connections while the server drains.
-func (s *Server) closeConnections(next http.Handler) http.Handler {
+// drainingHandler returns a handler whose answers close their connections while the server drains.
+func (s *Server) drainingHandler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&drainWriter{ResponseWriter: w, isDraining: &s.isDraining}, r)
 	})
@@ -113,7 +113,7 @@ func (w *drainWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // Drain begins the end of the server. Its answers close their connections from now on. Drain returns at once, and does
 // nothing if the server drains already.
 func (s *Server) Drain() {
-	s.drain.Do(func() {
+	s.drainOnce.Do(func() {
 		s.isDraining.Store(true)
 		time.AfterFunc(s.options.DrainTime, func() { close(s.drainEnd) })
 	})

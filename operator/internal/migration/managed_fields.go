@@ -10,13 +10,13 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// fieldConversion converts what the field managers of one object own into another version.
+// managedFieldsConversion converts the managedFields of one object into another version.
 //
 // An example. A kind has the fields hour and minute in v1, and the field schedule in v2. The manager "a" has applied the
 // hour 3 in v1 and owns {"f:spec": {"f:hour": {}}}. The part of the object that "a" owns is {spec: {hour: 3}}. In v2 this
 // part is {spec: {schedule: "* 3"}}. So "a" owns {"f:spec": {"f:schedule": {}}} in v2, although the schedule of the whole
 // object, "30 3", also has the minute of another manager.
-type fieldConversion struct {
+type managedFieldsConversion struct {
 	definition *liveDefinition
 	// converter is nil if all versions have equal fields. Then a field set is valid in each version.
 	converter FieldConverter
@@ -28,7 +28,7 @@ type fieldConversion struct {
 
 // convert returns entries of managedFields in which no entry has a version that is not served. Two entries of one manager
 // that then have the same version become one.
-func (c *fieldConversion) convert(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+func (c *managedFieldsConversion) convert(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var converted []metav1.ManagedFieldsEntry
 	for _, e := range entries {
 		if isUnserved(e, c.definition) {
@@ -67,10 +67,10 @@ func mergeEntry(into *metav1.ManagedFieldsEntry, e metav1.ManagedFieldsEntry) er
 	if into.Time == nil || e.Time != nil && into.Time.Before(e.Time) {
 		into.Time = e.Time
 	}
-	if len(a) == 0 { // the root is no place
+	if len(a) == 0 { // union would add a place for the root
 		return encodeFields(into, b)
 	}
-	return encodeFields(into, unite(a, b))
+	return encodeFields(into, union(a, b))
 }
 
 // decodeFields returns the field set of an entry.
@@ -94,7 +94,7 @@ func encodeFields(e *metav1.ManagedFieldsEntry, fields fieldSet) error {
 }
 
 // convertEntry returns an entry in the new version. The entry has no FieldsV1 if the manager owns nothing in this version.
-func (c *fieldConversion) convertEntry(e metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
+func (c *managedFieldsConversion) convertEntry(e metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
 	gv, err := apischema.ParseGroupVersion(e.APIVersion)
 	if err != nil {
 		return e, err
