@@ -123,7 +123,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 		}
 		functions := *passed.Load()
 		// The last functions are those of the handler in the place of the transport, with its permanentErrors.
-		end := slices.Index(functions, "lease.Fence.do")
+		end := slices.Index(functions, "lease.Fence.sendIfAllowed")
 		var got []string
 		for _, function := range functions[:end+1] {
 			i := slices.IndexFunc(want, func(name string) bool { return isHandler(function, name) })

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +64,10 @@ var programs = map[string]func(context.Context, *kube.Client) error{
 	},
 }
 
+// testsPerProcessor is how many tests run at the same time for each processor, unless the flag -parallel says otherwise.
+// The schedules of failures mostly wait, for a kube-proxy that is late or for a lease.
+const testsPerProcessor = 3
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], "as:"); ok {
@@ -84,6 +90,11 @@ func TestMain(m *testing.M) {
 			}
 			Main(Watcher[gadget](programs[name]), SecureListener(), LivePage())
 		}
+	}
+	// A flag of the command line is set again by m.Run, which parses the command line.
+	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }

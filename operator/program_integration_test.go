@@ -42,7 +42,7 @@ func occurrences(p *yaretest.Process, message string) (n int) {
 // line when that is over. Then the program works.
 func TestConnectionProblems(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Shared(t)
+	cluster := yaretest.New(t) // in the shared one other tests define the kind
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
 	p := start(t, account.Kubeconfig(), "watcher", "--watch-namespace", namespace)
@@ -67,8 +67,6 @@ func TestConnectionProblems(t *testing.T) {
 			t.Errorf("this is no terminal, but the log is no JSON: %s", line)
 		}
 	}
-	// For a second run in this process, which shares the control plane.
-	cluster.Kubectl(t, "", "delete", "crd", "gadgets.example.com")
 }
 
 // The server does not accept the credentials.

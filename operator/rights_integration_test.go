@@ -22,7 +22,7 @@ import (
 // rights are back.
 func TestProgramThatLosesItsRights(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.New(t) // another test removes the definition of the kind from the shared one
+	cluster := yaretest.Shared(t)
 	cluster.Define(t, typeOf[operator.Gadget](t))
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	account := cluster.ServiceAccount(t, namespace)
@@ -75,9 +75,13 @@ func TestProgramThatLosesItsRights(t *testing.T) {
 	if code, text, err := page("/healthz"); code != http.StatusOK || err != nil {
 		t.Errorf("a program without rights must stay alive: %d %s %v", code, text, err)
 	}
-	if log := process.Log(); !slices.ContainsFunc(log, func(l string) bool { return strings.Contains(l, "orbidden") && strings.Contains(l, "gadgets") }) {
-		t.Errorf("the log does not name the missing right: %v", log)
-	}
+	yaretest.Eventually(t, func() error {
+		log := process.Log()
+		if !slices.ContainsFunc(log, func(l string) bool { return strings.Contains(l, "orbidden") && strings.Contains(l, "gadgets") }) {
+			return fmt.Errorf("the log does not name the missing right: %v", log)
+		}
+		return nil
+	})
 
 	account.Allow(t, namespace, rule)
 	waitForWatching(1)
