@@ -55,7 +55,7 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 		return nil, err
 	}
 	defer counter.Close()
-	session, err := counter.Session(p.name)
+	session, err := counter.NewSession(p.name)
 	if err != nil {
 		return nil, err
 	}

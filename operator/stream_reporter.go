@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -60,9 +62,14 @@ func newStreamReporter(log *slog.Logger, isReported func(error) bool) *streamRep
 
 // recordError records an error of s: see [cache.OnError].
 func (r *streamReporter) recordError(s wire.Stream, err error) {
-	if _, failed := kube.AsError(err); failed {
+	_, isRequestError := kube.AsError(err)
+	_, isRestoration := errors.AsType[*cache.RestorationError](err)
+	switch {
+	case isRequestError:
 		r.recordFailure(s, err)
-	} else {
+	case isRestoration: // at most a few in an hour, because the lists after them are spread
+		r.log.Error("the server does not show what it has shown before", "stream", s.String(), "error", err)
+	default:
 		r.recordObjectError(s, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -38,6 +39,18 @@ func linesOf(t *testing.T, log string) (lines []line) {
 		}
 	}
 	return lines
+}
+
+// A restored server was logged as an object that cannot be processed.
+func TestRestoredServerIsNoErrorOfOneObject(t *testing.T) {
+	t.Parallel()
+	var log sharedBuffer
+	r := newStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
+	r.recordError(wire.Stream{}, &cache.RestorationError{Err: errors.New("the server is at resource version 5, and has been at 9")})
+	lines := linesOf(t, log.String())
+	if len(lines) != 1 || lines[0].Msg != "the server does not show what it has shown before" || !strings.Contains(lines[0].Error, "has been at 9") {
+		t.Errorf("logged: %+v", lines)
+	}
 }
 
 // A program whose lists failed for good logged nothing at all.

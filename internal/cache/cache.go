@@ -93,8 +93,8 @@ type options struct {
 }
 
 // OnError sets a function that receives every error of a stream. A [*wire.Error] concerns
-// the stream as a whole: a list or a watch failed, and is repeated. The error that the server was
-// restored from a backup concerns the stream as a whole too. Any other error concerns one object: the
+// the stream as a whole: a list or a watch failed, and is repeated. A [*RestorationError] concerns the
+// stream as a whole too. Any other error concerns one object: the
 // object cannot be read (a [*wire.DecodeError]), or an index function panicked.
 //
 // The goroutines of the streams call f, so it must be safe for concurrent use and must not

@@ -111,8 +111,8 @@ func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc)
 		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
 		// streams of metadata are included.
 		Plain:       id.Resource.IsSecret(),
-		Report:      func(err error) { s.report(s.indexError(err)) },
-		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
+		Report:      func(err error) { s.report(s.objectError(err)) },
+		ReportWrite: func(err error) { s.updater.recordFailure(s.objectError(err)) },
 	})
 	streamProgress := new(progress.Progress)
 	s.store = &Store{stream: id, database: objectDatabase, progress: streamProgress}
@@ -122,11 +122,8 @@ func newFollowedStream(common shared, id wire.Stream, cancel context.CancelFunc)
 	return s
 }
 
-// indexError counts an error of an index function, and names the stream in it.
-func (s *followedStream) indexError(err error) error {
-	s.counts.errors.Add(1)
-	return fmt.Errorf("%s: %w", s.id, err)
-}
+// objectError names the stream in an error of one object: of an index function, or of the compression of the object.
+func (s *followedStream) objectError(err error) error { return fmt.Errorf("%s: %w", s.id, err) }
 
 // follow lists and watches the stream until ctx ends. It is the goroutine of the stream.
 func (s *followedStream) follow(ctx context.Context) {
@@ -168,14 +165,14 @@ func (s *followedStream) applyError(err error) {
 		s.counts.errors.Add(1)
 		s.recovery.RecordError()
 	}
-	if found, ok := errors.AsType[restorationError](err); ok && found.IsRestoration() {
+	if found, ok := errors.AsType[watchEndError](err); ok && found.IsRestoration() {
 		s.updater.restoration.RecordLoss()
 	}
 	s.updater.recordFailure(err)
 }
 
-// restorationError is an error of package follow that may be due to a restored backup.
-type restorationError interface {
+// watchEndError is an error of package follow that may be due to a restored backup.
+type watchEndError interface {
 	error
 	// IsRestoration reports whether the watch has found that the server was restored.
 	IsRestoration() bool
@@ -196,7 +193,7 @@ func (s *followedStream) publishDoubtSettled(isRestoration bool) {
 func (s *followedStream) checkAnswer(before restoration.ShownState, k kube.Key, answer ident.Metadata) {
 	if err := s.detector.CheckAnswer(before, answer.Version(), k, string(answer.Labels)); err != nil {
 		s.counts.errors.Add(1)
-		s.report(err)
+		s.report(&RestorationError{Err: err})
 	}
 }
 

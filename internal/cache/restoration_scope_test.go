@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -184,7 +185,11 @@ func TestServerThatContradictsItself(t *testing.T) {
 		relabel(t, f, `"n":"1"`)
 		synctest.Wait()
 		var restored, reported atomic.Int32
-		c := New(f.server, OnError(func(wire.Stream, error) { reported.Add(1) }))
+		c := New(f.server, OnError(func(_ wire.Stream, err error) {
+			if _, ok := errors.AsType[*RestorationError](err); ok {
+				reported.Add(1)
+			}
+		}))
 		t.Cleanup(c.Close)
 		open(t, t.Context(), c, webApps, func(Change) {})
 		other := webApps

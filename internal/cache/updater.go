@@ -149,7 +149,7 @@ func (u *updater) advance(version string, k kube.Key) {
 func (u *updater) recordStreamError(err error) {
 	if err != nil {
 		u.counts.errors.Add(1)
-		u.recordFailure(err)
+		u.recordFailure(&RestorationError{Err: err})
 	}
 }
 

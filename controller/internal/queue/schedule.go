@@ -1,7 +1,7 @@
 package queue
 
 // schedule is when the next reconcile of a key should run: at once and before all other work (high), at
-// once and behind all other work (low), at a certain time (due), or several of these. None of the three replaces
+// once and behind the other work, except for the share of readyKeys (low), at a certain time (due), or several of these. None of the three replaces
 // another one, because a Low trigger must not delay a retry that is due soon.
 //
 // An example. The reconcile of a key has ended at 10:00:00, and asks for another one after 30 seconds:
@@ -13,7 +13,7 @@ package queue
 //	a change (High)                       high, low, due 10:00:20 (byTrigger)
 //
 // The change is reconciled first. After the resync alone, the key would be reconciled when no other
-// work is left, and at 10:00:30 at the latest.
+// work is left or the share of Low is due, and at 10:00:30 at the latest.
 type schedule struct {
 	high, low bool
 	// due is the certain time, or the instant never.

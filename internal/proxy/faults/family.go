@@ -110,7 +110,7 @@ func ParseKinds(name string) ([]Kind, error) {
 	var known []Kind
 	for _, f := range Families() {
 		d := f.Describe()
-		if d.Group == name {
+		if name != "" && d.Group == name { // the group of some families has no name
 			return d.Kinds, nil
 		}
 		known = slices.Concat(known, d.Kinds, d.OptIn)

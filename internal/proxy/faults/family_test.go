@@ -89,6 +89,10 @@ func TestParseKinds(t *testing.T) {
 			t.Errorf("%s stands for %v, %v, want %v", name, got, err, want)
 		}
 	}
+	// The empty name stood for the first family whose group has no name.
+	if got, err := faults.ParseKinds(""); err == nil {
+		t.Errorf("the empty name stands for %v", got)
+	}
 	_, err := faults.ParseKinds("crashes")
 	if err == nil {
 		t.Fatal("an unknown kind is accepted")
