@@ -28,8 +28,8 @@ type convertedDefinition struct {
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
-	// live is the CustomResourceDefinition as far as known. It is nil before the CustomResourceDefinition was read.
-	live atomic.Pointer[object]
+	// lastKnown is the last known state of the CustomResourceDefinition. It is nil before the CustomResourceDefinition was read.
+	lastKnown atomic.Pointer[object]
 	// useSchemas gets the schemas of the versions when they change. It may be nil.
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
@@ -38,10 +38,10 @@ func newDefinition(name string, client *kube.Client) *convertedDefinition {
 	return &convertedDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
-// setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
+// setLastKnown records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
 // recorded twice has no schemas any more, and is nothing new.
-func (d *convertedDefinition) setLive(o *object) {
-	before := d.live.Load()
+func (d *convertedDefinition) setLastKnown(o *object) {
+	before := d.lastKnown.Load()
 	schemas := make(map[string]*crd.Schema)
 	for i, v := range o.Spec.Versions {
 		if v.Schema != nil {
@@ -53,34 +53,34 @@ func (d *convertedDefinition) setLive(o *object) {
 	if d.useSchemas != nil && o.exists() && isNew {
 		d.useSchemas(d.Name, schemas)
 	}
-	d.live.Store(o)
+	d.lastKnown.Store(o)
 }
 
-// needsConversion reports whether objects of the live CustomResourceDefinition may have to be converted for users. A
+// needsConversion reports whether objects of the CustomResourceDefinition current may have to be converted for users. A
 // CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the releases of
 // docs/guide/versions.md with the CustomResourceDefinition of another release:
 //
 //	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
 //	D, which serves v2,        with that of E (v2)     false: v1 has gone
-func (d *convertedDefinition) needsConversion(live *object) bool {
-	if len(live.Spec.Versions) == 1 {
+func (d *convertedDefinition) needsConversion(current *object) bool {
+	if len(current.Spec.Versions) == 1 {
 		return !d.servesOne
 	}
-	return live.hasOldVersionInUse()
+	return current.hasOldVersionInUse()
 }
 
-// apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the
+// apply applies the conversion of the CustomResourceDefinition current. With nil it gives up all fields that it owns. It fails if the
 // CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
-func (d *convertedDefinition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
+func (d *convertedDefinition) apply(ctx context.Context, current *object, wanted *conversion) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		object
 	}
 	sent.APIVersion, sent.Kind = d.Resource.GroupVersion().String(), d.Resource.Kind
-	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, live.Metadata.UID, live.Metadata.ResourceVersion
+	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, current.Metadata.UID, current.Metadata.ResourceVersion
 	sent.Spec.Conversion = wanted
-	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion})
+	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion})
 }
 
 // hasNamespace reports whether a Namespace exists.
@@ -104,10 +104,10 @@ func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversio
 	if err != nil {
 		return false, fmt.Errorf("read the %s: %w", d, err)
 	}
-	live := state.Object
-	if !live.exists() || d.needsConversion(live) || !live.isManagedBy(client.FieldManager()) {
+	current := state.Object
+	if !current.exists() || d.needsConversion(current) || !current.isManagedBy(client.FieldManager()) {
 		return false, nil
 	}
-	_, err = d.apply(ctx, live, nil)
+	_, err = d.apply(ctx, current, nil)
 	return true, err
 }
