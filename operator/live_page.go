@@ -74,7 +74,7 @@ func (p *servedLivePage) start(rt livePageRuntime, pages *pages) error {
 	}
 	if p.isOn {
 		for _, pattern := range []string{"GET " + livePagePath, "GET " + livePagePath + "/"} {
-			if err := pages.addHandler(pattern, handler); err != nil {
+			if err := pages.addPage(pattern, handler); err != nil {
 				return err
 			}
 		}
