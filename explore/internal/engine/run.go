@@ -230,8 +230,8 @@ func (r *run) newFaultRun(over <-chan struct{}) *faults.Run {
 	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
 	return &faults.Run{
-		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
-		Samples: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
+		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder,
+		SampleObjects: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
 		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.outsideOrNil(),
 	}
 }
