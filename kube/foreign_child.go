@@ -20,7 +20,7 @@ import (
 var ErrForeignChild = errors.New("the object exists and is not its child")
 
 // childGuardHandler is a handler that reports whether it, or a handler below it, refuses applies to foreign children. It is
-// the outermost handler of the client of a reconcile. A client with another outermost handler calls [guardChild].
+// the outermost handler of the client of a reconcile: requestRecorder of package controller implements it. A client with another outermost handler calls [guardChild].
 type childGuardHandler interface{ HasChildGuard() bool }
 
 // guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the current object must be

@@ -21,7 +21,7 @@ import (
 // A version that the cluster has, and does not serve, takes one step: the program that runs knows the version, and publishes as
 // soon as the version is served. It is the way back from row D of docs/guide/versions.md to row C.
 func Check(ctx context.Context, client *kube.Client, name string, target configuration.Target, versions []crd.Version, firstStep string) error {
-	d := newDefinition(name, client)
+	d := newConvertedDefinition(name, client)
 	state, err := d.Read(ctx, client)
 	if err != nil {
 		return fmt.Errorf("check the conversion of the %s: %w", d, err)

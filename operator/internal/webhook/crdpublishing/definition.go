@@ -12,15 +12,6 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// Access returns the permissions that a [Publisher] needs for the CustomResourceDefinitions of these names. The Namespace of
-// another installation can have any name.
-func Access(names []string) []kube.Access {
-	return []kube.Access{
-		{Resource: manifests.DefinitionResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
-		{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbGet}},
-	}
-}
-
 // convertedDefinition is a CustomResourceDefinition whose objects the program converts. It reads and writes the
 // CustomResourceDefinition of the cluster.
 type convertedDefinition struct {
@@ -34,7 +25,7 @@ type convertedDefinition struct {
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
 
-func newDefinition(name string, client *kube.Client) *convertedDefinition {
+func newConvertedDefinition(name string, client *kube.Client) *convertedDefinition {
 	return &convertedDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
@@ -69,9 +60,19 @@ func (d *convertedDefinition) needsConversion(current *object) bool {
 	return current.hasOldVersionInUse()
 }
 
-// apply applies the conversion of the CustomResourceDefinition current. With nil it gives up all fields that it owns. It fails if the
-// CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
+// apply applies the conversion of the CustomResourceDefinition current. It fails if the CustomResourceDefinition was deleted or has
+// changed meanwhile: another installation may have taken the conversion over.
 func (d *convertedDefinition) apply(ctx context.Context, current *object, wanted *conversion) (followed.State[object], error) {
+	return d.applySpec(ctx, current, spec{Conversion: wanted})
+}
+
+// giveUp gives up all fields of the CustomResourceDefinition current that the program owns. It fails as apply does.
+func (d *convertedDefinition) giveUp(ctx context.Context, current *object) error {
+	_, err := d.applySpec(ctx, current, spec{})
+	return err
+}
+
+func (d *convertedDefinition) applySpec(ctx context.Context, current *object, wanted spec) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -79,7 +80,7 @@ func (d *convertedDefinition) apply(ctx context.Context, current *object, wanted
 	}
 	sent.APIVersion, sent.Kind = d.Resource.GroupVersion().String(), d.Resource.Kind
 	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, current.Metadata.UID, current.Metadata.ResourceVersion
-	sent.Spec.Conversion = wanted
+	sent.Spec = wanted
 	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion})
 }
 
@@ -99,7 +100,7 @@ func (d *convertedDefinition) hasNamespace(ctx context.Context, name string) (bo
 // is not served. Otherwise each write of such an object would fail. The program does not publish again until an old version is
 // served again. client has the field manager of the conversion.
 func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversion bool, err error) {
-	d := newDefinition(name, client)
+	d := newConvertedDefinition(name, client)
 	state, err := d.Read(ctx, client)
 	if err != nil {
 		return false, fmt.Errorf("read the %s: %w", d, err)
@@ -108,6 +109,5 @@ func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversio
 	if !current.exists() || d.needsConversion(current) || !current.isManagedBy(client.FieldManager()) {
 		return false, nil
 	}
-	_, err = d.apply(ctx, current, nil)
-	return true, err
+	return true, d.giveUp(ctx, current)
 }

@@ -56,7 +56,7 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
-		d := newDefinition(name, c.Client)
+		d := newConvertedDefinition(name, c.Client)
 		d.useSchemas, d.servesOne = c.UseSchemas, c.ServesOne[name]
 		p.definitions = append(p.definitions, d)
 	}
