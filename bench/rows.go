@@ -22,8 +22,8 @@ type row struct {
 	objects int
 	// isForYare is true if yare alone does the work.
 	isForYare bool
-	// round lets each of the programs do the work once, in this order.
-	round func(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error)
+	// measureRound lets each of the programs do the work once, in this order.
+	measureRound func(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error)
 }
 
 // rowCurve is the name of all rows against the replay server.
@@ -38,19 +38,19 @@ const (
 // allRows returns all rows in the order in which they are measured.
 func allRows(o options) []row {
 	rows := []row{
-		{name: "one", objects: 1, round: syncShops},
-		{name: "shops", objects: o.shops, round: syncShops},
-		{name: "updates", objects: o.updates, round: updating{group: 1}.round},
-		{name: "grouped-updates", objects: o.updates, round: updating{group: groupSize}.round},
-		{name: "replayed-updates", objects: o.updates, round: updating{group: 1, isReplayed: true}.round},
-		{name: "replayed-groups", objects: o.updates, round: updating{group: groupSize, isReplayed: true}.round},
-		{name: "pods", objects: o.pods, round: syncPods},
-		{name: "webapps", objects: o.webapps, round: applyWebApps},
-		{name: rowWebhook, objects: 5000, isForYare: true, round: calls{"BenchmarkWebhookCall"}.round},
-		{name: rowConversion, objects: 5000, isForYare: true, round: calls{"BenchmarkConversionCall"}.round},
+		{name: "one", objects: 1, measureRound: syncShops},
+		{name: "shops", objects: o.shops, measureRound: syncShops},
+		{name: "updates", objects: o.updates, measureRound: updating{group: 1}.measureRound},
+		{name: "grouped-updates", objects: o.updates, measureRound: updating{group: groupSize}.measureRound},
+		{name: "replayed-updates", objects: o.updates, measureRound: updating{group: 1, isReplayed: true}.measureRound},
+		{name: "replayed-groups", objects: o.updates, measureRound: updating{group: groupSize, isReplayed: true}.measureRound},
+		{name: "pods", objects: o.pods, measureRound: syncPods},
+		{name: "webapps", objects: o.webapps, measureRound: applyWebApps},
+		{name: rowWebhook, objects: 5000, isForYare: true, measureRound: calls{"BenchmarkWebhookCall"}.measureRound},
+		{name: rowConversion, objects: 5000, isForYare: true, measureRound: calls{"BenchmarkConversionCall"}.measureRound},
 	}
 	for _, n := range o.curve {
-		rows = append(rows, row{name: rowCurve, objects: n, round: syncReplay})
+		rows = append(rows, row{name: rowCurve, objects: n, measureRound: syncReplay})
 	}
 	return rows
 }
@@ -98,7 +98,7 @@ func (b *bench) measureRow(ctx context.Context, r row) error {
 		random := rand.New(rand.NewPCG(uint64(round), uint64(r.objects)))
 		random.Shuffle(len(programs), func(i, j int) { programs[i], programs[j] = programs[j], programs[i] })
 		started := time.Now()
-		all, err := r.round(ctx, b, r, programs, round)
+		all, err := r.measureRound(ctx, b, r, programs, round)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
@@ -164,7 +164,7 @@ func syncShops(ctx context.Context, b *bench, r row, programs []*program, round 
 	if r.name == "shops" && round <= b.options.lateRounds {
 		s.late = b.options.late
 	}
-	return s.round(ctx, programs)
+	return s.measureRound(ctx, programs)
 }
 
 func syncPods(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
@@ -179,7 +179,7 @@ func syncPods(ctx context.Context, b *bench, r row, programs []*program, _ int) 
 		}
 	}
 	s := syncing{kubeconfig: b.cluster.plane.Kubeconfig(), work: "pods", objects: r.objects}
-	return s.round(ctx, programs)
+	return s.measureRound(ctx, programs)
 }
 
 func syncReplay(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
@@ -190,7 +190,7 @@ func syncReplay(ctx context.Context, b *bench, r row, programs []*program, _ int
 	}
 	defer server.Close()
 	s := syncing{kubeconfig: kubeconfig, work: "shops", objects: r.objects}
-	return s.round(ctx, programs)
+	return s.measureRound(ctx, programs)
 }
 
 // syncing is the work of a program that reads all objects of a kind, and reconciles each once.
@@ -209,9 +209,9 @@ const (
 	maxStepTime = 5 * time.Minute
 )
 
-// round lets each program do the work. A program that has ended its sync stays, idle, until its
+// measureRound lets each program do the work. A program that has ended its sync stays, idle, until its
 // memory has been measured, while the next one works.
-func (s syncing) round(ctx context.Context, programs []*program) (map[string]figures, error) {
+func (s syncing) measureRound(ctx context.Context, programs []*program) (map[string]figures, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()

@@ -29,8 +29,8 @@ type updating struct {
 // groupSize is the size of a group of updates.
 const groupSize = 50
 
-// round lets each program reconcile the updates.
-func (u updating) round(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
+// measureRound lets each program reconcile the updates.
+func (u updating) measureRound(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
 	if u.isReplayed {
 		b.useStore(r.objects)
 	} else if err := b.useShops(ctx, r.objects); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // detailObserver is an [Observer] that also receives the requests of reconciles, and the changes of the watched kinds.
-// The live page of package operator is one. Several goroutines call its methods, which must not block and must not keep
+// livepage.Recorder, which belongs to package operator, implements it. Several goroutines call its methods, which must not block and must not keep
 // the bodies of requests and answers.
 type detailObserver interface {
 	// ObserveRequest is called after each request of a reconcile of the object key. before is the object of a write as

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"iter"
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
@@ -41,37 +40,6 @@ func (o typedAccess[T]) asObject(t *T, err error) (kube.Object, error) {
 	}
 	return o.api.Object(t), nil
 }
-
-// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions] implements
-// it.
-type shownObjects interface {
-	keys() iter.Seq[kube.Key]
-	covers(k kube.Key) bool
-	stored(k kube.Key) (cache.Object, bool)
-	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
-	isBehindTerm(k kube.Key) bool
-	// isSynced reports whether the streams have shown all objects that existed at their start.
-	isSynced() bool
-	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
-	isKindUnserved(cluster string) bool
-}
-
-// selection is whether there is an object to work on, and whether the selectors of [Reconciled] select it.
-type selection int
-
-const (
-	// noObject means that there is no object to work on: it does not exist, it does not concern the controller, or it
-	// could not be read.
-	noObject selection = iota
-	// notShownYet means that the object has begun to match the selectors again, and the stream of the controller is about
-	// to show the object. The change leads to another reconcile.
-	notShownYet
-	// selected means that the object exists, and the controller reconciles it.
-	selected
-	// deselected means that the object exists and has the finalizer, but no longer matches the
-	// selectors of [Reconciled].
-	deselected
-)
 
 // objectReader reads the object of a reconcile.
 type objectReader struct {

@@ -65,7 +65,7 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, object wire.Ref,
 //	4  adoption.handler     refuses an apply to an object that is not a child
 //	5  echo.handler         records the versions that writes make
 //	6  cache.handler        answers reads from the cache, and records the answers to writes
-//	7… the handlers of the program (operator.addHandlers), and those of kube.NewClient
+//	7… the handlers of the program (operator.addRequestHandlers), and those of kube.NewClient
 //
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test

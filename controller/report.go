@@ -67,8 +67,8 @@ func throttleError(obj kube.Object, failing *unfinishedObject, r Result) (attrib
 		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
-		// because others may remove the reason, but the error is logged once for each specState of
-		// the object.
+		// because others may remove the reason. But the error is logged once for each state
+		// of the object apart from its status: see specState.
 		isFirst := failing.throttle.record(specState(obj, r.Err)+" "+text) == 1
 		return append(attributes, panicAttrs(r.Err, isFirst)...), isFirst
 	default:

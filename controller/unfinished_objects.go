@@ -16,18 +16,23 @@ import (
 // reconcile succeeds, and web is forgotten.
 type unfinishedObjects struct {
 	mu    sync.Mutex
-	byKey map[kube.Key]*unfinishedObject
-	// failingCount is the number of objects in byKey whose last reconcile failed. The others only wait.
+	byKey map[kube.Key]*unfinishedEntry
+	// failingCount is the number of entries in byKey with isFailing. The other objects only wait.
 	failingCount int
 }
 
-// unfinishedObject is what is remembered of one object. unfinishedObjects.mu guards uid and isFailing. Only the worker that
-// has the object's key uses the other fields.
-type unfinishedObject struct {
+// unfinishedEntry is the entry of one object in unfinishedObjects.byKey.
+type unfinishedEntry struct {
 	// isFailing is true if the last reconcile of the object failed.
 	isFailing bool
 	// uid is empty as long as the object could not be read.
 	uid types.UID
+	// object is of the worker that has the object's key, and of no other goroutine.
+	object *unfinishedObject
+}
+
+// unfinishedObject is what a worker remembers of one object. Only the worker that has the object's key uses the fields.
+type unfinishedObject struct {
 	// errorCount is the number of reconciles in a row that failed for any reason.
 	errorCount int
 	// backoffCount is the number of failures in a row without conflicts. The back-off policy
@@ -45,7 +50,7 @@ type unfinishedObject struct {
 }
 
 func newUnfinishedObjects() *unfinishedObjects {
-	return &unfinishedObjects{byKey: make(map[kube.Key]*unfinishedObject)}
+	return &unfinishedObjects{byKey: make(map[kube.Key]*unfinishedEntry)}
 }
 
 // findOrAdd returns what is remembered of the object of a key. It adds the object if nothing is remembered of it. It replaces an
@@ -53,10 +58,14 @@ func newUnfinishedObjects() *unfinishedObjects {
 func (u *unfinishedObjects) findOrAdd(k kube.Key, uid types.UID) *unfinishedObject {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	return u.findOrAddLocked(k, uid).object
+}
+
+func (u *unfinishedObjects) findOrAddLocked(k kube.Key, uid types.UID) *unfinishedEntry {
 	found, ok := u.byKey[k]
 	if !ok || uid != "" && found.uid != "" && found.uid != uid {
 		u.removeLocked(k)
-		found = &unfinishedObject{}
+		found = &unfinishedEntry{object: new(unfinishedObject)}
 		u.byKey[k] = found
 	}
 	if uid != "" {
@@ -91,15 +100,15 @@ func (u *unfinishedObjects) removeLocked(k kube.Key) {
 
 // recordError records that the reconcile of an object failed, and returns what is remembered of the object.
 func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedObject {
-	found := u.findOrAdd(k, uid)
-	found.errorCount++
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.byKey[k] == found && !found.isFailing {
+	found := u.findOrAddLocked(k, uid)
+	if !found.isFailing {
 		found.isFailing = true
 		u.failingCount++
 	}
-	return found
+	found.object.errorCount++
+	return found.object
 }
 
 // countFailing returns the number of objects whose last reconcile failed.

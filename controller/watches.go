@@ -1,5 +1,8 @@
 package controller
 
+// The options that connect another kind with the reconciled kind: Owns, OwnsByLabel, Watches and their own options. The file
+// watched_kind.go has the watchedKind that these options make.
+
 import (
 	"context"
 	"errors"

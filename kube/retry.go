@@ -31,7 +31,7 @@ import (
 // sent again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent
 // again, and its error is Unknown.
 //
-// Watches and other streams are not repeated: package watch knows where a watch goes on.
+// Watches and other streams are not repeated: package internal/follow knows where a watch goes on.
 type retry struct {
 	next wire.Handler
 	// timeout is [Config.Timeout]: how long the server may be silent in all attempts together. No attempt begins when this

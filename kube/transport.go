@@ -55,7 +55,7 @@ func newTransport(config *Config, timeout time.Duration, warn func(context.Conte
 func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 	caller := ctx
 	// The timeout of a stream ends with its beginning. A watch that falls silent later is
-	// found by the pings of HTTP/2 and by package watch.
+	// found by the pings of HTTP/2 and by package internal/follow.
 	ctx, timeout, cancel := withAnswerTimeout(caller, t.timeout)
 	isStream := false
 	defer func() {

@@ -47,7 +47,7 @@ type conversionService interface {
 	publishInTest(ctx context.Context, client *kube.Client, log *slog.Logger) error
 	// countObjects counts the objects for the metrics, until ctx ends.
 	countObjects(ctx context.Context, counter objectCounter)
-	// warnOfVersions logs a warning for each controller that does not use the stored version of its kind.
+	// warnOfVersions logs a warning for each controller that does not use the storage version of its kind.
 	warnOfVersions(reconciled []wire.Resource, log *slog.Logger)
 	// fieldConverter returns what moves managedFields between the versions of a kind. It returns nil for a kind without a
 	// converter.
@@ -117,7 +117,7 @@ func (c *programConversions) singleVersionDefinitions() map[string]bool {
 func (c *programConversions) access() []kube.Access {
 	all := crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
 	for _, k := range c.kinds { // countObjects follows the objects. RBAC knows no versions
-		all = append(all, kube.Access{Resource: storedVersion(k).Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}})
+		all = append(all, kube.Access{Resource: storageVersion(k).Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}})
 	}
 	return all
 }
@@ -216,13 +216,13 @@ func (c *programConversions) countObjects(ctx context.Context, counter objectCou
 	})
 }
 
-// warnOfVersions logs a warning for each kind of reconciled that has another stored version.
+// warnOfVersions logs a warning for each kind of reconciled that has another storage version.
 func (c *programConversions) warnOfVersions(reconciled []wire.Resource, log *slog.Logger) {
 	for _, r := range reconciled {
 		for _, k := range c.kinds {
-			if stored := storedVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != stored.Version {
+			if storage := storageVersion(k).Resource; r.GroupKind() == k.GroupKind() && r.Version != storage.Version {
 				log.Warn("a controller does not use the version in which its objects are stored: each object costs a conversion at each start and for each write",
-					"kind", k.GroupKind().String(), "version", r.Version, "stored", stored.Version)
+					"kind", k.GroupKind().String(), "version", r.Version, "stored", storage.Version)
 			}
 		}
 	}
@@ -254,10 +254,10 @@ func (c *programConversions) giveUp(ctx context.Context, client *kube.Client, de
 // definitionName returns the name of the CustomResourceDefinition of k.
 func definitionName(k *conversion.Kind) string { return k.Versions()[0].Resource.String() }
 
-// storedVersion returns the version in which the objects of k are stored.
-func storedVersion(k *conversion.Kind) conversion.Version {
+// storageVersion returns the storage version of k.
+func storageVersion(k *conversion.Kind) conversion.Version {
 	for _, v := range k.Versions() {
-		if v.Stored {
+		if v.Storage {
 			return v
 		}
 	}

@@ -25,9 +25,9 @@ import (
 // versions.yare.dev/incomplete.
 //
 // The converters of a kind connect all its versions as a tree, also versions that are not served. Three versions have two
-// converters. One Definition of the kind sets Storage. Controllers should use the stored version, because each object of
+// converters. One Definition of the kind sets Storage. Controllers should use the storage version, because each object of
 // another version costs a call. Every replica answers, also a standby. While no replica answers, requests in a version that
-// is not stored fail, and so does the deletion of namespaces: see docs/guide/versions.md.
+// is not the storage version fail, and so does the deletion of namespaces: see docs/guide/versions.md.
 func Convert[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](toB func(a *A, b *B), toA func(b *B, a *A)) Part {
 	p := converterPart{step: conversion.NewStep[A, B, PA, PB](toB, toA), needs: kube.Needs{EveryReplica: true}}
 	if p.step.Err() == nil {

@@ -12,7 +12,7 @@ var (
 	LeaderObject = leaderObject
 	LeaseAccess  = leaseAccess
 
-	SecureMetricsAccess = secureMetricsAccess
+	SecurePagesAccess = securePagesAccess
 )
 
 // CallProgram runs a program of that name with args, in this process, and returns its status and output.

@@ -133,7 +133,7 @@ func (p *installPlan) addPages() {
 	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
 	if listen.address == "" && listen.secureAddress == "" && secureErr == nil && len(p.options.namespaces) == 0 {
 		p.args, listen.secureAddress = append(p.args, "--listen-secure=:8443"), ":8443"
-		p.addAccess(secureMetricsAccess())
+		p.addAccess(securePagesAccess())
 	}
 	var err error
 	p.port, err = podPort("--listen, or --listen-secure,", cmp.Or(listen.address, listen.secureAddress))

@@ -89,7 +89,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if _, err := secureCodeIn(parts); err != nil {
 			return err
 		}
-		needs.Access = append(needs.Access, secureMetricsAccess()...)
+		needs.Access = append(needs.Access, securePagesAccess()...)
 	}
 	if line.listen.isLivePageOn {
 		if _, err := livePageCodeIn(parts); err != nil {
@@ -196,7 +196,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
-	r := &programRunner{invocation: i, line: line, parts: parts, needs: needs, log: log, config: config}
+	r := &programRunner{invocation: i, line: line, madeParts: parts, needs: needs, log: log, config: config}
 	return r.run(ctx, namespace)
 }
 

@@ -45,7 +45,7 @@ func lanternConverter() Part {
 	}, func(b *Lantern2, a *Lantern1) { a.Spec.Colour = b.Spec.Hue })
 }
 
-// runLanterns is a program with a converter, and with a controller on the stored version.
+// runLanterns is a program with a converter, and with a controller on the storage version.
 func runLanterns() {
 	Main(lanternConverter(), controller.New(reconcileLantern1))
 }
@@ -81,7 +81,7 @@ func TestReadinessDoesNotWaitForConvertedKinds(t *testing.T) {
 	}
 }
 
-// A controller that does not use the stored version costs conversions. In yare dev and in tests the log says so.
+// A controller that does not use the storage version costs conversions. In yare dev and in tests the log says so.
 func TestWarningOfAControllerOnAnotherVersion(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

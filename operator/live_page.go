@@ -3,11 +3,9 @@ package operator
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"net/http"
 	"runtime"
-	"time"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -74,7 +72,7 @@ func (p *servedLivePage) start(rt livePageRuntime, pages *pages) error {
 	}
 	if p.isOn {
 		for _, pattern := range []string{"GET " + livePagePath, "GET " + livePagePath + "/"} {
-			if err := pages.addHandler(pattern, handler); err != nil {
+			if err := pages.addPage(pattern, handler); err != nil {
 				return err
 			}
 		}
@@ -100,18 +98,6 @@ func (p *servedLivePage) end() {
 	case p.listener != nil:
 		_ = p.listener.Close() // it has no requests yet
 	}
-}
-
-// certificateEnds returns when the certificates of the program end, by what they are for.
-func (rt livePageRuntime) certificateEnds() map[string]time.Time {
-	ends := make(map[string]time.Time)
-	maps.Copy(ends, rt.webhooks.certificateEnds())
-	if rt.pagesCertificateEnd != nil {
-		if end, err := rt.pagesCertificateEnd(); err == nil {
-			ends["the pages"] = end
-		}
-	}
-	return ends
 }
 
 // memoryOfProcess returns the memory of the process.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"time"
@@ -95,6 +96,18 @@ type livePageRuntime struct {
 	webhooks            webhookService
 	// fail ends the program with an error.
 	fail func(error)
+}
+
+// certificateEnds returns when the certificates of the program end, by what they are for.
+func (rt livePageRuntime) certificateEnds() map[string]time.Time {
+	ends := make(map[string]time.Time)
+	maps.Copy(ends, rt.webhooks.certificateEnds())
+	if rt.pagesCertificateEnd != nil {
+		if end, err := rt.pagesCertificateEnd(); err == nil {
+			ends["the pages"] = end
+		}
+	}
+	return ends
 }
 
 // openLivePageService opens the live page of parts, if the flag or yare dev asks for the page. It reports false if nobody asks, or

@@ -158,7 +158,7 @@ func TestLivePageIsForThoseWhoMayGetIt(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	account, reader, stranger := cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace)
-	for _, access := range operator.SecureMetricsAccess() {
+	for _, access := range operator.SecurePagesAccess() {
 		account.Allow(t, "", rbacv1.PolicyRule{APIGroups: []string{access.Resource.Group}, Resources: []string{access.Resource.Plural}, Verbs: []string{"create"}})
 	}
 	reader.Allow(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/live-page", "/live-page/*"}, Verbs: []string{"get"}})

@@ -20,7 +20,7 @@ import (
 //	/readyz   200 when the program is ready, else 503 and what is missing
 //	/metrics  the metrics, for Prometheus
 //
-// and the handlers of [Program].
+// and the pages that the Handlers of [Program] serve.
 type pages struct {
 	// mux has all pages, and probes has only the health.
 	mux, probes *http.ServeMux
@@ -48,15 +48,15 @@ func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLo
 	}
 	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
 	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {
-		if err := p.addHandler(pattern, handlers[pattern]); err != nil {
+		if err := p.addPage(pattern, handlers[pattern]); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// addHandler adds a handler of the author, or the live page. It returns an error if the pattern or the handler is not valid.
-func (p *pages) addHandler(pattern string, handler http.Handler) (err error) {
+// addPage adds a page of the author, or the live page. It returns an error if the pattern or the handler is not valid.
+func (p *pages) addPage(pattern string, handler http.Handler) (err error) {
 	_, path, _ := strings.Cut(pattern, "/")
 	switch {
 	case handler == nil:

@@ -18,7 +18,7 @@ type partsRun struct {
 	parts []Part
 	// needs are those of all parts together.
 	needs kube.Needs
-	// fencedClient is the client of [Run], without the handlers of [addHandlers].
+	// fencedClient is the client of [Run], without the handlers of [addRequestHandlers].
 	fencedClient *kube.Client
 	// metrics is nil if nobody can read the metrics.
 	metrics *programMetrics
@@ -35,7 +35,7 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs
 	if !env.listeners.isEmpty() || env.livePage != nil {
 		r.metrics = newProgramMetrics(env.election)
 	}
-	c = r.withHandlers(c)
+	c = r.withRequestHandlers(c)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
 	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
 	r.runtime = &controller.Runtime{
@@ -45,13 +45,13 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs
 	return r
 }
 
-// withHandlers returns c with the handlers that [addHandlers] adds for this run.
-func (r *partsRun) withHandlers(c *kube.Client) *kube.Client {
+// withRequestHandlers returns c with the handlers that [addRequestHandlers] adds for this run.
+func (r *partsRun) withRequestHandlers(c *kube.Client) *kube.Client {
 	var requests *requestMetrics
 	if r.metrics != nil {
 		requests = r.metrics.requests
 	}
-	return addHandlers(c, r.env, r.needs, requests)
+	return addRequestHandlers(c, r.env, r.needs, requests)
 }
 
 // makePages makes the pages, with the handlers of the author.
@@ -125,7 +125,7 @@ func (r *partsRun) startWebhooks(ctx context.Context) error {
 		return nil
 	}
 	w := webhookRuntime{
-		handlerClient: r.withHandlers(r.env.unfencedClient), cache: r.cache,
+		handlerClient: r.withRequestHandlers(r.env.unfencedClient), cache: r.cache,
 		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading, elected: r.env.elected(),
 		fail: r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
 	}

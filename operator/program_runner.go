@@ -15,11 +15,11 @@ import (
 // after the parts.
 type programRunner struct {
 	invocation
-	line   *commandLine
-	parts  []Part
-	needs  kube.Needs
-	log    *slog.Logger
-	config *kube.Config
+	line      *commandLine
+	madeParts []Part
+	needs     kube.Needs
+	log       *slog.Logger
+	config    *kube.Config
 	// fence is nil without leader election.
 	fence *lease.Fence
 	// client passes the fence.
@@ -44,7 +44,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.startElection(ctx); err != nil {
 		return err
 	}
-	return runParts(ctx, p.client, p.env, p.parts)
+	return runParts(ctx, p.client, p.env, p.madeParts)
 }
 
 // connect makes the clients of the program.
@@ -58,7 +58,7 @@ func (p *programRunner) connect() (err error) {
 		return err
 	}
 	p.client = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
-	if hasWebhooksOrConverters(p.parts) {
+	if hasWebhooksOrConverters(p.madeParts) {
 		if client, err = kube.NewClient(unfenced); err != nil {
 			return err
 		}
@@ -83,20 +83,20 @@ func (p *programRunner) makeEnvironment(namespace string) {
 // openPages opens the addresses of the pages, and the live page.
 func (p *programRunner) openPages(ctx context.Context) (err error) {
 	listen := p.line.listen
-	if p.env.listeners, err = listen.open(ctx, p.parts, p.config, p.env.problems, p.log); err != nil {
+	if p.env.listeners, err = listen.open(ctx, p.madeParts, p.config, p.env.problems, p.log); err != nil {
 		return err
 	}
 	page := livePageSettings{isOn: listen.isLivePageOn, isLoopback: listen.secureAddress == "", program: p.Name, log: p.log}
 	if p.env.mode == developmentMode {
 		page.socket = os.Getenv(livePageSocketVariable)
 	}
-	p.env.livePage, _, err = openLivePageService(ctx, p.parts, page)
+	p.env.livePage, _, err = openLivePageService(ctx, p.madeParts, page)
 	return err
 }
 
 // openWebhooks opens the address of the webhooks.
 func (p *programRunner) openWebhooks(ctx context.Context) (err error) {
-	p.env.webhooks, err = openWebhookService(ctx, p.parts, webhookSettings{
+	p.env.webhooks, err = openWebhookService(ctx, p.madeParts, webhookSettings{
 		flags: p.line.webhooks, program: p.Name, namespace: p.env.namespace, pod: p.env.pod, watched: p.client.Namespaces(), mode: p.env.mode, log: p.log,
 	})
 	return err

@@ -69,7 +69,7 @@ func TestSecureMetrics(t *testing.T) {
 	namespace := cluster.Namespace(t)
 	account, reader, stranger := cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace)
 	var rules []rbacv1.PolicyRule
-	for _, access := range operator.SecureMetricsAccess() {
+	for _, access := range operator.SecurePagesAccess() {
 		rule := rbacv1.PolicyRule{APIGroups: []string{access.Resource.Group}, Resources: []string{access.Resource.Plural}}
 		for _, verb := range access.Verbs {
 			rule.Verbs = append(rule.Verbs, string(verb))

@@ -21,15 +21,15 @@ func SecureListener() Part { return secureListener{} }
 type secureListener struct{ linkedSecureCode }
 
 // Needs returns the needs of a service, which does not keep a program running. The needs of the flag are
-// [secureMetricsAccess].
+// [securePagesAccess].
 func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil }
 
 // Start does nothing: the program opens the listener before it starts its parts.
 func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
 
-// secureMetricsAccess returns the permissions that --listen-secure needs: to ask the cluster for the user of a
+// securePagesAccess returns the permissions that --listen-secure needs: to ask the cluster for the user of a
 // request, and for the permissions of the user.
-func secureMetricsAccess() []kube.Access {
+func securePagesAccess() []kube.Access {
 	return []kube.Access{
 		{Resource: secure.TokenReviews(), Verbs: []wire.Verb{wire.VerbCreate}},
 		{Resource: secure.SubjectAccessReviews(), Verbs: []wire.Verb{wire.VerbCreate}},

@@ -134,7 +134,7 @@ func (s *testConversionServer) publish(ctx context.Context, client *kube.Client,
 // publishOnce publishes the conversion of a kind, and returns when the API server converts by it. The API server then ends
 // the watches of the kind, because it serves the kind anew.
 func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, k *conversion.Kind) error {
-	watch := wire.Stream{Resource: storedVersion(k).Resource}
+	watch := wire.Stream{Resource: storageVersion(k).Resource}
 	stream, err := client.Do(ctx, watch.Request(wire.VerbWatch))
 	if kube.IsNotFound(err) {
 		return nil // the test has not defined the kind

@@ -68,7 +68,7 @@ type webhookRuntime struct {
 	// unfencedClient does not pass the fence of the leader election, because each replica answers and publishes bundles.
 	// fencedClient passes the fence.
 	unfencedClient, fencedClient *kube.Client
-	// handlerClient is unfencedClient with the handlers of [addHandlers]. The functions of the author read by handlerClient and cache.
+	// handlerClient is unfencedClient with the handlers of [addRequestHandlers]. The functions of the author read by handlerClient and cache.
 	// start puts the two together, because a program without webhooks must not link the reads of the cache.
 	handlerClient *kube.Client
 	cache         *cache.Cache

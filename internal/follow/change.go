@@ -33,8 +33,10 @@ type Change struct {
 type ChangeType int
 
 const (
+	// noChange means that there is nothing to publish. No Change has this type.
+	noChange ChangeType = iota
 	// ChangeAdded adds an object to the stream.
-	ChangeAdded ChangeType = iota + 1
+	ChangeAdded
 	// ChangeModified replaces an object of the stream by another version of it.
 	ChangeModified
 	// ChangeDeleted removes an object from the stream.

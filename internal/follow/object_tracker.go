@@ -16,8 +16,8 @@ import (
 //
 //	first list    a 3, b 5    put returns ChangeAdded for both
 //	watch         b 7         put returns ChangeModified
-//	              b 5, again  put returns 0, because 5 precedes 7
-//	fresh list    a 3         put returns 0, because a has not changed
+//	              b 5, again  put returns noChange, because 5 precedes 7
+//	fresh list    a 3         put returns noChange, because a has not changed
 //	              c 9         put returns ChangeAdded
 //	              the end     takeMissing returns b at version 7, which the list did not show
 //
@@ -100,16 +100,16 @@ func (t *objectTracker) keyOf(k kube.Key) trackedKey {
 }
 
 // put records that an object exists in version v, and returns the change to publish. The change
-// is 0 if there is nothing to publish: v is known, or precedes the known version. If another
+// is noChange if v is known, or precedes the known version. If another
 // object had the name, replaced is its last known version.
 func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersion, change ChangeType) {
 	key := t.keyOf(k)
 	old, isKnown := t.objects[key]
 	if isKnown && t.isRepeated(v, old) {
-		return trackedVersion{}, 0
+		return trackedVersion{}, noChange
 	}
 	if deletion, ok := t.deleted[key]; ok && v.Before(deletion) {
-		return trackedVersion{}, 0
+		return trackedVersion{}, noChange
 	}
 	if !isKnown || old.listCount != t.listCount {
 		t.listedCount++
@@ -121,7 +121,7 @@ func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersio
 	case !old.version.HasSameUID(v):
 		return trackedVersion{k, old.version}, ChangeAdded
 	case old.version.Equal(v):
-		return trackedVersion{}, 0
+		return trackedVersion{}, noChange
 	default:
 		return trackedVersion{}, ChangeModified
 	}

@@ -108,7 +108,7 @@ func (q *sequence) put(id identity, object []byte) error {
 			return err
 		}
 	}
-	if change != 0 {
+	if change != noChange {
 		if err := q.publish(id.change(change, object)); err != nil {
 			return err
 		}

@@ -18,9 +18,7 @@ type Exchange struct {
 	contentType string
 	// isOnlyOfMetadata is true if the program asks for the metadata of objects.
 	isOnlyOfMetadata bool
-	journal          *journal
-	// record is the record of the request in the journal. The mutex of the journal guards its fields.
-	record *RequestRecord
+	record           *journalRecord
 }
 
 func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Exchange {
@@ -28,24 +26,15 @@ func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Ex
 		RequestInfo: ParseRequestInfo(r), Session: session, Path: r.URL.Path, Query: r.URL.Query(), Body: body,
 		contentType:      r.Header.Get("Content-Type"),
 		isOnlyOfMetadata: strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"),
-		journal:          j,
-		record:           &RequestRecord{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()},
+		record:           newJournalRecord(j, RequestRecord{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()}),
 	}
 }
 
 // Record changes the record of the request in the journal.
-func (x *Exchange) Record(change func(*RequestRecord)) {
-	x.journal.mu.Lock()
-	defer x.journal.mu.Unlock()
-	change(x.record)
-}
+func (x *Exchange) Record(change func(*RequestRecord)) { x.record.change(change) }
 
 // Recorded returns the record of the request.
-func (x *Exchange) Recorded() RequestRecord {
-	x.journal.mu.Lock()
-	defer x.journal.mu.Unlock()
-	return *x.record
-}
+func (x *Exchange) Recorded() RequestRecord { return x.record.current() }
 
 // IsStreamingList reports whether the request is a watch that begins with all objects.
 func (x *Exchange) IsStreamingList() bool { return x.Query.Get("sendInitialEvents") == "true" }

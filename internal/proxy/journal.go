@@ -13,7 +13,7 @@ type journal struct {
 	mask *mask
 
 	mu      sync.Mutex
-	records []*RequestRecord
+	records []*journalRecord
 	step    int
 	// occurrences counts the requests of the step by their points without occurrence.
 	occurrences map[Point]int
@@ -45,13 +45,14 @@ func (j *journal) begin(x *Exchange) {
 	point.Step = j.step
 	j.occurrences[point]++
 	point.Occurrence = j.occurrences[point]
-	x.record.Point, x.record.Namespace, x.record.Name, x.record.Began = point, x.Namespace, name, time.Now()
+	record := x.record.fieldsLocked()
+	record.Point, record.Namespace, record.Name, record.Began = point, x.Namespace, name, time.Now()
 	j.records = append(j.records, x.record)
 	if x.isAwaited() {
 		j.awaited++
 	}
 	if !IsBackground(x.Resource) {
-		j.lastRequest = x.record.Began
+		j.lastRequest = record.Began
 	}
 }
 
@@ -59,10 +60,11 @@ func (j *journal) begin(x *Exchange) {
 func (j *journal) end(x *Exchange) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	x.record.Ended = time.Now()
+	record := x.record.fieldsLocked()
+	record.Ended = time.Now()
 	if x.isAwaited() {
 		j.awaited--
-		j.lastRequest = x.record.Ended
+		j.lastRequest = record.Ended
 	}
 }
 
@@ -80,10 +82,34 @@ func (j *journal) requests() []RequestRecord {
 	defer j.mu.Unlock()
 	all := make([]RequestRecord, len(j.records))
 	for i, record := range j.records {
-		all[i] = *record
+		all[i] = *record.fieldsLocked()
 	}
 	return all
 }
+
+// journalRecord is the record of one request in a journal. The mutex of the journal guards the fields.
+type journalRecord struct {
+	journal *journal
+	fields  RequestRecord
+}
+
+func newJournalRecord(j *journal, r RequestRecord) *journalRecord { return &journalRecord{j, r} }
+
+// change changes the fields.
+func (r *journalRecord) change(change func(*RequestRecord)) {
+	r.journal.mu.Lock()
+	defer r.journal.mu.Unlock()
+	change(r.fieldsLocked())
+}
+
+// current returns a copy of the fields.
+func (r *journalRecord) current() RequestRecord {
+	r.journal.mu.Lock()
+	defer r.journal.mu.Unlock()
+	return *r.fieldsLocked()
+}
+
+func (r *journalRecord) fieldsLocked() *RequestRecord { return &r.fields }
 
 // Activity is the activity of a proxy at one moment. Requests and events of Leases and Events do not count.
 type Activity struct {

@@ -4,7 +4,7 @@
 //
 // A [Guard] checks each apply whose body has a controlling owner reference to the reconciled
 // object, or its uid in a label of controller.OwnsByLabel. The reconciled object then is the owner.
-// The live object of that name decides:
+// The current object of that name decides:
 //
 //   - An object that another owner controls is refused, also with [kube.Adopt].
 //   - An object that an earlier owner of the same group, kind and name controls is about to
@@ -24,7 +24,7 @@
 //   - Every other object is refused, unless the apply has [kube.Adopt].
 //
 // An example. The WebApp "shop" with uid 7 applies the Deployment "shop" as the field manager
-// "webapp". What the Guard does with the apply depends on the live Deployment "shop":
+// "webapp". What the Guard does with the apply depends on the current Deployment "shop":
 //
 //	controlled by          fields of webapp        the apply
 //	nobody: none exists                            creates the Deployment
@@ -100,7 +100,7 @@ const (
 // child is an object that is known to be a child, and its owner.
 type child struct{ uid, owner types.UID }
 
-// NewGuard returns a Guard that finds live objects in view, and asks ownerExistence about their owners by label.
+// NewGuard returns a Guard that finds current objects in view, and asks ownerExistence about their owners by label.
 func NewGuard(view View, ownerExistence OwnerExistence, formerManagers, labels []string) *Guard {
 	return &Guard{view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
 }
@@ -169,11 +169,11 @@ func (h *handler) checkOwnerExists(ctx context.Context, r *wire.Request, owner w
 		Cluster: owner.Cluster, Verb: wire.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
 		Representation: wire.MetadataOnly,
 	})
-	var live metav1.PartialObjectMetadata
+	var current metav1.PartialObjectMetadata
 	if err == nil {
-		err = kube.Unmarshal(response.Body, &live)
+		err = kube.Unmarshal(response.Body, &current)
 	}
-	if err != nil && !kube.IsNotFound(err) || live.UID == owner.UID {
+	if err != nil && !kube.IsNotFound(err) || current.UID == owner.UID {
 		return err
 	}
 	return conflict(r, fmt.Sprintf("its owner, the %s %q, is gone", owner.Resource.Kind, owner.Name))

@@ -75,8 +75,8 @@ func (e *ExitError) Unwrap() error { return e.Cause }
 type Component struct {
 	spec     Spec
 	launcher *process.Launcher
-	// exited is called at each unexpected end.
-	exited func(*ExitError)
+	// reportExit is called at each unexpected end.
+	reportExit func(*ExitError)
 	// wake receives a value when there may be commands.
 	wake chan struct{}
 
@@ -92,11 +92,11 @@ type command struct {
 	answer func(pid int, err error)
 }
 
-// NewComponent returns a component that is not running. Run calls exited whenever the component ends by
+// NewComponent returns a component that is not running. Run calls reportExit whenever the component ends by
 // itself, before the component is restarted.
-func NewComponent(spec Spec, launcher *process.Launcher, exited func(*ExitError)) *Component {
+func NewComponent(spec Spec, launcher *process.Launcher, reportExit func(*ExitError)) *Component {
 	return &Component{
-		spec: spec, launcher: launcher, exited: exited,
+		spec: spec, launcher: launcher, reportExit: reportExit,
 		wake: make(chan struct{}, 1),
 	}
 }

@@ -212,7 +212,7 @@ func (r *run) setPaused(pause bool) error {
 // 2 s. The fifth end is an error.
 func (r *run) recordUnexpectedEnd(exit *ExitError) error {
 	r.current = nil
-	r.exited(exit)
+	r.reportExit(exit)
 	if !r.readySince.IsZero() && time.Since(r.readySince) >= minReadyTime {
 		r.failureCount = 0
 	}

@@ -18,9 +18,15 @@ type activity struct {
 	// name names the run, and began is when the run began.
 	name  string
 	began time.Time
-	// wait is what the run waits for since the time since, at the latest until the time until. It is empty if the run
-	// does not wait. All three are guarded by activities.mu.
-	wait         string
+
+	mu   sync.Mutex
+	wait runWait
+}
+
+// runWait is what a run waits for. The zero value means that the run does not wait.
+type runWait struct {
+	reason string
+	// since is when the wait began, and until is when it ends at the latest.
 	since, until time.Time
 }
 
@@ -34,14 +40,25 @@ func (a *activities) begin(name string) *activity {
 }
 
 // setWait sets what the run waits for, at the latest until a time.
-func (a *activity) setWait(what string, until time.Time) {
-	a.activities.mu.Lock()
-	defer a.activities.mu.Unlock()
-	a.wait, a.since, a.until = what, time.Now(), until
+func (a *activity) setWait(reason string, until time.Time) {
+	a.putWait(runWait{reason, time.Now(), until})
+}
+
+func (a *activity) putWait(w runWait) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wait = w
+}
+
+// currentWait returns what the run waits for.
+func (a *activity) currentWait() runWait {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.wait
 }
 
 // endWait ends the wait.
-func (a *activity) endWait() { a.setWait("", time.Time{}) }
+func (a *activity) endWait() { a.putWait(runWait{}) }
 
 // end removes the run.
 func (a *activity) end() {
@@ -64,15 +81,16 @@ const longWait = 4 * time.Second
 func (a *activities) describe() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var longest *activity
+	longest, name := runWait{}, ""
 	for _, each := range a.all {
-		if each.wait != "" && time.Since(each.since) >= longWait && (longest == nil || each.since.Before(longest.since)) {
-			longest = each
+		w := each.currentWait()
+		if w.reason != "" && time.Since(w.since) >= longWait && (longest.reason == "" || w.since.Before(longest.since)) {
+			longest, name = w, each.name
 		}
 	}
 	switch {
-	case longest != nil:
-		return fmt.Sprintf("%s: waits for %s, at most %.0f s", longest.name, longest.wait, max(time.Until(longest.until).Seconds(), 0))
+	case longest.reason != "":
+		return fmt.Sprintf("%s: waits for %s, at most %.0f s", name, longest.reason, max(time.Until(longest.until).Seconds(), 0))
 	case len(a.all) > 0:
 		return a.all[0].name
 	}

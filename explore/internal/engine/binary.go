@@ -108,7 +108,7 @@ func (b Binary) environment(s processSettings, fill *strings.Replacer) []string 
 
 // filler returns the replacer of the placeholders in arguments and in the environment.
 func (b Binary) filler(s processSettings) (*strings.Replacer, error) {
-	pairs := []string{"{kubeconfig}", s.kubeconfig, "{namespace}", s.namespace, "{outside}", s.outside}
+	pairs := []string{"{kubeconfig}", s.kubeconfig, "{namespace}", s.namespace, "{outside}", s.relayAddress}
 	text := strings.Join(slices.Concat(b.Args, b.Env), " ")
 	for i := 1; i <= 9; i++ {
 		placeholder := fmt.Sprintf("{port%d}", i)

@@ -64,7 +64,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 			return nil, err
 		}
 	}
-	outside := cmp.Or(s.Outside, &Outside{})
+	externalSystem := cmp.Or(s.Outside, &Outside{})
 	recorder, err := history.NewRecorder(ctx, s.Config, resources...)
 	if err != nil {
 		return nil, err
@@ -75,9 +75,9 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		return nil, err
 	}
 	e := &explorer{settings: s, runner: &runner{
-		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: outside.Empty},
+		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: externalSystem.Empty},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, outside: outside, webhooks: webhooks,
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
 	}}
 	e.rules = newRuleJudge(c, e.options, e.results, e.runWithoutRules)
 	return e, nil

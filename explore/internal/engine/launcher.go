@@ -27,8 +27,8 @@ type processSettings struct {
 	// kubeconfig is the path of a file with the content of config.
 	kubeconfig string
 	namespace  string
-	// outside is the address by which the program reaches the external system. It is empty if there is none.
-	outside string
+	// relayAddress is the address by which the program reaches the external system. It is empty if there is none.
+	relayAddress string
 	// webhooks takes the calls of the API server to the program. It is nil if nothing has to stand between them.
 	webhooks *webhookFront
 	// folder is for files of the process, such as kubeconfig.

@@ -55,7 +55,7 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	running.cancel = cancel
 	go func() {
 		defer close(running.done)
-		running.failure = operator.Run(ctx, client, p.parts(s.namespace, s.outside)...)
+		running.failure = operator.Run(ctx, client, p.parts(s.namespace, s.relayAddress)...)
 		if running.failure == nil && ctx.Err() == nil {
 			running.failure = errors.New("the parts ended by themselves")
 		}

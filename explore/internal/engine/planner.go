@@ -169,7 +169,7 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	input := &faults.PlanInput{
 		Kinds: plannedKinds(p.settings), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
 		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
-		Sample: firstSample(p.settings.Steps), HasWebhooks: hasWebhooks(p.references.runs[0].requests),
+		SampleContents: p.settings.Steps[0].Apply, HasWebhooks: hasWebhooks(p.references.runs[0].requests),
 		HasOutside: p.settings.Outside != nil && p.settings.Outside.Address != "",
 	}
 	for i := range p.settings.Steps {
@@ -182,7 +182,7 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 			return nil, err
 		}
 		o.Name = names.Normalize(o.Name)
-		input.Samples = append(input.Samples, o)
+		input.SampleObjects = append(input.SampleObjects, o)
 	}
 	input.Objects, err = p.writtenObjects(points)
 	return input, err
@@ -202,14 +202,6 @@ func plannedKinds(s Settings) []faults.Kind {
 		kinds = append(kinds, ofPlane...)
 	}
 	return kinds
-}
-
-// firstSample returns the first object that the user applies in the first step, or nil.
-func firstSample(steps []finding.Step) json.RawMessage {
-	if len(steps[0].Apply) == 0 {
-		return nil
-	}
-	return steps[0].Apply[0]
 }
 
 func countWrites(points []proxy.Point) (n int) {

@@ -32,14 +32,14 @@ type run struct {
 	names     *history.Names
 	recording *history.Recording
 	proxy     *faults.InjectingProxy
-	// outside are the connections to the external system. It is nil if there is none.
-	outside  *outsideConnections
-	replicas *replicas
-	quiet    *quietMeter
-	rest     *restWaiter
-	user     *userActor
-	judge    *stepJudge
-	actions  *runActions
+	// outsideConnections are the connections to the external system. It is nil if there is none.
+	outsideConnections *outsideConnections
+	replicas           *replicas
+	quiet              *quietMeter
+	rest               *restWaiter
+	user               *userActor
+	judge              *stepJudge
+	actions            *runActions
 
 	result runResult
 }
@@ -66,17 +66,17 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	address := ""
-	if r.runner.outside.Address != "" {
-		if r.outside, err = newOutsideConnections(r.runner.outside.Address); err != nil {
+	if r.runner.externalSystem.Address != "" {
+		if r.outsideConnections, err = newOutsideConnections(r.runner.externalSystem.Address); err != nil {
 			return err
 		}
-		address = r.outside.Address()
+		address = r.outsideConnections.Address()
 	}
 	releaseLease := func(ctx context.Context, lease string) error {
 		return r.runner.cluster.releaseLease(ctx, r.namespace, lease)
 	}
 	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
-		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, outside: address, webhooks: r.runner.webhooks}, releaseLease)
+		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, relayAddress: address, webhooks: r.runner.webhooks}, releaseLease)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
 	r.makeParts()
 	if err := r.replicas.start(ctx, r.schedule.Faults.NeedsStandby()); err != nil || !r.runner.servesCalls {
@@ -91,12 +91,12 @@ func (r *run) makeParts() {
 	r.quiet = &quietMeter{proxyActivity: r.proxy.Activity, lastChange: r.recording.LastChange}
 	isDisturbed := func() bool { return false }
 	var outsideParts func() int
-	if r.outside != nil {
-		r.quiet.lastPart, isDisturbed, outsideParts = r.outside.LastPart, r.outside.IsDisturbing, r.outside.Parts
+	if r.outsideConnections != nil {
+		r.quiet.lastPart, isDisturbed, outsideParts = r.outsideConnections.LastPart, r.outsideConnections.IsDisturbing, r.outsideConnections.Parts
 	}
 	reader := &stateReader{
 		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.HasServerInterruption(),
-		namespace: r.namespace, look: n.outside.Look,
+		namespace: r.namespace, look: n.externalSystem.Look,
 	}
 	r.rest = &restWaiter{
 		limits: r.limits, operator: n.launcher.String(), faults: r.schedule.Faults, replicas: r.replicas, quiet: r.quiet, catchUp: reader.catchUp,
@@ -145,8 +145,8 @@ func (r *run) end() error {
 	if r.replicas != nil {
 		r.replicas.end()
 	}
-	if r.outside != nil {
-		r.outside.Close()
+	if r.outsideConnections != nil {
+		r.outsideConnections.Close()
 	}
 	var removal error
 	if r.proxy != nil {
@@ -184,8 +184,8 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	if r.outside != nil {
-		r.outside.BeginStep()
+	if r.outsideConnections != nil {
+		r.outsideConnections.BeginStep()
 	}
 	injector := newStepInjector(r.schedule.Faults, i, r.newFaultRun)
 	defer injector.end()
@@ -230,18 +230,18 @@ func (r *run) newFaultRun(over <-chan struct{}) *faults.Run {
 	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
 	return &faults.Run{
-		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
-		Samples: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
+		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder,
+		SampleObjects: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
 		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.outsideOrNil(),
 	}
 }
 
 // outsideOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if there are none.
 func (r *run) outsideOrNil() faults.Outside {
-	if r.outside == nil {
+	if r.outsideConnections == nil {
 		return nil
 	}
-	return r.outside
+	return r.outsideConnections
 }
 
 // recordHandOver records a [handOverError] as the verdict of the run. It returns all other errors.

@@ -27,8 +27,8 @@ type runner struct {
 	options     history.Options
 	// components stops and starts the components of the control plane. It is nil if they may not be stopped.
 	components faults.Components
-	// outside is the external system. Its fields may be empty.
-	outside *Outside
+	// externalSystem is the external system. Its fields may be empty.
+	externalSystem *Outside
 	// steps are the steps of the exploration. A run may have other steps.
 	steps []finding.Step
 	// election is the election of the program in the references. It is nil before the references are made, and if the

@@ -1,9 +1,18 @@
 // Package rules judges one run of a program by what the program itself did, without a comparison with other runs. A
 // mistake that every run has is found in this way.
 //
-// A [Rule] has a file of its own, and [All] lists the rules. Two files have parts of rules: list_order.go of the rule in
-// change_at_rest.go, and deletion_order.go of the rule in left_object.go. [Judge] applies all rules to a [Run], which is plain
-// data. The result is a list of violations:
+// A [Rule] has a file of its own, and [All] lists the rules:
+//
+//	rule               file
+//	gone               left_object.go, with deletion_order.go
+//	at rest            change_at_rest.go, with list_order.go
+//	remade             recreation.go
+//	ready too early    early_readiness.go
+//	what others put    removed_addition.go
+//	another's          unrelated_change.go
+//	growth             growth.go
+//
+// [Judge] applies all rules to a [Run], which is plain data. The result is a list of violations:
 //
 //	violations := rules.Judge(&rules.Run{View: history.NewView(h, options), Requests: requests, Steps: steps})
 //	// gone: configmaps/web is left after the user has deleted all objects

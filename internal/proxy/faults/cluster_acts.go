@@ -70,7 +70,7 @@ func (clusterActs) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	}
 	var created []string
 	for _, p := range in.writes() {
-		isOfUser := slices.ContainsFunc(in.Samples, func(o Object) bool { return o.Resource == p.Resource })
+		isOfUser := slices.ContainsFunc(in.SampleObjects, func(o Object) bool { return o.Resource == p.Resource })
 		if isNew := in.Codes[p] == http.StatusCreated && p.Step == 0; isNew && !isOfUser && !slices.Contains(created, p.Resource) {
 			created = append(created, p.Resource)
 		}

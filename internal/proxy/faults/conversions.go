@@ -64,7 +64,7 @@ func (c conversions) Plan(ctx context.Context, in *PlanInput) (Plan, error) {
 	if len(kinds) == 0 {
 		return Plan{}, nil
 	}
-	converted, err := convertedKinds(ctx, in.Cluster, in.Samples)
+	converted, err := convertedKinds(ctx, in.Cluster, in.SampleObjects)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -94,7 +94,7 @@ func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 
 // BeforeStep changes the CustomResourceDefinitions, and returns when the API server calls by them.
 func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
-	converted, err := convertedKinds(ctx, run, run.Samples)
+	converted, err := convertedKinds(ctx, run, run.SampleObjects)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -266,7 +267,7 @@ func TestPlan(t *testing.T) {
 // Each kind of fault of webhooks has a run, if the program publishes webhooks.
 func TestPlanOfWebhooks(t *testing.T) {
 	t.Parallel()
-	in := &faults.PlanInput{Kinds: faults.DefaultKinds(), Steps: []faults.Step{{}, {}}, Sample: []byte(`{}`), HasWebhooks: true}
+	in := &faults.PlanInput{Kinds: faults.DefaultKinds(), Steps: []faults.Step{{}, {}}, SampleContents: []json.RawMessage{[]byte(`{}`)}, HasWebhooks: true}
 	count := make(map[faults.Kind]int)
 	for _, run := range planned(t, in) {
 		count[run[0].Kind]++
@@ -285,7 +286,7 @@ func TestPlanOfStrangers(t *testing.T) {
 	workload := map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "web"}}}}}}
 	in := &faults.PlanInput{
 		Kinds: []faults.Kind{faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField},
-		Steps: []faults.Step{{}, {HasDeletion: true}}, Samples: []faults.Object{{Resource: "sites.example.com", Name: "web"}},
+		Steps: []faults.Step{{}, {HasDeletion: true}}, SampleObjects: []faults.Object{{Resource: "sites.example.com", Name: "web"}},
 		Objects: []faults.WrittenObject{
 			{Object: faults.Object{Resource: "deployments.apps", Name: "web"}, Content: workload},
 			{Object: faults.Object{Resource: "configmaps", Name: "page"}, Content: map[string]any{}},
@@ -394,7 +395,7 @@ func TestFullQuotaSparesTheUser(t *testing.T) {
 	planned := func(resources ...string) faults.Plan {
 		in := &faults.PlanInput{
 			Kinds: []faults.Kind{faults.QuotaFull}, Steps: make([]faults.Step, 1), Codes: map[proxy.Point]int{},
-			Samples: []faults.Object{{Resource: "secrets", Name: "password"}}, Random: rand.New(rand.NewPCG(0, 0)),
+			SampleObjects: []faults.Object{{Resource: "secrets", Name: "password"}}, Random: rand.New(rand.NewPCG(0, 0)),
 		}
 		for _, resource := range resources {
 			in.Points = append(in.Points, pointOf(resource))

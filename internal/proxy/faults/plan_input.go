@@ -26,10 +26,10 @@ type PlanInput struct {
 	// Objects are the objects written by the program in the first step that exist after the step. Objects that the
 	// user applies are left out.
 	Objects []WrittenObject
-	// Sample is the first object that the user applies.
-	Sample json.RawMessage
-	// Samples are the objects that the user applies in the first step.
-	Samples []Object
+	// SampleObjects name the objects that the user applies in the first step.
+	SampleObjects []Object
+	// SampleContents are these objects, as the user applies them.
+	SampleContents []json.RawMessage
 	// HasOutside is true if the address of an external system is known.
 	HasOutside bool
 	// HasWebhooks is true if the program publishes configurations of webhooks.

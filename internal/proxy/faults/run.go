@@ -16,11 +16,9 @@ type Run struct {
 	Actions
 	// Namespace is the namespace of the run, and Folder is a folder for its files.
 	Namespace, Folder string
-	// Sample is the first object that the user applies.
-	Sample json.RawMessage
-	// Samples are the objects that the user applies in the first step.
-	Samples []Object
-	// SampleContents are the objects of Samples, as the user applies them.
+	// SampleObjects name the objects that the user applies in the first step.
+	SampleObjects []Object
+	// SampleContents are these objects, as the user applies them.
 	SampleContents []json.RawMessage
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
@@ -28,6 +26,14 @@ type Run struct {
 	Outside Outside
 	// Injector injects the faults of the run.
 	Injector *Injector
+}
+
+// firstSample returns the first of contents, or nil.
+func firstSample(contents []json.RawMessage) json.RawMessage {
+	if len(contents) == 0 {
+		return nil
+	}
+	return contents[0]
 }
 
 // Actions are what a fault reads of its run, does to it, and records about it. The methods are called from one goroutine for

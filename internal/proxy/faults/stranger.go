@@ -64,7 +64,7 @@ func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 			}
 		}
 		if k == StrangerMetadata {
-			for _, o := range in.Samples {
+			for _, o := range in.SampleObjects {
 				all = append(all, Fault{Kind: k, Act: ActAdd, Object: &o})
 			}
 		}
@@ -140,7 +140,7 @@ func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 	if err := run.WaitForRest(ctx); err != nil {
 		return err
 	}
-	for _, o := range run.Samples {
+	for _, o := range run.SampleObjects {
 		annotation := map[string]any{StrangerKey + "-at": time.Now().Format(time.RFC3339Nano)}
 		if err := changeAsStranger(ctx, run, o, map[string]any{"metadata": map[string]any{"annotations": annotation}}); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 		return nil
 	}
 	// What holds the children is removed before their owners are deleted.
-	return removeAddedFinalizers(ctx, run, func(o Object) bool { return !slices.Contains(run.Samples, o) || run.IsLastStep(f.Step) })
+	return removeAddedFinalizers(ctx, run, func(o Object) bool { return !slices.Contains(run.SampleObjects, o) || run.IsLastStep(f.Step) })
 }
 
 // add adds to an object what the kind of a fault adds.

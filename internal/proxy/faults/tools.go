@@ -40,7 +40,7 @@ func (tools) Describe() Description {
 func (tools) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var all []Fault
 	for _, k := range in.planned(GitOps, KubectlApply) {
-		if in.Sample != nil {
+		if len(in.SampleContents) > 0 {
 			all = append(all, Fault{Kind: k})
 		}
 	}

@@ -41,7 +41,7 @@ func (unreadable) Plan(ctx context.Context, in *PlanInput) (Plan, error) {
 	if !in.has(Unreadable) {
 		return Plan{}, nil
 	}
-	object, err := unreadableObject(in.Sample, dryRunNamespace)
+	object, err := unreadableObject(firstSample(in.SampleContents), dryRunNamespace)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -121,7 +121,7 @@ func isRefusedBySchema(ctx context.Context, c Cluster, object *unstructured.Unst
 // BeforeStep stores an object that the program cannot decode. The schema allows everything for a moment. A
 // definition that was tightened later leaves such objects.
 func (unreadable) BeforeStep(ctx context.Context, run *Run, f Fault) error {
-	object, err := unreadableObject(run.Sample, run.Namespace)
+	object, err := unreadableObject(firstSample(run.SampleContents), run.Namespace)
 	if err != nil {
 		return err
 	}

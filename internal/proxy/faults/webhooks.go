@@ -62,7 +62,7 @@ func (w webhooks) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 		return Plan{}, nil
 	case !in.HasWebhooks:
 		return newNotApplicable("the program publishes no webhook configuration", Kind(d.Group)), nil
-	case in.Sample == nil:
+	case len(in.SampleContents) == 0:
 		return newNotApplicable("the user applies nothing in the first step", Kind(d.Group)), nil
 	}
 	var all []Fault
@@ -196,7 +196,7 @@ func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *
 // waitForCall makes dry runs of the sample until the API server calls the server about one of them.
 func (webhooks) waitForCall(ctx context.Context, run *Run, server *webhookServer) error {
 	sample := &unstructured.Unstructured{}
-	if err := sample.UnmarshalJSON(run.Sample); err != nil {
+	if err := sample.UnmarshalJSON(firstSample(run.SampleContents)); err != nil {
 		return err
 	}
 	sample.SetNamespace(run.Namespace)

@@ -208,7 +208,7 @@ func (s *session) loop(ctx context.Context) error {
 			s.planRestart()
 		case <-s.restart:
 			s.restart = nil
-			s.run()
+			s.startNewest()
 		case <-readiness:
 			if s.checkReady(ctx) {
 				s.Console.Printf("everything is ready (%s)", console.Duration(time.Since(started)))
@@ -307,7 +307,7 @@ func (s *session) deploy(ctx context.Context) error {
 		return s.reportUnlessFinal(ctx, err)
 	}
 	s.restart, s.runner.pause = nil, 0
-	s.run()
+	s.startNewest()
 	// The operator that ran before has ended, so nobody makes its configurations again.
 	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.startedPermissions); err != nil {
 		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
@@ -343,8 +343,8 @@ func (s *session) reportUnlessFinal(ctx context.Context, err error) error {
 	return nil
 }
 
-// run starts the newest binary in the place of the one that runs.
-func (s *session) run() {
+// startNewest starts the newest binary in the place of the one that runs.
+func (s *session) startNewest() {
 	old := s.runner.binary
 	if s.runner.isRunning() {
 		s.Console.Printf("stopping the operator")

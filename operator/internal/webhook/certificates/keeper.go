@@ -20,8 +20,8 @@ const (
 // keeper keeps the Secret and the certificates of a Store as they should be. It is used by one goroutine.
 type keeper struct {
 	*Store
-	// live is the Secret as far as known. It is nil if the Secret must be read.
-	live *secret
+	// lastKnown is the last known state of the Secret. It is nil if the Secret must be read.
+	lastKnown *secret
 	// memory is the state that this replica knows, and data is its data. Both are empty before the Secret was read.
 	memory *State
 	data   data
@@ -52,8 +52,8 @@ func (k *keeper) run(ctx context.Context) error {
 		select {
 		case o := <-observed:
 			if err = o.err; err == nil {
-				k.live = o.live
-			} else if k.live != nil {
+				k.lastKnown = o.secret
+			} else if k.lastKnown != nil {
 				continue // the watch goes on, and a write finds out what it has missed
 			}
 		case all := <-k.newlyLearned:
@@ -63,7 +63,7 @@ func (k *keeper) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if err == nil && (k.live != nil || k.failures > 0) { // the watch reads first
+		if err == nil && (k.lastKnown != nil || k.failures > 0) { // the watch reads first
 			err = k.update(ctx)
 		}
 		if ctx.Err() == nil {
@@ -103,18 +103,18 @@ func (k *keeper) update(ctx context.Context) error {
 				return err
 			}
 		}
-		if k.live == nil || isDoubted {
-			live, err := k.secret.read(ctx)
+		if k.lastKnown == nil || isDoubted {
+			current, err := k.secret.read(ctx)
 			if err != nil {
 				return err
 			}
-			k.live = live
+			k.lastKnown = current
 			now, _ = k.clock.now()
 		}
 		if now.IsZero() {
 			continue // the next answer may confirm the Date of this one
 		}
-		stored, problem := decodeState(k.names, k.live.Data)
+		stored, problem := decodeState(k.names, k.lastKnown.Data)
 		wanted, err := k.wanted(stored, now)
 		if err != nil {
 			return err
@@ -123,10 +123,10 @@ func (k *keeper) update(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if d.isEqual(k.live.Data) {
+		if d.isEqual(k.lastKnown.Data) {
 			return k.useState(wanted, d, now)
 		}
-		written, err := k.secret.write(ctx, k.live, d)
+		written, err := k.secret.write(ctx, k.lastKnown, d)
 		switch {
 		case err == nil:
 			k.isRevoking = false
@@ -134,7 +134,7 @@ func (k *keeper) update(ctx context.Context) error {
 		case !isOutdated(err):
 			return fmt.Errorf("%w; if the Secret %s cannot be changed, delete it: this program creates it again", err, k.secret)
 		}
-		k.live = written // nil if the write was refused
+		k.lastKnown = written // nil if the write was refused
 	}
 	return fmt.Errorf("the Secret %s is changed again and again, or each answer of the API server has another Date: see its managedFields, and the clocks of the servers", k.secret)
 }

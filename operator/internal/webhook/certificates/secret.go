@@ -62,11 +62,11 @@ func (c *secretClient) read(ctx context.Context) (*secret, error) {
 	return append(list.Items, new(secret))[0], nil
 }
 
-// write replaces the data of the Secret, if the server has the version that live is. It returns the Secret as it is
-// then. It creates the Secret if live does not exist. It is an apply, because the permission for an apply that
+// write replaces the data of the Secret, if the server has the version that current is. It returns the Secret as it is
+// then. It creates the Secret if current does not exist. It is an apply, because the permission for an apply that
 // creates can name the Secret. An apply that names the version and no uid would create a Secret that was deleted.
-func (c *secretClient) write(ctx context.Context, live *secret, d data) (*secret, error) {
-	sent := &secret{APIVersion: "v1", Kind: "Secret", Metadata: live.Metadata, Data: d}
+func (c *secretClient) write(ctx context.Context, current *secret, d data) (*secret, error) {
+	sent := &secret{APIVersion: "v1", Kind: "Secret", Metadata: current.Metadata, Data: d}
 	m := &sent.Metadata
 	m.Name, m.Namespace = c.name, c.stream.Namespace
 	if m.UID == "" {
@@ -98,8 +98,8 @@ func (c *secretClient) decode(content []byte) (*secret, error) {
 
 // observation is a state of the Secret, or an error of the watch.
 type observation struct {
-	live *secret
-	err  error
+	secret *secret
+	err    error
 }
 
 // watch sends what the watch of the Secret shows, until ctx ends.
@@ -107,7 +107,7 @@ func (c *secretClient) watch(ctx context.Context, observed chan<- observation) {
 	for state, err := range follow.ObjectStates(ctx, c.client, c.stream) {
 		o := observation{new(secret), err}
 		if state.Object != nil {
-			o.live, o.err = c.decode(state.Object)
+			o.secret, o.err = c.decode(state.Object)
 		}
 		select {
 		case observed <- o:

@@ -80,13 +80,13 @@ func (e entry) withFields(fields *configuration.Entry) (entry, error) {
 
 // hasFields reports whether e has these fields. A selector that selects everything is the default of the server.
 func (e entry) hasFields(fields *configuration.Entry) bool {
-	live, wanted := e.fields, *fields
-	for _, each := range []*configuration.Entry{&live, &wanted} {
+	current, wanted := e.fields, *fields
+	for _, each := range []*configuration.Entry{&current, &wanted} {
 		if each.NamespaceSelector == nil {
 			each.NamespaceSelector = &metav1.LabelSelector{}
 		}
 	}
-	return reflect.DeepEqual(live, wanted)
+	return reflect.DeepEqual(current, wanted)
 }
 
 // isFor reports whether the API server calls the program at t for e: at the same Service, or at a URL with the same host.

@@ -82,7 +82,7 @@ func (k *keeper) update(ctx context.Context) bool {
 	}
 	for i, f := range k.known {
 		attempt(f, func() error { return k.correct(ctx, f, k.configurations[i]) })
-		k.configurations[i].live.Store(f.Live)
+		k.configurations[i].lastKnown.Store(f.LastKnown)
 	}
 	return isRight
 }
@@ -110,10 +110,10 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 		if err := f.RefreshIfNeeded(ctx, k.config.Replica); err != nil {
 			return err
 		}
-		if f.Live == nil {
+		if f.LastKnown == nil {
 			return nil // the watch reads first
 		}
-		wanted, err := k.plan(f.Live, c, isLeader)
+		wanted, err := k.plan(f.LastKnown, c, isLeader)
 		if err != nil || len(wanted.differences) == 0 {
 			return err
 		}
@@ -131,8 +131,8 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 			return fmt.Errorf("the %s is changed again and again, or the API server stores something else than was written: see its managedFields (%s)", f, differences)
 		}
 		var o followed.State[object]
-		if f.Live.exists() {
-			o, err = patchConfiguration(ctx, f.Reference, client, f.Live, wanted)
+		if f.LastKnown.exists() {
+			o, err = patchConfiguration(ctx, f.Reference, client, f.LastKnown, wanted)
 		} else {
 			o, err = createConfiguration(ctx, f.Reference, client, k.config.Labels, wanted)
 		}
@@ -150,28 +150,28 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 
 // plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know the
 // Namespace.
-func (k *keeper) plan(live *object, c *programConfiguration, isLeader bool) (*plan, error) {
+func (k *keeper) plan(current *object, c *programConfiguration, isLeader bool) (*plan, error) {
 	n := k.namespace
-	isKnown := n == nil || n.Live != nil
+	isKnown := n == nil || n.LastKnown != nil
 	switch {
-	case n != nil && isKnown && (!n.Live.exists() || n.Live.Metadata.DeletionTimestamp != ""):
-		p := planWithoutEntries(live)
-		if isLeader && !n.Live.exists() && len(p.differences) == 0 {
+	case n != nil && isKnown && (!n.LastKnown.exists() || n.LastKnown.Metadata.DeletionTimestamp != ""):
+		p := planWithoutEntries(current)
+		if isLeader && !n.LastKnown.exists() && len(p.differences) == 0 {
 			return nil, fmt.Errorf("the %s does not exist: its program publishes no webhooks", n)
 		}
 		return p, nil
 	case !isLeader || !isKnown:
-		return planWithBundles(live, k.config.Target, k.config.BundleFor)
+		return planWithBundles(current, k.config.Target, k.config.BundleFor)
 	}
-	p, err := planWithEntries(live, c.entries, k.isReachable(), k.config.BundleFor)
+	p, err := planWithEntries(current, c.entries, k.isReachable(), k.config.BundleFor)
 	if err != nil {
 		return nil, err
 	}
-	if !live.exists() && len(p.entries) == 0 {
-		return newPlan(live), nil // the program does not need it, or has no bundle yet, or cannot be reached
+	if !current.exists() && len(p.entries) == 0 {
+		return newPlan(current), nil // the program does not need it, or has no bundle yet, or cannot be reached
 	}
 	if n != nil {
-		p.setOwner(n.Live)
+		p.setOwner(n.LastKnown)
 	}
 	return p, nil
 }

@@ -57,24 +57,24 @@ func createConfiguration(ctx context.Context, c followed.Reference[object], clie
 	}, wire.Preconditions{ResourceVersion: ident.NeverVersion})
 }
 
-// patchConfiguration changes the configuration live, as wanted says. It fails if the server has another version: see [followed.IsOutdated].
-func patchConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, live *object, wanted *plan) (followed.State[object], error) {
+// patchConfiguration changes the configuration current, as wanted says. It fails if the server has another version: see [followed.IsOutdated].
+func patchConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, current *object, wanted *plan) (followed.State[object], error) {
 	return c.Write(ctx, client, wire.ContentMergePatch, &sent{
-		Metadata: sentMetadata{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion, OwnerReferences: wanted.owners},
+		Metadata: sentMetadata{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion, OwnerReferences: wanted.owners},
 		Webhooks: wanted.entries,
-	}, live.preconditions())
+	}, current.preconditions())
 }
 
-// deleteConfiguration deletes the configuration live. It fails if the server has another version: see [followed.IsOutdated].
-func deleteConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, live *object) error {
+// deleteConfiguration deletes the configuration current. It fails if the server has another version: see [followed.IsOutdated].
+func deleteConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, current *object) error {
 	options, err := kube.Marshal(metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions: &metav1.Preconditions{UID: &live.Metadata.UID, ResourceVersion: &live.Metadata.ResourceVersion},
+		Preconditions: &metav1.Preconditions{UID: &current.Metadata.UID, ResourceVersion: &current.Metadata.ResourceVersion},
 	})
 	if err != nil {
 		return err
 	}
-	return c.Delete(ctx, client, options, live.preconditions())
+	return c.Delete(ctx, client, options, current.preconditions())
 }
 
 // preconditions returns the preconditions of a write of the object as it is.

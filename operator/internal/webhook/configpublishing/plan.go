@@ -13,7 +13,7 @@ import (
 type plan struct {
 	owners  []metav1.OwnerReference
 	entries []entry
-	// differences are the differences from the live configuration, as a log shows them. Without differences there is
+	// differences are the differences from the current configuration, as a log shows them. Without differences there is
 	// nothing to write.
 	differences []string
 }
@@ -23,26 +23,26 @@ func (p *plan) addDifference(format string, arguments ...any) {
 	p.differences = append(p.differences, fmt.Sprintf(format, arguments...))
 }
 
-// newPlan returns a plan with the owners of live, and without entries.
-func newPlan(live *object) *plan {
+// newPlan returns a plan with the owners of current, and without entries.
+func newPlan(current *object) *plan {
 	// Both lists are sent, and an empty list is not null.
-	return &plan{owners: append([]metav1.OwnerReference{}, live.Metadata.OwnerReferences...), entries: []entry{}}
+	return &plan{owners: append([]metav1.OwnerReference{}, current.Metadata.OwnerReferences...), entries: []entry{}}
 }
 
-// planWithoutEntries returns the plan for the end of the Namespace: live has no entries.
-func planWithoutEntries(live *object) *plan {
-	p := newPlan(live)
-	if n := len(live.Webhooks); n > 0 {
+// planWithoutEntries returns the plan for the end of the Namespace: current has no entries.
+func planWithoutEntries(current *object) *plan {
+	p := newPlan(current)
+	if n := len(current.Webhooks); n > 0 {
 		p.addDifference("removed all entries (%d), because the Namespace of the program ends", n)
 	}
 	return p
 }
 
-// planWithBundles returns the plan of a replica that does not lead: each entry of live that is for target has the bundle that
+// planWithBundles returns the plan of a replica that does not lead: each entry of current that is for target has the bundle that
 // bundleFor returns.
-func planWithBundles(live *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {
-	p := newPlan(live)
-	for _, e := range live.Webhooks {
+func planWithBundles(current *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {
+	p := newPlan(current)
+	for _, e := range current.Webhooks {
 		if e.isFor(target) {
 			if bundle := bundleFor(e.bundle()); len(bundle) > 0 && !bytes.Equal(bundle, e.bundle()) {
 				changed, err := e.withBundle(bundle)
@@ -58,12 +58,12 @@ func planWithBundles(live *object, target configuration.Target, bundleFor func([
 	return p, nil
 }
 
-// planWithEntries returns the plan of the leader: live has the entries wanted, in their order, and no others. An entry that has
+// planWithEntries returns the plan of the leader: current has the entries wanted, in their order, and no others. An entry that has
 // no bundle yet is left as it is. Unless mayAdd, no entry is added.
-func planWithEntries(live *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte) (*plan, error) {
-	p := newPlan(live)
+func planWithEntries(current *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte) (*plan, error) {
+	p := newPlan(current)
 	before := make(map[string]entry)
-	for _, e := range live.Webhooks {
+	for _, e := range current.Webhooks {
 		before[e.fields.Name] = e
 	}
 	for _, w := range wanted {
@@ -93,7 +93,7 @@ func planWithEntries(live *object, wanted []*configuration.Entry, mayAdd bool, b
 		}
 		p.entries = append(p.entries, e)
 	}
-	for _, e := range live.Webhooks {
+	for _, e := range current.Webhooks {
 		if _, isLeft := before[e.fields.Name]; isLeft {
 			p.addDifference("removed %s", e.fields.Name)
 		}
@@ -102,7 +102,7 @@ func planWithEntries(live *object, wanted []*configuration.Entry, mayAdd bool, b
 		return p, nil
 	}
 	for i, e := range p.entries { // nothing was added or removed, so both lists are as long
-		if e.fields.Name != live.Webhooks[i].fields.Name {
+		if e.fields.Name != current.Webhooks[i].fields.Name {
 			p.addDifference("changed the order of the entries")
 			break
 		}

@@ -66,8 +66,8 @@ type programConfiguration struct {
 	// entries are the entries that the leader publishes, without a bundle. Without entries the program does not need
 	// the configuration.
 	entries []*configuration.Entry
-	// live is the configuration as the keeper knows it, or nil if it was not read yet.
-	live atomic.Pointer[object]
+	// lastKnown is the configuration as the keeper knows it, or nil if it was not read yet.
+	lastKnown atomic.Pointer[object]
 }
 
 // New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing, and those
@@ -113,11 +113,11 @@ func (p *Publisher) Ready() error {
 		if len(c.entries) == 0 {
 			continue
 		}
-		live := c.live.Load()
-		if live == nil {
+		lastKnown := c.lastKnown.Load()
+		if lastKnown == nil {
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", c)
 		}
-		for _, e := range live.Webhooks {
+		for _, e := range lastKnown.Webhooks {
 			if e.isFor(p.config.Target) && !p.isPublished(e) {
 				return fmt.Errorf("the %s does not have the bundle of this program in its entry %s yet; the log has the reason", c, e.fields.Name)
 			}
@@ -151,10 +151,10 @@ func (p *Publisher) Status() []Status {
 			continue
 		}
 		s := Status{Kind: c.Resource.Kind}
-		if live := c.live.Load(); live != nil {
-			s.Exists = live.exists()
+		if lastKnown := c.lastKnown.Load(); lastKnown != nil {
+			s.Exists = lastKnown.exists()
 			own, published := 0, 0
-			for _, e := range live.Webhooks {
+			for _, e := range lastKnown.Webhooks {
 				if !e.isFor(p.config.Target) {
 					continue
 				}

@@ -67,8 +67,8 @@ func (c *converter) restorer(version string) *restorer {
 // there and that d.from cannot express. For example, the function from v2 to v1 gives {"schedule":"0 * * * *"}, and an annotation
 // keeps the policy Forbid of v1. The result is {"schedule":"0 * * * *","policy":"Forbid"}.
 //
-// A kept value that does not fit the schema stays in the annotation of d.to, as a leftover. A step towards the stored version
-// drops a kept value that an edit in d.from has replaced. A step away from the stored version keeps the whole section in such a
+// A kept value that does not fit the schema stays in the annotation of d.to, as a leftover. A step towards the storage version
+// drops a kept value that an edit in d.from has replaced. A step away from the storage version keeps the whole section in such a
 // case, because the stored object still has the section: a write that changes nothing must store the same bytes.
 func (c *converter) restoreKeptValues(d directedStep, converted map[string]any) map[string]any {
 	record := c.object.record(d.to)
@@ -81,7 +81,7 @@ func (c *converter) restoreKeptValues(d directedStep, converted map[string]any) 
 	content := r.restore(kept, converted)
 	var section []*entry
 	switch {
-	case c.kind.isTowardsStored(d):
+	case c.kind.isTowardsStorage(d):
 		for _, e := range r.rejected {
 			section = append(section, e.withLeftover(true))
 		}

@@ -47,7 +47,7 @@
 //   - There, back and there gives the same bytes. The members of objects are sorted, and the text of numbers never changes.
 //
 // [CheckLaws] checks them for the functions of an author. A write that changes nothing must store the same bytes, whatever
-// was written before. So a kept value that an edit in the stored version has outdated stays in the annotations while the
+// was written before. So a kept value that an edit in the storage version has outdated stays in the annotations while the
 // object is read in another version. Only an edit there drops such a value.
 //
 // # What is put back

@@ -18,7 +18,7 @@ type Kind struct {
 	versions []Version
 	// checks holds the check of the schema of each version.
 	checks map[string]*schemaCheck
-	// parents holds, for each version but the stored one, the step to the next version towards the stored one.
+	// parents holds, for each version but the storage version, the step to the next version towards the storage version.
 	parents map[string]directedStep
 	// copied holds the paths of the fields that a step copies, because the Go types do not know them: see WithLiveSchemas.
 	copied map[*Step][][]string
@@ -45,8 +45,8 @@ const maxVersionLength = 46
 //   - an error of a step: see [Step.Err]
 //   - versions or steps of two kinds, or a version that is given twice
 //   - a step to a version that is not given
-//   - a version that no path connects with the stored one, and a second path between two versions
-//   - no stored version, or two of them
+//   - a version that no path connects with the storage version, and a second path between two versions
+//   - no storage version, or two of them
 //   - a pattern of a schema that is no regular expression
 func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	if len(versions) == 0 {
@@ -54,7 +54,7 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	}
 	k := &Kind{resource: versions[0].Resource, versions: versions, checks: make(map[string]*schemaCheck), parents: make(map[string]directedStep)}
 	var problems []error
-	var stored []string
+	var storage []string
 	for _, v := range versions {
 		if v.Resource.GroupKind() != k.GroupKind() {
 			problems = append(problems, fmt.Errorf("%s and %s are two kinds: make one conversion for each kind", k.resource.GroupVersionKind, v.Resource.GroupVersionKind))
@@ -68,8 +68,8 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 		if len(name) > maxVersionLength {
 			problems = append(problems, fmt.Errorf("%s has the version %s, whose name is too long for the keys of annotations: take at most %d characters", k.GroupKind(), name, maxVersionLength))
 		}
-		if v.Stored {
-			stored = append(stored, name)
+		if v.Storage {
+			storage = append(storage, name)
 		}
 		check, err := newSchemaCheck(v.Schema)
 		if err != nil {
@@ -77,19 +77,19 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 		}
 		k.checks[name] = check
 	}
-	switch len(stored) {
+	switch len(storage) {
 	case 0:
-		problems = append(problems, fmt.Errorf("%s has a conversion and no stored version: set Storage in the Definition of one version", k.GroupKind()))
+		problems = append(problems, fmt.Errorf("%s has a conversion and no storage version: set Storage in the Definition of one version", k.GroupKind()))
 	case 1:
 	default:
-		problems = append(problems, fmt.Errorf("%s has %d stored versions, %s: set Storage in one Definition only", k.GroupKind(), len(stored), strings.Join(stored, " and ")))
+		problems = append(problems, fmt.Errorf("%s has %d storage versions, %s: set Storage in one Definition only", k.GroupKind(), len(storage), strings.Join(storage, " and ")))
 	}
 	directed, stepProblems := k.directedStepsOf(steps)
 	problems = append(problems, stepProblems...)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	return k, k.connect(stored[0], directed)
+	return k, k.connect(storage[0], directed)
 }
 
 // directedStepsOf returns the directed steps from each version. It returns the problems of steps that cannot be used.
@@ -139,9 +139,9 @@ func (k *Kind) directedStepsOf(steps []*Step) (map[string][]directedStep, []erro
 	return directed, problems
 }
 
-// connect sets the parents. It returns an error if a version is not connected with the stored one.
-func (k *Kind) connect(stored string, directed map[string][]directedStep) error {
-	reached := []string{stored}
+// connect sets the parents. It returns an error if a version is not connected with the storage version.
+func (k *Kind) connect(storage string, directed map[string][]directedStep) error {
+	reached := []string{storage}
 	for i := 0; i < len(reached); i++ {
 		for _, d := range directed[reached[i]] {
 			if !slices.Contains(reached, d.to) {
@@ -153,8 +153,8 @@ func (k *Kind) connect(stored string, directed map[string][]directedStep) error 
 	var problems []error
 	for _, v := range k.versions {
 		if name := v.Resource.Version; !slices.Contains(reached, name) {
-			problems = append(problems, fmt.Errorf("%s has no conversion between %s and the stored version %s: add a conversion between %s and one of %s",
-				k.GroupKind(), name, stored, name, strings.Join(reached, ", ")))
+			problems = append(problems, fmt.Errorf("%s has no conversion between %s and the storage version %s: add a conversion between %s and one of %s",
+				k.GroupKind(), name, storage, name, strings.Join(reached, ", ")))
 		}
 	}
 	return errors.Join(problems...)
@@ -169,10 +169,10 @@ func (k *Kind) Versions() []Version { return k.versions }
 // Path returns the path of the URL of conversions, such as /convert.cronjobs.example.com.
 func (k *Kind) Path() string { return "/convert." + k.resource.String() }
 
-// stepsBetween returns the steps between two versions of k. For example, v1 is stored, and steps connect v1 with v2 and v2 with v3.
-// The steps from v3 to v1 are v3 to v2, v2 to v1.
+// stepsBetween returns the steps between two versions of k. For example, v1 is the storage version, and steps connect v1 with
+// v2 and v2 with v3. The steps from v3 to v1 are v3 to v2, v2 to v1.
 func (k *Kind) stepsBetween(from, to string) []directedStep {
-	up, down := k.stepsToStored(from), k.stepsToStored(to)
+	up, down := k.stepsToStorage(from), k.stepsToStorage(to)
 	for len(up) > 0 && len(down) > 0 && up[len(up)-1].from == down[len(down)-1].from {
 		up, down = up[:len(up)-1], down[:len(down)-1] // both have the same steps at the end
 	}
@@ -182,8 +182,8 @@ func (k *Kind) stepsBetween(from, to string) []directedStep {
 	return up
 }
 
-// stepsToStored returns the steps from a version to the stored version.
-func (k *Kind) stepsToStored(from string) []directedStep {
+// stepsToStorage returns the steps from a version to the storage version.
+func (k *Kind) stepsToStorage(from string) []directedStep {
 	var directed []directedStep
 	for d, isBelow := k.parents[from]; isBelow; d, isBelow = k.parents[d.to] {
 		directed = append(directed, d)
@@ -191,8 +191,8 @@ func (k *Kind) stepsToStored(from string) []directedStep {
 	return directed
 }
 
-// isTowardsStored reports whether the step leads towards the stored version.
-func (k *Kind) isTowardsStored(d directedStep) bool {
+// isTowardsStorage reports whether the step leads towards the storage version.
+func (k *Kind) isTowardsStorage(d directedStep) bool {
 	parent, hasParent := k.parents[d.from]
 	return hasParent && parent.to == d.to
 }

@@ -115,8 +115,8 @@ func (cron3Spec) Definition() kube.Definition {
 func TestKindsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	v1, v2, v3 := versionOf[cron1](t), versionOf[cron2](t), versionOf[cron3](t)
-	with := func(v Version, isStored bool) Version {
-		v.Stored = isStored
+	with := func(v Version, isStorage bool) Version {
+		v.Storage = isStorage
 		return v
 	}
 	step12 := NewStep(cronToV2, cronToV1)
@@ -131,23 +131,23 @@ func TestKindsThatAreWrong(t *testing.T) {
 		steps    []*Step
 		want     string
 	}{
-		"a nil function":      {[]Version{v1, v2}, []*Step{NewStep(cronToV2, nil)}, "between v1 and v2 of CronJob.batch.example.com: its function from v2 to v1 is nil"},
-		"the other nil":       {[]Version{v1, v2}, []*Step{NewStep(nil, cronToV1)}, "its function from v1 to v2 is nil"},
-		"one version":         {[]Version{v1}, []*Step{NewStep(func(*cron1, *cron1) {}, func(*cron1, *cron1) {})}, "between v1 and v1 of CronJob.batch.example.com is between one version"},
-		"two kinds":           {[]Version{v1, v2}, []*Step{NewStep(func(*cron1, *other) {}, func(*other, *cron1) {})}, "is between two kinds"},
-		"a step of another":   {[]Version{versionOf[other](t)}, []*Step{step12}, "is given for the kind Other.batch.example.com"},
-		"a foreign kind":      {[]Version{v1}, []*Step{NewStep(func(*cron1, *foreign) {}, func(*foreign, *cron1) {})}, "the Definition is Foreign"},
-		"versions of two":     {[]Version{v1, versionOf[other](t)}, nil, "are two kinds"},
-		"a version twice":     {[]Version{v1, v1, v2}, []*Step{step12}, "has the version v1 twice"},
-		"no path":             {[]Version{v1, v2, v3}, []*Step{step12}, "has no conversion between v3 and the stored version v1: add a conversion between v3 and one of v1, v2"},
-		"two paths":           {[]Version{v1, v2, v3}, []*Step{step12, step23, step31}, "between v3 and v1 of CronJob.batch.example.com is a second path"},
-		"a step twice":        {[]Version{v1, v2}, []*Step{step12, step12}, "is a second path between v1 and v2"},
-		"no stored version":   {[]Version{with(v1, false), v2}, []*Step{step12}, "has a conversion and no stored version: set Storage"},
-		"two stored versions": {[]Version{v1, with(v2, true)}, []*Step{step12}, "has 2 stored versions, v1 and v2: set Storage in one Definition only"},
-		"an unknown version":  {[]Version{v1}, []*Step{step12}, "nothing else of the program knows the version v2"},
-		"a bad pattern":       {[]Version{badPattern, v2}, []*Step{step12}, `the pattern "(" of its schema`},
-		"a long name":         {[]Version{v1, long}, nil, "is too long for the keys of annotations: take at most 46 characters"},
-		"nothing":             {nil, nil, "has no versions"},
+		"a nil function":       {[]Version{v1, v2}, []*Step{NewStep(cronToV2, nil)}, "between v1 and v2 of CronJob.batch.example.com: its function from v2 to v1 is nil"},
+		"the other nil":        {[]Version{v1, v2}, []*Step{NewStep(nil, cronToV1)}, "its function from v1 to v2 is nil"},
+		"one version":          {[]Version{v1}, []*Step{NewStep(func(*cron1, *cron1) {}, func(*cron1, *cron1) {})}, "between v1 and v1 of CronJob.batch.example.com is between one version"},
+		"two kinds":            {[]Version{v1, v2}, []*Step{NewStep(func(*cron1, *other) {}, func(*other, *cron1) {})}, "is between two kinds"},
+		"a step of another":    {[]Version{versionOf[other](t)}, []*Step{step12}, "is given for the kind Other.batch.example.com"},
+		"a foreign kind":       {[]Version{v1}, []*Step{NewStep(func(*cron1, *foreign) {}, func(*foreign, *cron1) {})}, "the Definition is Foreign"},
+		"versions of two":      {[]Version{v1, versionOf[other](t)}, nil, "are two kinds"},
+		"a version twice":      {[]Version{v1, v1, v2}, []*Step{step12}, "has the version v1 twice"},
+		"no path":              {[]Version{v1, v2, v3}, []*Step{step12}, "has no conversion between v3 and the storage version v1: add a conversion between v3 and one of v1, v2"},
+		"two paths":            {[]Version{v1, v2, v3}, []*Step{step12, step23, step31}, "between v3 and v1 of CronJob.batch.example.com is a second path"},
+		"a step twice":         {[]Version{v1, v2}, []*Step{step12, step12}, "is a second path between v1 and v2"},
+		"no storage version":   {[]Version{with(v1, false), v2}, []*Step{step12}, "has a conversion and no storage version: set Storage"},
+		"two storage versions": {[]Version{v1, with(v2, true)}, []*Step{step12}, "has 2 storage versions, v1 and v2: set Storage in one Definition only"},
+		"an unknown version":   {[]Version{v1}, []*Step{step12}, "nothing else of the program knows the version v2"},
+		"a bad pattern":        {[]Version{badPattern, v2}, []*Step{step12}, `the pattern "(" of its schema`},
+		"a long name":          {[]Version{v1, long}, nil, "is too long for the keys of annotations: take at most 46 characters"},
+		"nothing":              {nil, nil, "has no versions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +163,7 @@ func TestKindsThatAreWrong(t *testing.T) {
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	v3 := versionOf[cron3](t)
-	if v3.Served || v3.Stored {
+	if v3.Served || v3.Storage {
 		t.Errorf("%+v", v3)
 	}
 	k, err := NewKind([]Version{versionOf[cron1](t), versionOf[cron2](t), v3}, []*Step{

@@ -253,18 +253,18 @@ func randomStep[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]
 	return NewStep[A, B, PA, PB](func(a *A, b *B) { convert(to, a, b) }, func(b *B, a *A) { convert(back, b, a) })
 }
 
-// randomKind returns the chain v1, v2, v3 with random functions. One of the versions is stored. home is the version with a
+// randomKind returns the chain v1, v2, v3 with random functions. One of the versions is the storage version. home is the version with a
 // strict schema. The results of random functions do not fit a strict schema, so the other versions accept all values.
 func randomKind(t testing.TB, r randomWorld, home int) *Kind {
 	t.Helper()
 	var versions []Version
-	stored := r.IntN(3)
+	storage := r.IntN(3)
 	s := r.wholeSchema()
 	for i := range 3 {
 		version := fmt.Sprintf("v%d", i+1)
 		resource, _ := kube.ResourceOf[free1]()
 		resource.Version = version
-		v := Version{Resource: resource, Schema: s, Served: true, Stored: i == stored}
+		v := Version{Resource: resource, Schema: s, Served: true, Storage: i == storage}
 		if i != home {
 			v.Schema = loose(s)
 		}
@@ -418,25 +418,25 @@ func TestWritesWithoutNews(t *testing.T) {
 			k.checks[v.Resource.Version], _ = newSchemaCheck(loose(v.Schema))
 		}
 		var history []string
-		stored := ""
+		storage := ""
 		for _, v := range k.versions {
-			if v.Stored {
-				stored = v.Resource.Version
+			if v.Storage {
+				storage = v.Resource.Version
 			}
 		}
 		history = append(history, string(object))
-		object = mustConvert(t, k, object, stored)
+		object = mustConvert(t, k, object, storage)
 		for range 6 {
 			for _, v := range k.versions {
 				read := mustConvert(t, k, object, v.Resource.Version)
-				if written := mustConvert(t, k, read, stored); string(written) != string(object) {
+				if written := mustConvert(t, k, read, storage); string(written) != string(object) {
 					t.Fatalf("seed %d: stored %s\nread as    %s\nwritten %s\nafter %s", seed, object, read, written, strings.Join(history, "\n"))
 				}
 			}
 			v := k.versions[r.IntN(3)]
 			edited := r.edit(mustConvert(t, k, object, v.Resource.Version), v.Schema)
 			history = append(history, string(edited))
-			object = mustConvert(t, k, edited, stored)
+			object = mustConvert(t, k, edited, storage)
 		}
 	}
 }

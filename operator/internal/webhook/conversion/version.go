@@ -17,21 +17,21 @@ type Version struct {
 	HasScale bool
 	// Served is true if the API server serves the version.
 	Served bool
-	// Stored is true for the version in which objects are stored. A kind has one such version.
-	Stored bool
+	// Storage is true for the storage version: the API server stores objects in it. A kind has one storage version.
+	Storage bool
 }
 
 // VersionOf returns the version that is the Go type t, with the schema that package crd makes of the type. The version is
-// stored only if the Definition sets Storage. Errors: those of [crd.From].
+// the storage version only if the Definition sets Storage. Errors: those of [crd.From].
 func VersionOf(t kube.Type) (Version, error) {
 	definition := *t.Definition
 	definition.Source, definition.OtherSources = nil, nil // nobody reads the descriptions, and parsing takes time
-	isStored, isServed, hasScale := definition.Storage, !definition.NotServed, definition.Scale != nil
+	isStorage, isServed, hasScale := definition.Storage, !definition.NotServed, definition.Scale != nil
 	definition.NotServed = false // a CustomResourceDefinition needs a version that is served
 	t.Definition = &definition
 	all, err := crd.From(t)
 	if err != nil {
 		return Version{}, err
 	}
-	return Version{Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, HasScale: hasScale, Served: isServed, Stored: isStored}, nil
+	return Version{Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, HasScale: hasScale, Served: isServed, Storage: isStorage}, nil
 }

@@ -21,16 +21,16 @@ import (
 // A version that the cluster has, and does not serve, takes one step: the program that runs knows the version, and publishes as
 // soon as the version is served. It is the way back from row D of docs/guide/versions.md to row C.
 func Check(ctx context.Context, client *kube.Client, name string, target configuration.Target, versions []crd.Version, firstStep string) error {
-	d := newDefinition(name, client)
+	d := newConvertedDefinition(name, client)
 	state, err := d.Read(ctx, client)
 	if err != nil {
 		return fmt.Errorf("check the conversion of the %s: %w", d, err)
 	}
-	live := state.Object
-	if !live.exists() {
+	current := state.Object
+	if !current.exists() {
 		return nil // the program comes with its first version
 	}
-	if s := live.service(); live.isOfOtherService(target) {
+	if s := current.service(); current.isOfOtherService(target) {
 		exists, err := d.hasNamespace(ctx, s.Namespace)
 		if err != nil {
 			return fmt.Errorf("check the conversion of the %s: find out whether the Namespace %s exists: %w", d, s.Namespace, err)
@@ -39,9 +39,9 @@ func Check(ctx context.Context, client *kube.Client, name string, target configu
 			return fmt.Errorf("the installation in the Namespace %s converts the objects of the %s: apply the definition from that installation, and leave it out here with --without-definitions", s.Namespace, d)
 		}
 	}
-	isPublished := live.service() != nil && !live.isOfOtherService(target) && len(live.bundle()) > 0
+	isPublished := current.service() != nil && !current.isOfOtherService(target) && len(current.bundle()) > 0
 	for _, v := range versions {
-		isKnown := slices.ContainsFunc(live.Spec.Versions, func(old version) bool { return old.Name == v.Name })
+		isKnown := slices.ContainsFunc(current.Spec.Versions, func(old version) bool { return old.Name == v.Name })
 		if v.Served && !isKnown && !isPublished {
 			return fmt.Errorf("the cluster does not serve the version %s of the %s yet, and nobody converts its objects: install the program first with %s, wait until all its replicas are ready, and then apply the definition", v.Name, d, firstStep)
 		}

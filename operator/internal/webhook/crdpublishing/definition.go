@@ -12,15 +12,6 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// Access returns the permissions that a [Publisher] needs for the CustomResourceDefinitions of these names. The Namespace of
-// another installation can have any name.
-func Access(names []string) []kube.Access {
-	return []kube.Access{
-		{Resource: manifests.DefinitionResource(), Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch, wire.VerbPatch}, Names: names},
-		{Resource: manifests.NamespaceResource(), Verbs: []wire.Verb{wire.VerbGet}},
-	}
-}
-
 // convertedDefinition is a CustomResourceDefinition whose objects the program converts. It reads and writes the
 // CustomResourceDefinition of the cluster.
 type convertedDefinition struct {
@@ -28,20 +19,20 @@ type convertedDefinition struct {
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
-	// live is the CustomResourceDefinition as far as known. It is nil before the CustomResourceDefinition was read.
-	live atomic.Pointer[object]
+	// lastKnown is the last known state of the CustomResourceDefinition. It is nil before the CustomResourceDefinition was read.
+	lastKnown atomic.Pointer[object]
 	// useSchemas gets the schemas of the versions when they change. It may be nil.
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
 
-func newDefinition(name string, client *kube.Client) *convertedDefinition {
+func newConvertedDefinition(name string, client *kube.Client) *convertedDefinition {
 	return &convertedDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
-// setLive records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
+// setLastKnown records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
 // recorded twice has no schemas any more, and is nothing new.
-func (d *convertedDefinition) setLive(o *object) {
-	before := d.live.Load()
+func (d *convertedDefinition) setLastKnown(o *object) {
+	before := d.lastKnown.Load()
 	schemas := make(map[string]*crd.Schema)
 	for i, v := range o.Spec.Versions {
 		if v.Schema != nil {
@@ -53,34 +44,44 @@ func (d *convertedDefinition) setLive(o *object) {
 	if d.useSchemas != nil && o.exists() && isNew {
 		d.useSchemas(d.Name, schemas)
 	}
-	d.live.Store(o)
+	d.lastKnown.Store(o)
 }
 
-// needsConversion reports whether objects of the live CustomResourceDefinition may have to be converted for users. A
+// needsConversion reports whether objects of the CustomResourceDefinition current may have to be converted for users. A
 // CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the releases of
 // docs/guide/versions.md with the CustomResourceDefinition of another release:
 //
 //	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
 //	D, which serves v2,        with that of E (v2)     false: v1 has gone
-func (d *convertedDefinition) needsConversion(live *object) bool {
-	if len(live.Spec.Versions) == 1 {
+func (d *convertedDefinition) needsConversion(current *object) bool {
+	if len(current.Spec.Versions) == 1 {
 		return !d.servesOne
 	}
-	return live.hasOldVersionInUse()
+	return current.hasOldVersionInUse()
 }
 
-// apply applies the conversion of the CustomResourceDefinition live. With nil it gives up all fields that it owns. It fails if the
-// CustomResourceDefinition was deleted or has changed meanwhile: another installation may have taken the conversion over.
-func (d *convertedDefinition) apply(ctx context.Context, live *object, wanted *conversion) (followed.State[object], error) {
+// apply applies the conversion of the CustomResourceDefinition current. It fails if the CustomResourceDefinition was deleted or has
+// changed meanwhile: another installation may have taken the conversion over.
+func (d *convertedDefinition) apply(ctx context.Context, current *object, wanted *conversion) (followed.State[object], error) {
+	return d.applySpec(ctx, current, spec{Conversion: wanted})
+}
+
+// giveUp gives up all fields of the CustomResourceDefinition current that the program owns. It fails as apply does.
+func (d *convertedDefinition) giveUp(ctx context.Context, current *object) error {
+	_, err := d.applySpec(ctx, current, spec{})
+	return err
+}
+
+func (d *convertedDefinition) applySpec(ctx context.Context, current *object, wanted spec) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		object
 	}
 	sent.APIVersion, sent.Kind = d.Resource.GroupVersion().String(), d.Resource.Kind
-	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, live.Metadata.UID, live.Metadata.ResourceVersion
-	sent.Spec.Conversion = wanted
-	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: live.Metadata.UID, ResourceVersion: live.Metadata.ResourceVersion})
+	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, current.Metadata.UID, current.Metadata.ResourceVersion
+	sent.Spec = wanted
+	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion})
 }
 
 // hasNamespace reports whether a Namespace exists.
@@ -99,15 +100,14 @@ func (d *convertedDefinition) hasNamespace(ctx context.Context, name string) (bo
 // is not served. Otherwise each write of such an object would fail. The program does not publish again until an old version is
 // served again. client has the field manager of the conversion.
 func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversion bool, err error) {
-	d := newDefinition(name, client)
+	d := newConvertedDefinition(name, client)
 	state, err := d.Read(ctx, client)
 	if err != nil {
 		return false, fmt.Errorf("read the %s: %w", d, err)
 	}
-	live := state.Object
-	if !live.exists() || d.needsConversion(live) || !live.isManagedBy(client.FieldManager()) {
+	current := state.Object
+	if !current.exists() || d.needsConversion(current) || !current.isManagedBy(client.FieldManager()) {
 		return false, nil
 	}
-	_, err = d.apply(ctx, live, nil)
-	return true, err
+	return true, d.giveUp(ctx, current)
 }

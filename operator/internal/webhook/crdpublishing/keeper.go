@@ -55,16 +55,16 @@ func (k *keeper) correct(ctx context.Context) error {
 		if err := k.object.RefreshIfNeeded(ctx, k.client); err != nil {
 			return err
 		}
-		live := k.object.Live
-		if live == nil {
+		lastKnown := k.object.LastKnown
+		if lastKnown == nil {
 			return nil // the watch reads first
 		}
-		k.setLive(live)
-		if !live.exists() {
+		k.setLastKnown(lastKnown)
+		if !lastKnown.exists() {
 			return nil
 		}
-		if live.isOfOtherService(k.config.Target) && !live.isHandedTo(k.config.Target) {
-			s := live.service()
+		if lastKnown.isOfOtherService(k.config.Target) && !lastKnown.isHandedTo(k.config.Target) {
+			s := lastKnown.service()
 			exists, err := k.hasNamespace(ctx, s.Namespace)
 			if err != nil {
 				return fmt.Errorf("the %s has the conversion of the Service %s/%s: find out whether its Namespace exists: %w", k, s.Namespace, s.Name, err)
@@ -74,15 +74,15 @@ func (k *keeper) correct(ctx context.Context) error {
 					k, s.Namespace, s.Name, s.Namespace)
 			}
 		}
-		if !k.needsConversion(live) && !live.isManagedBy(k.client.FieldManager()) {
+		if !k.needsConversion(lastKnown) && !lastKnown.isManagedBy(k.client.FieldManager()) {
 			return nil // the command migrate has given the conversion up
 		}
-		bundle := k.config.BundleFor(live.bundle())
+		bundle := k.config.BundleFor(lastKnown.bundle())
 		if len(bundle) == 0 {
 			return nil // Changed says when there is a bundle
 		}
 		wanted := newConversion(k.config, k.Name, bundle)
-		if live.Spec.Conversion.isEqual(wanted) {
+		if lastKnown.Spec.Conversion.isEqual(wanted) {
 			return nil
 		}
 		if err := k.write(ctx, wanted); err != nil {
@@ -96,7 +96,7 @@ func (k *keeper) write(ctx context.Context, wanted *conversion) error {
 	if !k.object.RecordWrite(time.Now()) {
 		return fmt.Errorf("spec.conversion of the %s is changed again and again by somebody else: see its managedFields", k)
 	}
-	switch state, err := k.apply(ctx, k.object.Live, wanted); {
+	switch state, err := k.apply(ctx, k.object.LastKnown, wanted); {
 	case err == nil:
 		k.object.Record(state)
 		k.hasWritten = true

@@ -55,7 +55,7 @@ type version struct {
 	Name    string `json:"name"`
 	Served  bool   `json:"served"`
 	Storage bool   `json:"storage"`
-	// Schema is nil in the live object of a definition, because it takes much memory.
+	// Schema is nil in the last known state of a definition, because it takes much memory.
 	Schema *struct {
 		OpenAPIV3Schema *crd.Schema `json:"openAPIV3Schema"`
 	} `json:"schema,omitempty"`

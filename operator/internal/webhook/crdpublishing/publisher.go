@@ -56,7 +56,7 @@ func New(c Config) (*Publisher, error) {
 	}
 	p := &Publisher{config: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Paths)) {
-		d := newDefinition(name, c.Client)
+		d := newConvertedDefinition(name, c.Client)
 		d.useSchemas, d.servesOne = c.UseSchemas, c.ServesOne[name]
 		p.definitions = append(p.definitions, d)
 	}
@@ -79,10 +79,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 // another installation: a new replica must become ready in both cases.
 func (p *Publisher) Ready() error {
 	for _, d := range p.definitions {
-		switch live := d.live.Load(); {
-		case live == nil:
+		switch lastKnown := d.lastKnown.Load(); {
+		case lastKnown == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
-		case live.exists() && d.needsConversion(live) && !live.isOfOtherService(p.config.Target) && !p.isPublished(live):
+		case lastKnown.exists() && d.needsConversion(lastKnown) && !lastKnown.isOfOtherService(p.config.Target) && !p.isPublished(lastKnown):
 			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
 		}
 	}
@@ -90,9 +90,9 @@ func (p *Publisher) Ready() error {
 }
 
 // isPublished reports whether a CustomResourceDefinition has the conversion that it should have.
-func (p *Publisher) isPublished(live *object) bool {
-	bundle := p.config.BundleFor(live.bundle())
-	return len(bundle) > 0 && live.Spec.Conversion.isEqual(newConversion(p.config, live.Metadata.Name, bundle))
+func (p *Publisher) isPublished(lastKnown *object) bool {
+	bundle := p.config.BundleFor(lastKnown.bundle())
+	return len(bundle) > 0 && lastKnown.Spec.Conversion.isEqual(newConversion(p.config, lastKnown.Metadata.Name, bundle))
 }
 
 // Status is the state of the conversion of a CustomResourceDefinition, for metrics.
@@ -112,11 +112,11 @@ type Status struct {
 // Status returns the Status of each CustomResourceDefinition.
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
-		live := d.live.Load()
+		lastKnown := d.lastKnown.Load()
 		s := Status{Name: d.Name}
-		if live != nil {
-			s.IsPublished = live.exists() && !d.needsConversion(live) || p.isPublished(live)
-			s.StorageVersion, s.PreferredVersion, s.StoredVersions = live.storageVersion(), live.preferredVersion(), live.Status.StoredVersions
+		if lastKnown != nil {
+			s.IsPublished = lastKnown.exists() && !d.needsConversion(lastKnown) || p.isPublished(lastKnown)
+			s.StorageVersion, s.PreferredVersion, s.StoredVersions = lastKnown.storageVersion(), lastKnown.preferredVersion(), lastKnown.Status.StoredVersions
 		}
 		all = append(all, s)
 	}

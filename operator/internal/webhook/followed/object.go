@@ -10,17 +10,19 @@ import (
 // Object is what a keeper knows of an object. It is used by one goroutine.
 type Object[T any] struct {
 	Reference[T]
-	// Live is the object as far as known. It is nil before the object was read.
-	Live *T
+	// LastKnown is the last known state of the object. It is nil before the object was read.
+	LastKnown *T
 	// NeedsRead is true if the object may have changed unseen.
 	NeedsRead bool
-	// version is a resourceVersion at which the object was Live.
+	// version is a resourceVersion at which the object was as LastKnown.
 	version string
 	Attempts
 }
 
 // Record records a state of the object.
-func (o *Object[T]) Record(s State[T]) { o.Live, o.version, o.NeedsRead = s.Object, s.Version, false }
+func (o *Object[T]) Record(s State[T]) {
+	o.LastKnown, o.version, o.NeedsRead = s.Object, s.Version, false
+}
 
 // Follow watches the object until ctx ends. It sends a function for each state and each error of the watch. The goroutine of the
 // keeper calls the function, which records what the watch has shown.
@@ -37,10 +39,10 @@ func (o *Object[T]) recordWatch(s State[T], err error) {
 	switch {
 	case err != nil:
 		o.NeedsRead = true
-		if o.Live == nil {
+		if o.LastKnown == nil {
 			o.watchError = err
 		}
-	case o.Live != nil && ident.IsNewer(o.version, s.Version):
+	case o.LastKnown != nil && ident.IsNewer(o.version, s.Version):
 		o.NeedsRead = true // the watch lags behind, or the server was restored from a backup
 	default:
 		o.Record(s)

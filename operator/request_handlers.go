@@ -21,8 +21,8 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 	return kube.NewClient(config)
 }
 
-// addHandlers returns c with the handlers that this package adds to all requests of the parts. docs/architecture.md numbers all
-// handlers of a request. This function adds the numbers 7 to 11. A request passes from the first to the last:
+// addRequestHandlers returns c with the handlers that this package adds to all requests of the parts. docs/architecture.md
+// numbers all handlers of a request. This function adds the numbers 7 to 11. A request passes from the first to the last:
 //
 //	…6  the handlers of a controller (controller/pipeline.go)
 //	7   labelGuard        refuses an apply that would take over somebody else's object by a label of OwnsByLabel
@@ -33,7 +33,7 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 //	12… the handlers of kube.NewClient, which repeat requests and limit the writes in flight, and the fence
 //
 // So a request that is refused as undeclared is not counted. A request that is repeated counts once.
-func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *requestMetrics) *kube.Client {
+func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, requests *requestMetrics) *kube.Client {
 	var handlers []func(wire.Handler) wire.Handler
 	if len(needs.OwnerLabels) > 0 {
 		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })

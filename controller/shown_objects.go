@@ -1,0 +1,22 @@
+package controller
+
+import (
+	"iter"
+
+	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/kube"
+)
+
+// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions] implements
+// it.
+type shownObjects interface {
+	keys() iter.Seq[kube.Key]
+	covers(k kube.Key) bool
+	stored(k kube.Key) (cache.Object, bool)
+	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
+	isBehindTerm(k kube.Key) bool
+	// isSynced reports whether the streams have shown all objects that existed at their start.
+	isSynced() bool
+	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
+	isKindUnserved(cluster string) bool
+}
