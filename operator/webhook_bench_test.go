@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,7 +72,15 @@ func (benchmarkSpec2) Definition() kube.Definition {
 
 // BenchmarkConversionCall is one call that converts an object of 2 KB, one value of which an annotation keeps, over TLS on a
 // connection that is kept, as API servers do. cpu-ns/op is the processor time of the program without that of the caller.
-func BenchmarkConversionCall(b *testing.B) {
+func BenchmarkConversionCall(b *testing.B) { benchmarkConversion(b, 1) }
+
+// BenchmarkConversionList is one call that converts 50 objects of 2 KB, as for a list. cpu-ns/object is the processor time of
+// the program for each of them.
+func BenchmarkConversionList(b *testing.B) { benchmarkConversion(b, 50) }
+
+// benchmarkConversion measures calls that convert as many objects each.
+func benchmarkConversion(b *testing.B, objectCount int) {
+	b.Helper()
 	conversions, _, err := conversionsOf([]Part{Convert(func(a *benchmark1, b *benchmark2) {
 		b.Spec.Template = a.Spec.Template
 		if a.Spec.Schedule != "@hourly" {
@@ -87,17 +96,19 @@ func BenchmarkConversionCall(b *testing.B) {
 	}
 	object := `{"apiVersion":"benchmarks.example.com/v1","kind":"Timer","metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{"schedule":"@hourly","template":` + benchmarkTemplate + `}}`
 	body, err := json.Marshal(map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": map[string]any{
-		"uid": "1", "desiredAPIVersion": "benchmarks.example.com/v2", "objects": []json.RawMessage{json.RawMessage(object)},
+		"uid": "1", "desiredAPIVersion": "benchmarks.example.com/v2", "objects": slices.Repeat([]json.RawMessage{json.RawMessage(object)}, objectCount),
 	}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Logf("the object has %d bytes", len(object))
-	benchmarkCalls(b, handler, "/convert.timers.benchmarks.example.com", body, `versions.yare.dev/v1.`)
+	perCall := benchmarkCalls(b, handler, "/convert.timers.benchmarks.example.com", body, `versions.yare.dev/v1.`)
+	b.ReportMetric(perCall/float64(objectCount), "cpu-ns/object")
 }
 
-// benchmarkCalls measures calls of a handler over TLS, whose answers contain a text. Another process makes the calls.
-func benchmarkCalls(b *testing.B, handler http.Handler, path string, body []byte, want string) {
+// benchmarkCalls measures calls of a handler over TLS, whose answers contain a text. Another process makes the calls. It returns
+// the processor time of a call in nanoseconds, which it also reports.
+func benchmarkCalls(b *testing.B, handler http.Handler, path string, body []byte, want string) float64 {
 	b.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	certificate, bundle, err := certificates.InMemory(certificates.LoopbackNames())
@@ -134,7 +145,9 @@ func benchmarkCalls(b *testing.B, handler http.Handler, path string, body []byte
 	b.ResetTimer()
 	b.ReportAllocs()
 	call(b.N)
-	b.ReportMetric(float64(processorTime(b)-began)/float64(b.N), "cpu-ns/op")
+	perCall := float64(processorTime(b)-began) / float64(b.N)
+	b.ReportMetric(perCall, "cpu-ns/op")
+	return perCall
 }
 
 // processorTime returns the processor time of this process in nanoseconds.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,15 +35,11 @@ type caller struct {
 
 // startCaller starts a caller.
 func startCaller(ctx context.Context, settings callerSettings) (*caller, error) {
-	text, err := json.Marshal(settings)
-	if err != nil {
-		return nil, err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &caller{cmd: exec.CommandContext(ctx, self, "as:caller", string(text))}
+	c := &caller{cmd: exec.CommandContext(ctx, self, "as:caller")}
 	c.cmd.Stderr = os.Stderr
 	if c.input, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -52,7 +49,10 @@ func startCaller(ctx context.Context, settings callerSettings) (*caller, error) 
 		return nil, err
 	}
 	c.output = bufio.NewReader(output)
-	return c, c.cmd.Start()
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	return c, json.NewEncoder(c.input).Encode(settings)
 }
 
 // call makes n calls, one after the other, and returns when they are answered.
@@ -76,10 +76,12 @@ func (c *caller) end() error {
 	return c.cmd.Wait()
 }
 
-// runCaller is the main function of a caller. It makes as many calls as each line of its input says.
+// runCaller is the main function of a caller. Its input has the settings in the first line, and a number of calls in each
+// further line.
 func runCaller() error {
+	input := json.NewDecoder(os.Stdin)
 	var settings callerSettings
-	if err := json.Unmarshal([]byte(os.Args[1]), &settings); err != nil {
+	if err := input.Decode(&settings); err != nil {
 		return err
 	}
 	roots := x509.NewCertPool()
@@ -99,8 +101,10 @@ func runCaller() error {
 	}
 	for {
 		var n int
-		if _, err := fmt.Scanln(&n); err != nil {
-			return nil // the end of the input
+		if err := input.Decode(&n); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 		for range n {
 			if err := call(); err != nil {
