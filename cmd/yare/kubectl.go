@@ -94,9 +94,9 @@ func choosePlane(args []string, kubeconfig, project string, running []plane.Runn
 	case len(here) == 1:
 		return here[0], nil
 	case len(here) == 0:
-		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choosePlane one of another project:%s", project, describePlanes(running))
+		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choose one of another project:%s", project, describePlanes(running))
 	}
-	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choosePlane one:%s", project, describePlanes(here))
+	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choose one:%s", project, describePlanes(here))
 }
 
 // describePlanes returns a line for each plane, with the command that chooses it.

@@ -29,7 +29,8 @@ type missedStates struct {
 	// projected are the fields that objects are reduced to, or nil.
 	projected *projection.Fields
 	// labelSelector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
-	// only the server can evaluate the other selectors of the stream.
+	// only the server can evaluate the other selectors of the stream. The selector of [restoration.Detector] is nil then, because
+	// a detector asks what the stream certainly shows.
 	labelSelector labels.Selector
 	// fieldSelector is the field selector of the stream. It selects by the name and the namespace of objects.
 	fieldSelector kubefields.Selector

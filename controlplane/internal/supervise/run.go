@@ -174,7 +174,7 @@ func (r *run) halt(verb Verb) error {
 	if r.current == nil && r.restart == nil {
 		return fmt.Errorf("%s is not running", r.spec.Name)
 	}
-	r.restart = nil
+	r.restart, r.failureCount = nil, 0
 	if r.current == nil {
 		return nil
 	}
@@ -184,7 +184,6 @@ func (r *run) halt(verb Verb) error {
 		r.current.Stop(stopGrace)
 	}
 	r.current = nil
-	r.failureCount = 0
 	return nil
 }
 

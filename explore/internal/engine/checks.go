@@ -82,14 +82,14 @@ func (c *checks) checkHistory(out *runResult) {
 				}
 			case err != nil:
 				delete(pending, i)
-				failed = append(failed, recordViolation(check, v, state, err, out))
+				failed = append(failed, recordFailedCheck(check, v, state, err, out))
 			}
 		}
 	}
 	if len(failed) == 0 {
 		return
 	}
-	out.isViolated = true
+	out.hasFailedCheck = true
 	if out.verdict == "" || out.verdict.IsWarning() {
 		out.verdict, out.differences = finding.CheckFailed, nil
 	}
@@ -131,7 +131,7 @@ func (c *checks) checkReferences(references []*runResult) (f finding.Finding) {
 		}
 		c.checkHistory(out)
 		f.Tries++
-		if out.isViolated {
+		if out.hasFailedCheck {
 			f.Seen++
 			f.Trace = out.trace
 			for _, d := range out.differences {
@@ -167,14 +167,18 @@ func (c *checks) conditions() (total int, unheld []finding.Difference) {
 		}
 		total++
 		if !c.hasHeld[i] {
-			unheld = append(unheld, finding.Difference{Check: check.Name, Reason: fmt.Sprint(c.failures[i])})
+			reason := "no version was checked"
+			if err := c.failures[i]; err != nil {
+				reason = err.Error()
+			}
+			unheld = append(unheld, finding.Difference{Check: check.Name, Reason: reason})
 		}
 	}
 	return total, unheld
 }
 
-// recordViolation records in the trace of a run that a check has failed, and returns the difference.
-func recordViolation(c Check, v history.Version, state history.State, err error, out *runResult) finding.Difference {
+// recordFailedCheck records in the trace of a run that a check has failed, and returns the difference.
+func recordFailedCheck(c Check, v history.Version, state history.State, err error, out *runResult) finding.Difference {
 	at, object := v.At.Sub(out.began), state.ObjectOf(v).String()
 	event := finding.Event{At: at, Step: v.Step, Lane: finding.Server, Text: fmt.Sprintf("the check %q fails: %v", c.Name, err)}
 	out.trace = append(out.trace, event)

@@ -44,7 +44,7 @@ func TestChecksOfAHistory(t *testing.T) {
 	out := twoPages()
 	out.verdict = finding.Late
 	c.checkHistory(out)
-	if out.verdict != finding.CheckFailed || !out.isViolated || len(out.differences) != 1 || out.differences[0].Object != "configmaps/b" {
+	if out.verdict != finding.CheckFailed || !out.hasFailedCheck || len(out.differences) != 1 || out.differences[0].Object != "configmaps/b" {
 		t.Errorf("the problem is %q: %v", out.verdict, out.differences)
 	}
 	if total, unheld := c.conditions(); total != 1 || len(unheld) != 1 || unheld[0].Reason != "at most two" {

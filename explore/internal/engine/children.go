@@ -62,7 +62,7 @@ func compareChildren(ctx context.Context, oneValue *oneValueStates, steps []find
 				return nil, err
 			}
 			applied[object] = true
-			if isCustom(sample) {
+			if hasCustomGroup(sample) {
 				custom++
 			}
 		}
@@ -86,9 +86,11 @@ func compareChildren(ctx context.Context, oneValue *oneValueStates, steps []find
 		}
 	}
 	if len(c.perClone) == 0 {
-		oneValue.results.update(func(coverage *finding.Coverage) {
-			coverage.NotApplicable[faults.SimilarNames] = "a clone of the samples has no children of its own: --pairs names a second sample"
-		})
+		reason := "a clone of the samples has no children of its own: --pairs names a second sample"
+		if two.masks == nil {
+			reason = "the runs with a clone of the samples differ, or show that its values are unusable"
+		}
+		oneValue.results.update(func(coverage *finding.Coverage) { coverage.NotApplicable[faults.SimilarNames] = reason })
 		return expectAnyState, nil
 	}
 	return c.compare, nil
@@ -98,7 +100,7 @@ func compareChildren(ctx context.Context, oneValue *oneValueStates, steps []find
 func (c *children) compare(step int, state history.State) (differences []finding.Difference) {
 	samples := make(map[types.UID]history.Version)
 	for _, v := range state.Objects() {
-		if c.applied[step][faults.Object{Resource: v.Resource, Name: v.Name}] && isCustom(v.Content()) {
+		if c.applied[step][faults.Object{Resource: v.Resource, Name: v.Name}] && hasCustomGroup(v.Content()) {
 			samples[v.UID] = v
 		}
 	}
@@ -162,7 +164,7 @@ const minVersionsInTurn = 6
 func childChangedInTurn(h history.History, step int) finding.Differences {
 	versions := make(map[types.UID]int)
 	for _, v := range h.Versions {
-		if v.Step != step || isCustom(v.Content()) || proxy.IsBackground(v.Resource) {
+		if v.Step != step || hasCustomGroup(v.Content()) || proxy.IsBackground(v.Resource) {
 			continue
 		}
 		if versions[v.UID]++; versions[v.UID] == minVersionsInTurn {

@@ -106,7 +106,7 @@ func (e *examiner) confirm(ctx context.Context, j job, compare compareState, fir
 	}
 	switch {
 	case f.Seen > 1 || f.Verdict.IsCertain():
-	case first.isViolated: // one state that must never be is enough
+	case first.hasFailedCheck: // one state that must never be is enough
 		f.Verdict = finding.CheckFailed
 		f.Differences = slices.DeleteFunc(f.Differences, func(d finding.Difference) bool { return d.Check == "" })
 	default:

@@ -193,7 +193,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 func (e *explorer) addFailedChecks(references []*runResult) {
 	for _, out := range references {
 		isOfCheck := func(d finding.Difference) bool { return d.Check != "" }
-		if !out.isViolated && slices.ContainsFunc(out.differences, isOfCheck) {
+		if !out.hasFailedCheck && slices.ContainsFunc(out.differences, isOfCheck) {
 			e.results.addFinding(finding.Finding{
 				Verdict: finding.CheckFailed, Schedule: finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps},
 				Differences: out.differences, Seen: 1, Tries: len(references), Trace: out.trace,

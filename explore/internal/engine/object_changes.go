@@ -62,7 +62,7 @@ func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, ch
 			finding.Step{Name: object.String() + ": as in the sample", Apply: []json.RawMessage{original}})
 	}
 	deleted := finding.Step{Name: "delete " + object.String(), Delete: []faults.Object{object}}
-	if second := secondOf(p.settings.SecondSamples, changed); second != nil && !isCustom(changed) {
+	if second := secondOf(p.settings.SecondSamples, changed); second != nil && !hasCustomGroup(changed) {
 		steps = append(steps, deleted,
 			finding.Step{Name: object.String() + " of the second sample", Apply: []json.RawMessage{marshalObject(second)}})
 	}
@@ -75,7 +75,7 @@ func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, ch
 // lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one after
 // the other. If all objects are custom, their order is the reverse of the file's order.
 func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstructured) (job, error) {
-	isReferred := func(o *unstructured.Unstructured) bool { return !isCustom(o) }
+	isReferred := func(o *unstructured.Unstructured) bool { return !hasCustomGroup(o) }
 	order := slices.Clone(samples)
 	if slices.ContainsFunc(samples, isReferred) {
 		slices.SortStableFunc(order, func(a, b *unstructured.Unstructured) int { return rankOf(a) - rankOf(b) })
@@ -89,7 +89,7 @@ func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstru
 		if err != nil {
 			return job{}, err
 		}
-		if i > 0 && isCustom(sample) && rankOf(sample) == rankOf(order[i-1]) && slices.ContainsFunc(samples, isReferred) {
+		if i > 0 && hasCustomGroup(sample) && rankOf(sample) == rankOf(order[i-1]) && slices.ContainsFunc(samples, isReferred) {
 			steps[len(steps)-1].Apply = append(steps[len(steps)-1].Apply, raw) // all objects that refer to others come at once
 			continue
 		}
@@ -101,14 +101,14 @@ func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstru
 
 // rankOf returns 0 for a custom object, which may refer to others, and 1 for any other object.
 func rankOf(o *unstructured.Unstructured) int {
-	if isCustom(o) {
+	if hasCustomGroup(o) {
 		return 0
 	}
 	return 1
 }
 
-// isCustom reports whether an object is of a custom kind: the group of a built-in kind has no dot, or ends in .k8s.io.
-func isCustom(o *unstructured.Unstructured) bool {
+// hasCustomGroup reports whether an object is of a custom kind: the group of a built-in kind has no dot, or ends in .k8s.io.
+func hasCustomGroup(o *unstructured.Unstructured) bool {
 	group := o.GroupVersionKind().Group
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }

@@ -274,11 +274,11 @@ func (p *planner) planTransitions(ctx context.Context) (jobs []job, err error) {
 		if err != nil {
 			return nil, err
 		}
-		crd, isCustom, err := p.definitionOf(ctx, sample)
+		crd, hasDefinition, err := p.definitionOf(ctx, sample)
 		if err != nil {
 			return nil, err
 		}
-		if !isCustom {
+		if !hasDefinition {
 			continue
 		}
 		transitions, err := p.transitionsOf(ctx, sample, crd)
@@ -301,7 +301,7 @@ func (p *planner) planTransitions(ctx context.Context) (jobs []job, err error) {
 }
 
 // definitionOf returns the CRD of an object. It reports whether the object is of a custom kind.
-func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, isCustom bool, err error) {
+func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, hasDefinition bool, err error) {
 	r, err := p.cluster.resourceOfKind(object.GroupVersionKind())
 	if err != nil {
 		return nil, false, err

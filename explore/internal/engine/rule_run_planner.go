@@ -105,11 +105,11 @@ func (r *ruleRunPlanner) clones(ctx context.Context) (steps []finding.Step, why 
 		if err != nil {
 			return nil, "", err
 		}
-		_, isCustom, err := p.definitionOf(ctx, sample)
+		_, hasDefinition, err := p.definitionOf(ctx, sample)
 		if err != nil {
 			return nil, "", err
 		}
-		if !isCustom {
+		if !hasDefinition {
 			continue
 		}
 		object, err := p.cluster.objectOf(raw)
@@ -168,11 +168,11 @@ func (r *ruleRunPlanner) pair(ctx context.Context) (steps []finding.Step, why st
 			rest = append(rest, o)
 			continue
 		}
-		_, isCustom, err := p.definitionOf(ctx, &unstructured.Unstructured{Object: own[0].Applied[i].Content})
+		_, hasDefinition, err := p.definitionOf(ctx, &unstructured.Unstructured{Object: own[0].Applied[i].Content})
 		switch {
 		case err != nil:
 			return nil, "", err
-		case isCustom:
+		case hasDefinition:
 			first = append(first, o)
 		default: // the second samples may refer to it
 			rest = append(rest, o)
@@ -248,11 +248,11 @@ func (r *ruleRunPlanner) findChange(ctx context.Context, samples []json.RawMessa
 		if err != nil {
 			return nil, nil, false, err
 		}
-		crd, isCustom, err := r.planner.definitionOf(ctx, sample)
+		crd, hasDefinition, err := r.planner.definitionOf(ctx, sample)
 		if err != nil {
 			return nil, nil, false, err
 		}
-		if !isCustom {
+		if !hasDefinition {
 			continue
 		}
 		definition, err := values.ParseDefinition(crd, sample.GroupVersionKind().Version)

@@ -23,8 +23,8 @@ type runResult struct {
 	differences finding.Differences
 	// outsideParts is how many parts of data passed to the external system and back in each step.
 	outsideParts []int
-	// isViolated is true if a check that must always hold has failed.
-	isViolated bool
+	// hasFailedCheck is true if a check that must always hold has failed.
+	hasFailedCheck bool
 	// missed are the faults that did not happen.
 	missed []faults.Fault
 	// refused are the writes of the program that the API server found invalid and the program has reported to the

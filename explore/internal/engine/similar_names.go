@@ -58,7 +58,7 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 	if err != nil {
 		return nil, err
 	}
-	originals = slices.DeleteFunc(originals, func(o *unstructured.Unstructured) bool { return !isCustom(o) })
+	originals = slices.DeleteFunc(originals, func(o *unstructured.Unstructured) bool { return !hasCustomGroup(o) })
 	if len(originals) == 0 {
 		p.results.update(func(c *finding.Coverage) { c.NotApplicable[faults.SimilarNames] = "no sample is of a custom kind" })
 		return nil, nil
@@ -113,7 +113,7 @@ func (p *similarNamesPlanner) others(originals []*unstructured.Unstructured) (ot
 	if err != nil {
 		return nil, nil, err
 	}
-	return others, marshalObjects(slices.DeleteFunc(pairs, isCustom)), nil
+	return others, marshalObjects(slices.DeleteFunc(pairs, hasCustomGroup)), nil
 }
 
 func (p *similarNamesPlanner) decodeAll(all []json.RawMessage) (objects []*unstructured.Unstructured, err error) {

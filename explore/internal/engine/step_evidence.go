@@ -96,7 +96,7 @@ func hasReportedMissing(name string, state history.State, errorLines []string) b
 			if kind == "Warning" && (name == "" || about == name) && !isOfOwner(message) {
 				return true
 			}
-		case isCustom(v.Content()) && (name == "" || v.Name == name) && hasProblem(v.Object["status"]):
+		case hasCustomGroup(v.Content()) && (name == "" || v.Name == name) && hasProblem(v.Object["status"]):
 			return true
 		}
 	}

@@ -36,7 +36,7 @@ type fields map[string]field
 func fieldsOf(v Version, w *words, owned ownership) fields {
 	u := v.Content()
 	f := &flattener{
-		words: w, fields: make(fields), isSecret: v.Resource == "secrets", isCustom: isCustom(u.GetAPIVersion()),
+		words: w, fields: make(fields), isSecret: v.Resource == "secrets", hasCustomGroup: hasCustomGroup(u.GetAPIVersion()),
 		generation: u.GetGeneration(), created: u.GetCreationTimestamp().Time,
 	}
 	for name, value := range v.Object {
@@ -61,10 +61,10 @@ type flattener struct {
 	fields fields
 	// isSecret is true if the values of data must not be shown.
 	isSecret bool
-	// isCustom is true if the object is of a custom kind.
-	isCustom   bool
-	generation int64
-	created    time.Time
+	// hasCustomGroup is true if the object is of a custom kind.
+	hasCustomGroup bool
+	generation     int64
+	created        time.Time
 }
 
 // add adds the fields of a value at a path. key is the last name in the path.
@@ -152,7 +152,7 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 			return `"current"`, true
 		}
 		return `"behind"`, true
-	case key == "observedGeneration", f.isCustom && isEmptyStatus(path, value):
+	case key == "observedGeneration", f.hasCustomGroup && isEmptyStatus(path, value):
 		return "", false
 	case key == "resourceVersion", strings.HasSuffix(key, "ResourceVersion"):
 		return maskedVersion, true

@@ -77,7 +77,7 @@ func (o Options) ownershipOf(v Version) ownership {
 		owned.sets = append(owned.sets, map[string]any{"f:status": map[string]any{"f:phase": map[string]any{}}}) // a failed Pod is no Pod that serves
 	}
 	switch {
-	case isCustom(v.Content().GetAPIVersion()):
+	case hasCustomGroup(v.Content().GetAPIVersion()):
 		owned.sets = append(owned.sets, map[string]any{"f:status": nil})
 	case owned.isEmpty() && isOwnedByCustomObject(v):
 		for name := range v.Object {
@@ -92,22 +92,22 @@ func (o Options) ownershipOf(v Version) ownership {
 	return owned
 }
 
-// isCustom reports whether an apiVersion belongs to a custom resource.
-func isCustom(apiVersion string) bool {
+// hasCustomGroup reports whether an apiVersion belongs to a custom resource.
+func hasCustomGroup(apiVersion string) bool {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	return err == nil && strings.Contains(gv.Group, ".") && !strings.HasSuffix(gv.Group, ".k8s.io")
 }
 
 // isOwnedByCustomObject reports whether a custom object is an owner of an object.
 func isOwnedByCustomObject(v Version) bool {
-	return slices.ContainsFunc(v.Content().GetOwnerReferences(), func(o metav1.OwnerReference) bool { return isCustom(o.APIVersion) })
+	return slices.ContainsFunc(v.Content().GetOwnerReferences(), func(o metav1.OwnerReference) bool { return hasCustomGroup(o.APIVersion) })
 }
 
 // isMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet
 // or a Pod.
 func isMadeByController(v Version) bool {
 	owner := metav1.GetControllerOf(v.Content())
-	return owner != nil && !isCustom(owner.APIVersion) || v.Resource == "endpoints"
+	return owner != nil && !hasCustomGroup(owner.APIVersion) || v.Resource == "endpoints"
 }
 
 // isFinishedJob reports whether a Job has finished, in success or not.

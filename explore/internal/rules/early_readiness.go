@@ -111,7 +111,7 @@ func statuses(r *Run) (all []*status) {
 	latest := make(map[types.UID]*status)
 	former := make(map[types.UID]history.Version)
 	for _, v := range r.Versions {
-		if v.IsDeleted || !history.IsCustom(v) {
+		if v.IsDeleted || !history.HasCustomGroup(v) {
 			continue
 		}
 		before := former[v.UID]

@@ -79,7 +79,7 @@ func sizesOf(r *Run, state history.State) map[size]int {
 	sizes := make(map[size]int)
 	for _, v := range state.Objects() {
 		isMade := r.IsOperator(makerOf(r.View, v.UID))
-		if proxy.IsBackground(v.Resource) || history.IsMadeByController(v) || !isMade && !history.IsCustom(v) {
+		if proxy.IsBackground(v.Resource) || history.IsMadeByController(v) || !isMade && !history.HasCustomGroup(v) {
 			continue
 		}
 		if isMade {

@@ -1,6 +1,7 @@
 // Package faults has the faults that explorations inject. Each family of faults has one file with all that is
 // particular to its kinds: the constants, the group, which runs to plan, what happens to requests, and the text. The family of
-// single requests has a file for each of its kinds beside single_request.go.
+// single requests has a file for each of its kinds beside single_request.go. What needs the samples of the user is planned by
+// package engine: transitions, other values, similar names, and the writes that are denied until the next step.
 //
 // The name of a kind begins with what happens to a request:
 //

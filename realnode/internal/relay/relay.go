@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,14 +47,18 @@ func Start(address netip.AddrPort, link, target string) (*Relay, error) {
 // Address returns the address that the relay listens on.
 func (r *Relay) Address() net.Addr { return r.listener.Addr() }
 
+// acceptDelay is the pause after a connection that could not be accepted.
+const acceptDelay = 10 * time.Millisecond
+
 func (r *Relay) accept(ctx context.Context, target string) {
 	for {
 		incoming, err := r.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil {
-			continue // the client has given up
+		if err != nil { // the client has given up, or the process has too many files
+			time.Sleep(acceptDelay)
+			continue
 		}
 		r.running.Go(func() { forward(ctx, incoming, target) })
 	}

@@ -20,7 +20,7 @@ type phase int
 
 const (
 	unknown      phase = iota // seen for the first time
-	held                      // kept pending by an annotation
+	held                      // pending: for a moment, or as long as an annotation says
 	initializing              // its init containers run
 	running                   // its containers run
 	backingOff                // its containers exited, and wait for their restart
@@ -175,7 +175,8 @@ func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Durat
 	}
 }
 
-// phaseDuration returns how long the current phase lasts. A negative duration means forever.
+// phaseDuration returns how long the current phase lasts. A negative duration means forever. It is 0 for containers that run
+// without an end: see exit.
 func (h *History) phaseDuration(pod *corev1.Pod, s Settings) time.Duration {
 	const forever = -1
 	switch h.phase {

@@ -3,8 +3,9 @@
 //
 // A call passes these steps. Each step can answer the call:
 //
-//	capacity   too many calls or bytes at once: HTTP 429 with Retry-After
 //	path       no webhook of this program has the path: HTTP 503 with Retry-After
+//	length     the length of the body is missing or too large: HTTP 411 or 413
+//	capacity   too many calls or bytes at once: HTTP 429 with Retry-After
 //	review     the body is no AdmissionReview of version v1: HTTP 400 or 503
 //	scope      the object is outside of the program's namespaces, or the defaulter has nothing to do: allowed
 //	function   the function of the author returns, panics or is too slow: an AdmissionReview, or HTTP 503

@@ -211,10 +211,22 @@ func (c *schemaCheck) fitsNumber(s *crd.Schema, text number) bool {
 	switch {
 	case s.Minimum != nil && (f < *s.Minimum || s.ExclusiveMinimum && f == *s.Minimum),
 		s.Maximum != nil && (f > *s.Maximum || s.ExclusiveMaximum && f == *s.Maximum),
-		s.MultipleOf != nil && math.Mod(f, *s.MultipleOf) != 0:
+		s.MultipleOf != nil && !isMultiple(f, *s.MultipleOf):
 		return false
 	}
 	return true
+}
+
+// isMultiple reports whether n is a multiple of factor, by the arithmetic of API servers, as in package crd. Example: 0.3 is a
+// multiple of 0.1, although the remainder of their division by math.Mod is nearly 0.1.
+func isMultiple(n, factor float64) bool {
+	quotient := n / factor
+	if factor < 1 {
+		quotient = 1 / factor * n
+	}
+	whole := math.Trunc(quotient)
+	const tolerance = 1e-9
+	return quotient == whole || math.Abs(quotient-whole)/(math.Abs(quotient)+math.Abs(whole)) < tolerance
 }
 
 // fitsMembers reports whether the members of the content of an object fit the schema of the whole object.

@@ -19,8 +19,9 @@ type convertedDefinition struct {
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
-	// lastKnown is the last known state of the CustomResourceDefinition. It is nil before the CustomResourceDefinition was read.
-	lastKnown atomic.Pointer[object]
+	// shown is the last known state of the CustomResourceDefinition for other goroutines, without the schemas. It is nil before
+	// the CustomResourceDefinition was read.
+	shown atomic.Pointer[object]
 	// useSchemas gets the schemas of the versions when they change. It may be nil.
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }
@@ -29,10 +30,10 @@ func newConvertedDefinition(name string, client *kube.Client) *convertedDefiniti
 	return &convertedDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
 }
 
-// setLastKnown records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
+// show records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
 // recorded twice has no schemas any more, and is nothing new.
-func (d *convertedDefinition) setLastKnown(o *object) {
-	before := d.lastKnown.Load()
+func (d *convertedDefinition) show(o *object) {
+	before := d.shown.Load()
 	schemas := make(map[string]*crd.Schema)
 	for i, v := range o.Spec.Versions {
 		if v.Schema != nil {
@@ -44,7 +45,7 @@ func (d *convertedDefinition) setLastKnown(o *object) {
 	if d.useSchemas != nil && o.exists() && isNew {
 		d.useSchemas(d.Name, schemas)
 	}
-	d.lastKnown.Store(o)
+	d.shown.Store(o)
 }
 
 // needsConversion reports whether objects of the CustomResourceDefinition current may have to be converted for users. A

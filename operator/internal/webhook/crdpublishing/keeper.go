@@ -59,7 +59,7 @@ func (k *keeper) correct(ctx context.Context) error {
 		if lastKnown == nil {
 			return nil // the watch reads first
 		}
-		k.setLastKnown(lastKnown)
+		k.show(lastKnown)
 		if !lastKnown.exists() {
 			return nil
 		}

@@ -79,7 +79,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 // another installation: a new replica must become ready in both cases.
 func (p *Publisher) Ready() error {
 	for _, d := range p.definitions {
-		switch lastKnown := d.lastKnown.Load(); {
+		switch lastKnown := d.shown.Load(); {
 		case lastKnown == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
 		case lastKnown.exists() && d.needsConversion(lastKnown) && !lastKnown.isOfOtherService(p.config.Target) && !p.isPublished(lastKnown):
@@ -112,7 +112,7 @@ type Status struct {
 // Status returns the Status of each CustomResourceDefinition.
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
-		lastKnown := d.lastKnown.Load()
+		lastKnown := d.shown.Load()
 		s := Status{Name: d.Name}
 		if lastKnown != nil {
 			s.IsPublished = lastKnown.exists() && !d.needsConversion(lastKnown) || p.isPublished(lastKnown)
