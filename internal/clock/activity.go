@@ -21,7 +21,7 @@ const (
 const activityInterval = 20 * time.Millisecond
 
 // ReportActivity returns a context for a program. While the program runs in the context, ReportActivity writes to the file
-// path, at each change, whether a reconcile of the program is under way. The clock in the context shows the real time. The
+// path whether a reconcile of the program is under way. It looks every 20 ms, so that a shorter reconcile can be missing. The clock in the context shows the real time. The
 // caller calls stop when the program has ended. With an empty path, ReportActivity returns ctx and writes nothing.
 func ReportActivity(ctx context.Context, path string) (reported context.Context, stop func()) {
 	if path == "" {

@@ -12,6 +12,6 @@
 //     triggers and echoes do not, and a possible echo does once.
 //   - High overtakes Due, and Due overtakes Low. Within a class the first comes first. While Low
 //     has work, at least one of every five reconciles is Low; while Due has work, at least one of
-//     every three is Due.
+//     every three that are not Low is Due.
 //   - Only work takes memory. A key that has nothing to do is not in the queue.
 package queue

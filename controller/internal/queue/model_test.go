@@ -167,13 +167,15 @@ func (m *model) get() (Work, bool) {
 		return Work{}, false
 	}
 	for c, share := range []int{Low: lowShare, Due: dueShare} {
-		// The reconciles of classes above since the class had work and was passed.
+		// The reconciles of classes above since the last one of the class, while the class had work.
 		inRow := 0
 		for _, p := range slices.Backward(m.picks) {
-			if !p.hadWork[c] || p.class <= Priority(c) {
+			if !p.hadWork[c] || p.class == Priority(c) {
 				break
 			}
-			inRow++
+			if p.class > Priority(c) {
+				inRow++
+			}
 		}
 		if len(m.ready[c]) > 0 && inRow >= share-1 {
 			class = c

@@ -268,6 +268,32 @@ func TestHighOvertakesLowWhichKeepsAShare(t *testing.T) {
 	})
 }
 
+// Low work once took reconciles of the share of Due: four in a row were handed out while Due had work.
+func TestDueKeepsItsShareBesideLow(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		name := func(prefix string, i int) Key { return Key{Name: prefix + string(rune('a'+i))} }
+		for i := range 6 {
+			q.Add(high(name("due", i)))
+			getAndDone(t, q, name("due", i), Next{RequeueAfter: time.Second})
+		}
+		time.Sleep(2 * time.Second)
+		for i := range 10 {
+			q.Add(high(name("high", i)))
+		}
+		for i := range 4 {
+			q.Add(low(name("low", i)))
+		}
+		var got []string
+		for range 15 {
+			item, _ := q.Get(t.Context())
+			got = append(got, strings.ToUpper(item.Key.Name[:1]))
+		}
+		if s := strings.Join(got, " "); s != "H H D H L H D H H L D H H D L" {
+			t.Errorf("the order is %s", s)
+		}
+	})
+}
+
 func TestALowKeyIsPromotedByAHighTrigger(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(low(a))

@@ -1,7 +1,8 @@
 package queue
 
 // While a class has work, it gets at least one of as many reconciles as its constant says: Low one of five, and Due one
-// of three. High has the rest.
+// of three of those that are not Low. High has the rest. For example, if all classes have work, the order is
+// H H D H L H D H H L D H.
 const (
 	lowShare = 5
 	dueShare = 3
@@ -12,8 +13,8 @@ type readyKeys struct {
 	// classes holds the keys of each class, in the order in which they came into it. Each key is in one
 	// list only, and none is running.
 	classes [3]list
-	// overtaken is, for each class, how many reconciles of classes above were handed out in a
-	// row while the class had work.
+	// overtaken is, for each class, how many reconciles of classes above were handed out since the last one of the class,
+	// while the class had work.
 	overtaken [2]int
 }
 
@@ -36,9 +37,10 @@ func (r *readyKeys) pick(isLowHeld bool) *entry {
 		class = Due
 	}
 	for c := range r.overtaken {
-		if r.classes[c].len == 0 || Priority(c) >= class {
+		switch {
+		case r.classes[c].len == 0 || Priority(c) == class:
 			r.overtaken[c] = 0
-		} else {
+		case Priority(c) < class:
 			r.overtaken[c]++
 		}
 	}

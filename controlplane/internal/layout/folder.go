@@ -30,22 +30,28 @@ type Folder struct {
 // NewFolder makes a folder at path, or a temporary one if path is empty. At path there must be
 // nothing, an empty folder, or the folder of a killed plane.
 func NewFolder(path string) (*Folder, error) {
-	if path == "" {
+	isTemporary := path == ""
+	if isTemporary {
 		temporary, err := os.MkdirTemp("", folderPrefix)
 		if err != nil {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		path = temporary
-	} else if err := makeFolder(path); err != nil {
-		return nil, err
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find the folder: %w", err)
 	}
 	if socket := filepath.Join(path, etcdSocket); len(socket) > socketLimit {
-		_ = os.Remove(path)
+		if isTemporary {
+			_ = os.Remove(path)
+		}
 		return nil, fmt.Errorf("the path of the folder is too long for a socket in it (%d of %d bytes): choose a shorter --dir or TMPDIR", len(socket), socketLimit)
+	}
+	if !isTemporary {
+		if err := makeFolder(path); err != nil {
+			return nil, err
+		}
 	}
 	lock, err := lockFolder(path)
 	if err != nil {

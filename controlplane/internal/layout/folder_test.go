@@ -103,7 +103,21 @@ func TestFolderThatTheUserChose(t *testing.T) {
 	if _, err := NewFolder(root); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
-	if _, err := NewFolder(filepath.Join(root, strings.Repeat("x", 120))); err == nil || !strings.Contains(err.Error(), "too long") {
+	long := filepath.Join(root, strings.Repeat("x", 120))
+	if _, err := NewFolder(long); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("a long path: %v", err)
+	}
+	if _, err := os.Stat(long); err == nil {
+		t.Error("the folder with the long path was made")
+	}
+	// An empty folder of the user was once removed with the error.
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewFolder(long); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("an existing folder with a long path: %v", err)
+	}
+	if _, err := os.Stat(long); err != nil {
+		t.Errorf("the folder of the user: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	e := &explorer{settings: s, runner: &runner{
 		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: externalSystem.Empty},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
+		options: history.Options{Users: []string{userManager, faults.ForeignManager, faults.ConflictManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
 	}}
 	e.rules = newRuleJudge(c, e.options, e.results, e.runWithoutRules)
 	return e, nil

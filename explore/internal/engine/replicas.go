@@ -233,7 +233,8 @@ func (r *replicas) restartFailedStarts() (isWaiting bool, err error) {
 		if rep.restartAt.IsZero() {
 			rep.restartAt = time.Now().Add(startBackoff << rep.startFailures)
 		}
-		if isWaiting = isWaiting || time.Now().Before(rep.restartAt); isWaiting {
+		if time.Now().Before(rep.restartAt) {
+			isWaiting = true
 			continue
 		}
 		rep.startFailures++

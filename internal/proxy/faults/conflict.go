@@ -12,9 +12,9 @@ import (
 // request. The server itself refuses a write with 409 that names a resource version.
 const Conflict Kind = "conflict"
 
-// conflictManager is the field manager of the changes of [Conflict]. The field managers of an exploration begin with
+// ConflictManager is the field manager of the changes of [Conflict]. The field managers of an exploration begin with
 // "explorer-", as [ForeignManager] does.
-const conflictManager = "explorer-conflict"
+const ConflictManager = "explorer-conflict"
 
 // ChangedAnnotation is the annotation that [Conflict] changes.
 const ChangedAnnotation = "explore.yare.dev/changed"
@@ -24,7 +24,7 @@ func newConflict(a *Armed, s stepContext) proxy.HookFunc {
 	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
 		patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
-		exists, err := s.admin.Patch(r.Context(), strings.TrimSuffix(x.Path, "/"+x.Subresource), conflictManager, patch)
+		exists, err := s.admin.Patch(r.Context(), strings.TrimSuffix(x.Path, "/"+x.Subresource), ConflictManager, patch)
 		if exists && err == nil {
 			a.recordTriggered()
 		}

@@ -39,7 +39,7 @@ func (f filter) matches(r *reconcile) bool {
 		f.Namespace != "" && f.Namespace != r.Object.Namespace,
 		f.Name != "" && !containsFold(r.Object.Name, f.Name),
 		f.Cause != "" && !containsFold(r.Causes, f.Cause),
-		f.Show == "changed" && !r.hasChanged(),
+		f.Show == "changed" && !r.HasChanged,
 		f.Show == "failed" && r.Error == "":
 		return false
 	}

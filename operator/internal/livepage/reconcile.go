@@ -50,16 +50,8 @@ type reconcile struct {
 	// Writes are the first writes, and MoreWrites is the number of the others.
 	Writes     []*write
 	MoreWrites int
-}
-
-// hasChanged reports whether the reconcile has sent a write that succeeded.
-func (r *reconcile) hasChanged() bool {
-	for _, w := range r.Writes {
-		if !w.IsSkipped && w.Error == "" {
-			return true
-		}
-	}
-	return r.MoreWrites > 0
+	// HasChanged is true if a write, which can be one of the others, was sent and has succeeded.
+	HasChanged bool
 }
 
 // isAbout reports whether the reconcile is a part of the story of an object: it reconciled the object, wrote the object, or

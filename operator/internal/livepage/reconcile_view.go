@@ -60,7 +60,7 @@ func classOfReconcile(r *reconcile) string {
 		return "conflict"
 	case r.Error != "":
 		return "failed"
-	case r.hasChanged():
+	case r.HasChanged:
 		return "changed"
 	}
 	return "quiet"
@@ -136,7 +136,7 @@ func (v reconcileView) writeWork(m *markup, r *reconcile) {
 	if r.MoreWrites > 0 {
 		m.write(`<p class="note">% more</p>`, countText(r.MoreWrites, "write"))
 	}
-	if r.Error == "" && !r.hasChanged() {
+	if r.Error == "" && !r.HasChanged {
 		m.write(`<span class="muted">changed nothing</span> `)
 	}
 	var summary string

@@ -79,6 +79,9 @@ func (r *Recorder) ObserveRequest(name string, key kube.Key, request *wire.Reque
 		running = new(reconcile)
 		r.running[k] = running
 	}
+	if made != nil && !made.IsSkipped && made.Error == "" {
+		running.HasChanged = true
+	}
 	switch {
 	case made == nil && len(running.Reads) < maxReads:
 		running.Reads = append(running.Reads, read)

@@ -196,9 +196,33 @@ func TestReconcilesBetween(t *testing.T) {
 	}
 }
 
+// A reconcile whose writes beyond the shown ones changed nothing was once shown as a change.
+func TestManySkippedWritesAreNoChange(t *testing.T) {
+	t.Parallel()
+	r := NewRecorder(nil)
+	key := kube.Key{Namespace: "default", Name: "one"}
+	configMap := apply(resource("", "ConfigMap", "configmaps"), "default", "one", `{}`)
+	for range maxWrites + 1 {
+		r.ObserveRequest("widget", key, configMap, cache.KnownState{}, &wire.Response{Code: 200, Cached: true}, nil)
+	}
+	record(r, "default", "one", "Widget default/one added", nil)
+	if got := newest(t, r); got.HasChanged || got.MoreWrites != 1 {
+		t.Errorf("changed is %t, and %d writes are not shown", got.HasChanged, got.MoreWrites)
+	}
+
+	for range maxWrites {
+		r.ObserveRequest("widget", key, configMap, cache.KnownState{}, &wire.Response{Code: 200, Cached: true}, nil)
+	}
+	r.ObserveRequest("widget", key, configMap, cache.KnownState{IsCertain: true}, &wire.Response{Code: 201, Body: configMap.Body}, nil)
+	record(r, "default", "one", "Widget default/one added", nil)
+	if !newest(t, r).HasChanged {
+		t.Error("a write that is not shown is no change")
+	}
+}
+
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	changed := &reconcile{Object: objectName{"Widget", "default", "Hello-World"}, Causes: "Deployment default/web modified", Writes: []*write{{}}}
+	changed := &reconcile{Object: objectName{"Widget", "default", "Hello-World"}, Causes: "Deployment default/web modified", Writes: []*write{{}}, HasChanged: true}
 	failed := &reconcile{Object: objectName{"Gadget", "other", "x"}, Causes: "retry", Error: "no", Writes: []*write{{IsSkipped: true}, {Error: "no"}}}
 	for query, want := range map[string]string{
 		"": "changed failed", "kind=Widget": "changed", "namespace=other": "failed", "namespace=oth": "",

@@ -61,6 +61,36 @@ func TestRefusalWhileAStorageVersionMigrationRuns(t *testing.T) {
 	}
 }
 
+// definitionServer is an API server with one definition. It records the versions of each write.
+type definitionServer struct {
+	definition string
+	written    *[]string
+}
+
+func (s definitionServer) Do(_ context.Context, r *wire.Request) (*wire.Response, error) {
+	if r.Verb == wire.VerbPatch {
+		*s.written = append(*s.written, string(r.Body))
+	}
+	return &wire.Response{Body: []byte(s.definition)}, nil
+}
+
+// The definition of a kind without an older version once came back with numbers that had gone through floating point.
+func TestIntegersOfDefinitionsStayIntegers(t *testing.T) {
+	t.Parallel()
+	const schema = `"schema":{"openAPIV3Schema":{"type":"object","properties":{"serial":{"type":"integer","default":9007199254740993}}}}`
+	var written []string
+	server := definitionServer{`{"metadata":{"name":"robots.example.com"},"spec":{"versions":[{"name":"v1",` + schema + `},{"name":"v2",` + schema + `}]}}`, &written}
+	r := wire.Resource{Plural: "robots"}
+	r.Group, r.Version, r.Kind = "example.com", "v2", "Robot"
+	_, err := changeVersions(t.Context(), kube.NewClientFromHandler(server), r, func(versions []any) []any { return withoutVersion(versions, "v1") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written) != 1 || strings.Contains(written[0], `"v1"`) || !strings.Contains(written[0], `"default":9007199254740993`) {
+		t.Errorf("the writes are %q", written)
+	}
+}
+
 // The rate holds for writes that take no time, and an end does not wait for the next write.
 func TestPacer(t *testing.T) {
 	t.Parallel()

@@ -73,14 +73,14 @@ func (d *differences) addAbsent(path []segment, s *crd.Schema, original any, n i
 		*d = append(*d, &entry{path: slices.Clone(path), original: orderValue(list.keys), returned: []any{}, hasOrder: true})
 	}
 	if len(object) == 0 && !isKeyed {
-		*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: missing{}, absentFrom: n})
+		*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: missing{}, absentDepth: n})
 	}
 }
 
 // addAbsentItem adds the fields of an item of a list of s, but for the keys, which are in the path.
 func (d *differences) addAbsentItem(path []segment, s *crd.Schema, item map[string]any, n int) {
 	if len(item) == len(s.ListMapKeys) || !areEqual(keyFields(path), fieldsOf(item, s.ListMapKeys)) {
-		*d = append(*d, &entry{path: slices.Clone(path), original: item, returned: missing{}, absentFrom: n})
+		*d = append(*d, &entry{path: slices.Clone(path), original: item, returned: missing{}, absentDepth: n})
 		return
 	}
 	for name, value := range item {

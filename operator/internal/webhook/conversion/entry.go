@@ -28,14 +28,18 @@ type entry struct {
 	path               []segment
 	original, returned any
 	hasOrder           bool
-	// absentFrom is the number of segments of the shortest beginning of path where the functions return nothing. It is 0 if they return all
-	// but the last segment. For example, it is 2 for spec.limits.cpu if they return no spec.limits.
-	absentFrom int
+	// absentDepth is the number of segments of the shortest beginning of path where the functions return nothing. For
+	// example, if path is spec.limits.cpu:
+	//
+	//	the functions return spec.limits.cpu          0
+	//	they return spec.limits, which has no cpu     3
+	//	they return spec, which has no limits         2
+	absentDepth int
 	// isLeftover is true in the original version for a value that was not put back, because the value does not fit the schema.
 	isLeftover bool
 }
 
-// value returns the JSON of e, such as {"path":["spec","size"],"home":5}.
+// value returns the JSON of e, such as {"path":["spec","size"],"from":2,"home":5}.
 func (e *entry) value() map[string]any {
 	path := make([]any, len(e.path))
 	for i, s := range e.path {
@@ -48,8 +52,8 @@ func (e *entry) value() map[string]any {
 	if e.hasOrder {
 		v["order"] = true
 	}
-	if e.absentFrom > 0 {
-		v["from"] = number(strconv.Itoa(e.absentFrom))
+	if e.absentDepth > 0 {
+		v["from"] = number(strconv.Itoa(e.absentDepth))
 	}
 	if e.isLeftover {
 		v["left"] = true
@@ -82,7 +86,7 @@ func parseEntry(v any) (*entry, bool) {
 	e := &entry{original: memberOf(object, "home"), returned: memberOf(object, "back")}
 	e.hasOrder, e.isLeftover = object["order"] == true, object["left"] == true
 	if from, isNumber := object["from"].(number); isNumber {
-		e.absentFrom, _ = strconv.Atoi(string(from)) // 0 for another number
+		e.absentDepth, _ = strconv.Atoi(string(from)) // 0 for another number
 	}
 	for _, each := range path {
 		switch each := each.(type) {

@@ -78,15 +78,15 @@ func (n *keptNode) sortedSegments() []segment {
 }
 
 // restoreNode returns current with the values of n. s is the schema of current, and depth the number of segments of its path.
-// absentFrom is the number of segments of the shortest beginning of this path where the object has nothing. It is 0 if the object
-// has current, or at least the object around current. For example, the path is spec.limits.cpu, so depth is 3. absentFrom is 2 if
-// spec has no limits, and 0 if limits lacks cpu alone.
-func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, absentFrom int) any {
+// missingAbove is 0 if the object has what is around current. Otherwise missingAbove is the number of segments of the shortest
+// beginning of the path where the object has nothing. For example, the path is spec.limits.cpu, so depth is 3. missingAbove is
+// 2 if spec has no limits. It is 0 if limits lacks cpu alone, where [entry.absentDepth] is 3.
+func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, missingAbove int) any {
 	if n.entry != nil {
-		return r.restoreEntry(n.entry, s, current, absentFrom)
+		return r.restoreEntry(n.entry, s, current, missingAbove)
 	}
 	if current == any(missing{}) {
-		return r.restoreAbsent(n, s, depth, absentFrom)
+		return r.restoreAbsent(n, s, depth, missingAbove)
 	}
 	applied := len(r.applied)
 	result, doesFit := current, true
@@ -110,8 +110,8 @@ func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, a
 }
 
 // restoreEntry returns current with the value of an entry.
-func (r *restorer) restoreEntry(e *entry, s *crd.Schema, current any, absentFrom int) any {
-	if absentFrom > 0 && (e.absentFrom == 0 || e.absentFrom > absentFrom) {
+func (r *restorer) restoreEntry(e *entry, s *crd.Schema, current any, missingAbove int) any {
+	if missingAbove > 0 && (e.absentDepth == 0 || e.absentDepth > missingAbove) {
 		return current // an edit has removed the object around the value
 	}
 	result, doesFit := r.mergeValue(s, e.original, e.returned, current)
@@ -127,9 +127,9 @@ func (r *restorer) restoreEntry(e *entry, s *crd.Schema, current any, absentFrom
 
 // restoreAbsent returns a new object or list with the values of n, where the object has nothing. It returns missing if no
 // value goes there.
-func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, absentFrom int) any {
-	if absentFrom == 0 {
-		absentFrom = depth
+func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, missingAbove int) any {
+	if missingAbove == 0 {
+		missingAbove = depth
 	}
 	applied := len(r.applied)
 	var result any
@@ -142,10 +142,10 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, absentFrom i
 		if !isKeyed {
 			return missing{}
 		}
-		changed := r.restoreItems(n, s, list, depth, absentFrom)
+		changed := r.restoreItems(n, s, list, depth, missingAbove)
 		result = changed.list()
 	} else {
-		result = r.restoreMembers(n, s, map[string]any{}, depth, absentFrom)
+		result = r.restoreMembers(n, s, map[string]any{}, depth, missingAbove)
 	}
 	if len(r.applied) == applied {
 		return missing{}
@@ -158,14 +158,14 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, absentFrom i
 }
 
 // restoreMembers returns an object with the values of the children of n.
-func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, current map[string]any, depth, absentFrom int) map[string]any {
+func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, current map[string]any, depth, missingAbove int) map[string]any {
 	object := maps.Clone(current)
 	for _, segment := range n.sortedSegments() {
 		if segment.isKey {
 			continue
 		}
 		name, before := segment.text, len(r.applied)
-		value := r.restoreNode(n.children[segment], r.check.member(s, name), memberOf(current, name), depth+1, absentFrom)
+		value := r.restoreNode(n.children[segment], r.check.member(s, name), memberOf(current, name), depth+1, missingAbove)
 		if value == any(missing{}) && !r.canRemove(s, current, name) {
 			r.revertEntries(before)
 			continue
@@ -176,7 +176,7 @@ func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, current map[string
 }
 
 // restoreItems returns a list with the values of the children of n.
-func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, depth, absentFrom int) keyedList {
+func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, depth, missingAbove int) keyedList {
 	changed := list.clone()
 	for _, segment := range n.sortedSegments() {
 		if !segment.isKey {
@@ -185,9 +185,9 @@ func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, dept
 		child, before := n.children[segment], len(r.applied)
 		var item any
 		if current := list.item(segment.text); child.entry == nil && current == any(missing{}) {
-			item = r.restoreItem(child, s, segment.text, depth+1, absentFrom)
+			item = r.restoreItem(child, s, segment.text, depth+1, missingAbove)
 		} else {
-			item = r.restoreNode(child, s.Items, current, depth+1, absentFrom)
+			item = r.restoreNode(child, s.Items, current, depth+1, missingAbove)
 		}
 		if object, isObject := item.(map[string]any); isObject && !hasKey(s, object, segment.text) {
 			r.applied = r.applied[:before]
@@ -202,13 +202,13 @@ func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, dept
 }
 
 // restoreItem returns a new item with a key and the values of n. It returns missing if no value goes there.
-func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, absentFrom int) any {
-	if absentFrom == 0 {
-		absentFrom = depth
+func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, missingAbove int) any {
+	if missingAbove == 0 {
+		missingAbove = depth
 	}
 	applied := len(r.applied)
 	fields, _ := parseValue([]byte(key)).(map[string]any)
-	item := r.restoreMembers(n, s.Items, fields, depth, absentFrom)
+	item := r.restoreMembers(n, s.Items, fields, depth, missingAbove)
 	if len(r.applied) == applied {
 		return missing{}
 	}
