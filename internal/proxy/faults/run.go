@@ -22,8 +22,8 @@ type Run struct {
 	SampleContents []json.RawMessage
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
-	// Outside is nil if the operator has no external system.
-	Outside Outside
+	// ExternalConnections is nil if the operator has no external system.
+	ExternalConnections ExternalConnections
 	// Injector injects the faults of the run.
 	Injector *Injector
 }
