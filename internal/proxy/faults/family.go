@@ -36,7 +36,7 @@ type Family interface {
 func Families() []Family {
 	return []Family{
 		idle{}, crash{}, singleRequest{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, externalSystem{}, transition{}, stranger{},
-		ruledSteps{}, comparedChanges{}, tools{}, clusterActs{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
+		ruledSteps{}, comparedChanges{}, tools{}, clusterChanges{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 

@@ -162,7 +162,7 @@ func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
 }
 
 // What a cluster does by itself is planned for programs that have such objects.
-func TestClusterActs(t *testing.T) {
+func TestClusterChanges(t *testing.T) {
 	t.Parallel()
 	point := proxy.Point{Verb: "create", Resource: "jobs.batch", Name: "page", Occurrence: 1}
 	object := func(resource string, spec map[string]any) faults.WrittenObject {

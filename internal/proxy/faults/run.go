@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Run is a run of an exploration, as far as faults act on it.
+// Run is a run of an exploration, as far as faults concern it.
 type Run struct {
 	Cluster
 	Actions
@@ -69,8 +69,8 @@ type Actions interface {
 	PreventRest(work func() error) error
 	// CallInOutage calls work while the server may be down, and returns when the server serves.
 	CallInOutage(ctx context.Context, work func() error) error
-	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
-	ExpectNoChange(ctx context.Context, act func() error) error
+	// ExpectNoChange calls work, waits for the rest, and records the changes since then as a problem.
+	ExpectNoChange(ctx context.Context, work func() error) error
 
 	// RecordReread records as a problem that an object was read twice, and that the answers differ at a path. The path of the
 	// whole object is empty. The object has its real name.
