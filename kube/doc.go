@@ -7,7 +7,7 @@
 //
 //	secret, err := kube.Get[corev1.Secret](ctx, client, "default", "db")
 //	pods, err := kube.List[corev1.Pod](ctx, client, "default", kube.Label("app", "web"))
-//	applied, err := kube.Apply(ctx, client, kube.OwnedBy(app, deployment)) // kube.Create for what never changes
-//	err := client.Delete(ctx, job)                                         // and client.ApplyStatus(ctx, app)
-//	pods := kube.Namespaced[corev1.Pod](client, "default")                 // pods.Modify, pods.Watch, pods.Logs, …
+//	live, err := kube.Apply(ctx, client, kube.OwnedBy(app, deployment)) // kube.Create for what never changes
+//	err := client.Delete(ctx, job)                                      // and client.ApplyStatus(ctx, app)
+//	pods := kube.Namespaced[corev1.Pod](client, "default")              // pods.Modify, pods.Watch, pods.Logs, …
 package kube

@@ -24,8 +24,8 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 type childGuardHandler interface{ HasChildGuard() bool }
 
 // guardChild checks the apply r of obj. If obj has a controlling owner and [Adopt] is not given, the current object must
-// name that owner in an owner reference, or have fields of the same field manager, or not exist. guardChild changes r to be for exactly
-// the object that it has found. The garbage collector would delete a foreign object together with the owner.
+// name that owner in an owner reference, or have fields of the same field manager, or not exist. guardChild changes r to be for
+// exactly the object that it has found. The garbage collector would delete a foreign object together with the owner.
 //
 // For example, the WebApp with uid 7 applies the Deployment "shop" as "webapp". If no Deployment "shop" exists, r only
 // creates. If the current one has uid 3 and names the WebApp, r is for uid 3. If nobody but "helm" has fields in the current

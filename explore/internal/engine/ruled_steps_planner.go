@@ -16,7 +16,7 @@ import (
 
 // ruledStepsPlanner plans runs with a fault that names their kind and disturbs nothing, and rules alone judge the runs: see
 // [faults.Deletion], [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting]. The runs of
-// [comparedChangesPlanner] have no fault, and are compared.
+// [comparedChangesPlanner] and of [deletionOrderPlanner] have no fault, and are compared.
 type ruledStepsPlanner struct{ planner *planner }
 
 // plan returns the runs of these kinds.

@@ -6,7 +6,7 @@ const (
 	// ObjectChange changes the content of each object of the samples, deletes the object, and makes the object again.
 	// The objects that the samples refer to come late.
 	ObjectChange Kind = "object-change"
-	// SimilarNames adds pairs of clones of the samples. The names of a pair are long and have a common beginning.
+	// SimilarNames adds pairs of clones of the samples. The names of a pair have a common beginning, and most are long.
 	SimilarNames Kind = "similar-names"
 )
 
