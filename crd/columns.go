@@ -17,7 +17,7 @@ func (b *builder) addColumn(d, wide *directive, s *Schema, at position) error {
 	}
 	kind := columnType(s)
 	if kind == "" {
-		return fmt.Errorf("%s: a column needs a scalar, and this field is of type %s", d, s.kind())
+		return fmt.Errorf("%s: a column needs a scalar, and this field is of type %s", d, s.typeName())
 	}
 	c := Column{Name: d.value, Type: kind, Description: s.Description, JSONPath: jsonPath(at.jsonNames)}
 	if !d.hasValue {
@@ -48,7 +48,7 @@ func (b *builder) addSelectable(d *directive, s *Schema, at position) error {
 	case at.isInElement:
 		return errors.New("selectable: a field selector compares one value, and this field is within a list or a map")
 	case s.Type != typeString && s.Type != typeInteger && s.Type != typeBoolean:
-		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.kind())
+		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.typeName())
 	case strings.ContainsAny(path, `\[]'"`):
 		return fmt.Errorf("selectable: the path %s has a name that field selectors cannot have", path)
 	}
@@ -61,7 +61,7 @@ func (b *builder) addSelectable(d *directive, s *Schema, at position) error {
 
 // columnType returns the type of a column that shows an s. It is empty if no column can show an s.
 func columnType(s *Schema) string {
-	switch s.kind() {
+	switch s.typeName() {
 	case typeString:
 		if s.Format == "date-time" {
 			return "date"
@@ -70,7 +70,7 @@ func columnType(s *Schema) string {
 	case typeIntOrString:
 		return typeString
 	case typeInteger, typeNumber, typeBoolean:
-		return s.kind()
+		return s.typeName()
 	}
 	return ""
 }
@@ -170,7 +170,7 @@ func (b *builder) scale(root *Schema, d kube.ScalePaths) *Scale {
 		case found == nil:
 			b.problemf(name, "%s %s names no field; add one of type %s, or name another path", what, path, kind)
 		case found.Type != kind:
-			b.problemf(name, "%s %s is of type %s, and must be of type %s", what, path, found.kind(), kind)
+			b.problemf(name, "%s %s is of type %s, and must be of type %s", what, path, found.typeName(), kind)
 		}
 	}
 	check("SpecReplicas", s.SpecReplicasPath, typeInteger, ".spec.")
