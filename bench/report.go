@@ -102,11 +102,11 @@ type reportSection struct {
 	// Commits are the commits of yare in the section. They are empty if all sections have the same commits.
 	Commits []string
 	Rounds  int
-	Rows    []reportRow
+	Figures []reportFigure
 }
 
-// reportRow is one figure, with a cell for each program.
-type reportRow struct {
+// reportFigure is one figure, with a cell for each program.
+type reportFigure struct {
 	Title  string
 	Values []string
 	// Ratios has yare's value divided by the value of each other program.
@@ -260,22 +260,22 @@ func (t table) section(s section, objects int, programs []string) reportSection 
 		}
 	}
 	for _, name := range s.figures {
-		row := reportRow{Title: name.title}
+		figure := reportFigure{Title: name.title}
 		if name.unit != "" {
-			row.Title += ", " + name.unit
+			figure.Title += ", " + name.unit
 		}
 		found := false
 		for _, p := range programs {
 			values := t.values(s.row, objects, name, p)[0]
 			found = found || len(values) > 0
-			row.Values = append(row.Values, spread(values))
+			figure.Values = append(figure.Values, spread(values))
 			if p != yare {
 				pair := t.values(s.row, objects, name, yare, p)
-				row.Ratios = append(row.Ratios, ratio(pair[0], pair[1], s.row == "binary"))
+				figure.Ratios = append(figure.Ratios, ratio(pair[0], pair[1], s.row == "binary"))
 			}
 		}
 		if found {
-			made.Rows = append(made.Rows, row)
+			made.Figures = append(made.Figures, figure)
 		}
 	}
 	return made

@@ -26,7 +26,7 @@ type row struct {
 	measureRound func(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error)
 }
 
-// rowCurve is the name of all rows against the replay server.
+// rowCurve is the name of the rows in which the programs reconcile different numbers of objects of the replay server.
 const rowCurve = "curve"
 
 // rowWebhook is the name of the row with calls of a validator, and rowConversion of the one with calls that convert an object.
@@ -75,6 +75,7 @@ type bench struct {
 	commit   string
 
 	// cluster is the running control plane, or nil. clusterUse names the rows that it is for: shops, pods or webapps.
+	// Without a control plane it is empty.
 	cluster    *cluster
 	clusterUse string
 	// store holds the objects of the replay server.
@@ -152,7 +153,7 @@ func (b *bench) useStore(objects int) {
 func (b *bench) close() {
 	if b.cluster != nil {
 		b.cluster.plane.Close()
-		b.cluster = nil
+		b.cluster, b.clusterUse = nil, ""
 	}
 }
 

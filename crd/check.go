@@ -58,15 +58,15 @@ func checkList(s *Schema) (problems []error) {
 	case s.ListType != "map" && len(s.ListMapKeys) > 0:
 		problemf("listMapKey needs listType=map")
 	case s.ListType == "map" && (s.Items.Type != typeObject || len(s.Items.Properties) == 0):
-		problemf("listType=map needs items that are structs, and these are of type %s", s.Items.kind())
+		problemf("listType=map needs items that are structs, and these are of type %s", s.Items.typeName())
 	case s.ListType == "map":
 		for _, key := range s.ListMapKeys {
 			p, ok := s.Items.Properties[key]
 			switch {
 			case !ok:
 				problemf("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
-			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
-				problemf("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
+			case p.typeName() == typeArray || p.typeName() == typeObject || p.typeName() == typeAny:
+				problemf("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.typeName())
 			case p.Nullable:
 				problemf("listMapKey=%s: a key must not be nullable", key)
 			case p.Default == nil && !slices.Contains(s.Items.Required, key):
@@ -78,7 +78,7 @@ func checkList(s *Schema) (problems []error) {
 		if i.Nullable {
 			problemf("listType=set needs items that are not nullable: leave items.nullable out")
 		}
-		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
+		if i.typeName() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
 			problemf("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
 		}
 	}
@@ -111,8 +111,8 @@ func (r *refusals) check(s *Schema, value any, what string) {
 		}
 		r.addf(what, "%s is not in the enum %s", encode(value), strings.Join(names, ", "))
 	}
-	if !isOfKind(value, s.kind()) {
-		r.addf(what, "%s is not of type %s", encode(value), s.kind())
+	if !isOfKind(value, s.typeName()) {
+		r.addf(what, "%s is not of type %s", encode(value), s.typeName())
 		return
 	}
 	switch v := value.(type) {
@@ -170,7 +170,7 @@ func (r *refusals) checkString(s *Schema, v, what string) {
 }
 
 // isMultiple reports whether n is a multiple of factor, by the arithmetic of API servers. Example: 0.3 is a multiple of
-// 0.1, although no power of two divides either of them: 0.3 · (1/0.1) differs from 3 by less than a billionth.
+// 0.1, although neither is exact in binary: 0.3 · (1/0.1) differs from 3 by less than a billionth.
 func isMultiple(n, factor float64) bool {
 	quotient := n / factor
 	if factor < 1 {

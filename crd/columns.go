@@ -26,7 +26,7 @@ func (l *columns) add(d, wide *directive, s *Schema, at position) error {
 	}
 	kind := columnType(s)
 	if kind == "" {
-		return fmt.Errorf("%s: a column needs a scalar, and this field is of type %s", d, s.kind())
+		return fmt.Errorf("%s: a column needs a scalar, and this field is of type %s", d, s.typeName())
 	}
 	c := Column{Name: d.value, Type: kind, Description: s.Description, JSONPath: jsonPath(at.jsonNames)}
 	if !d.hasValue {
@@ -89,7 +89,7 @@ func (l *columns) all(root *Schema, defined []kube.Column) []Column {
 
 // columnType returns the type of a column that shows an s. It is empty if no column can show an s.
 func columnType(s *Schema) string {
-	switch s.kind() {
+	switch s.typeName() {
 	case typeString:
 		if s.Format == "date-time" {
 			return "date"
@@ -98,7 +98,7 @@ func columnType(s *Schema) string {
 	case typeIntOrString:
 		return typeString
 	case typeInteger, typeNumber, typeBoolean:
-		return s.kind()
+		return s.typeName()
 	}
 	return ""
 }

@@ -48,9 +48,9 @@ func (d directive) target(s *Schema) (*Schema, error) {
 		case scope == "values" && s.AdditionalProperties != nil:
 			s = s.AdditionalProperties
 		case scope == "items":
-			return nil, fmt.Errorf("%s: items. is for lists, and this is of type %s", d, s.kind())
+			return nil, fmt.Errorf("%s: items. is for lists, and this is of type %s", d, s.typeName())
 		default:
-			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
+			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.typeName())
 		}
 	}
 	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {

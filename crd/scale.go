@@ -29,7 +29,7 @@ func newScale(root *Schema, owner string, d kube.ScalePaths, p *problems) *Scale
 		case found == nil:
 			p.addf(name, "%s %s names no field; add one of type %s, or name another path", what, path, kind)
 		case found.Type != kind:
-			p.addf(name, "%s %s is of type %s, and must be of type %s", what, path, found.kind(), kind)
+			p.addf(name, "%s %s is of type %s, and must be of type %s", what, path, found.typeName(), kind)
 		}
 	}
 	check("SpecReplicas", s.SpecReplicasPath, typeInteger, ".spec.")

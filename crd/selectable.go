@@ -21,7 +21,7 @@ func (f *selectableFields) add(d *directive, s *Schema, at position) error {
 	case at.isInElement:
 		return errors.New("selectable: a field selector compares one value, and this field is within a list or a map")
 	case s.Type != typeString && s.Type != typeInteger && s.Type != typeBoolean:
-		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.kind())
+		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.typeName())
 	case strings.ContainsAny(path, `\[]'"`):
 		return fmt.Errorf("selectable: the path %s has a name that field selectors cannot have", path)
 	}

@@ -94,8 +94,8 @@ func allKeys() []string {
 // allowedKeys returns the keys with a meaning for a schema of this type, for error messages.
 func allowedKeys(kind string) string {
 	keys := []string{"required", "optional", "type"}
-	for key, o := range tagKeys {
-		if key != "uniqueItems" && (o.on == nil || slices.Contains(o.on, kind)) {
+	for key, k := range tagKeys {
+		if key != "uniqueItems" && (k.on == nil || slices.Contains(k.on, kind)) {
 			keys = append(keys, key)
 		}
 	}
@@ -113,19 +113,19 @@ func allowedKeys(kind string) string {
 
 // applyTagKey changes s by d.
 func applyTagKey(s *Schema, d directive) error {
-	o, known := tagKeys[d.key]
+	k, known := tagKeys[d.key]
 	if !known {
 		advice := ""
 		if near := likelyMeant(d.key, allKeys()); near != "" {
 			advice = ": did you mean " + near + "?"
 		}
-		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.kind(), allowedKeys(s.kind()))
+		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.typeName(), allowedKeys(s.typeName()))
 	}
-	if o.on != nil && !slices.Contains(o.on, s.kind()) {
+	if k.on != nil && !slices.Contains(k.on, s.typeName()) {
 		return fmt.Errorf("%s: it is for the types %s, and this is a field of type %s, where these are allowed: %s",
-			d, strings.Join(o.on, ", "), s.kind(), allowedKeys(s.kind()))
+			d, strings.Join(k.on, ", "), s.typeName(), allowedKeys(s.typeName()))
 	}
-	if err := o.set(s, d); err != nil {
+	if err := k.set(s, d); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
 	return nil

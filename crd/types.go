@@ -132,8 +132,8 @@ type Schema struct {
 	Validations           []Validation `json:"x-kubernetes-validations,omitempty"`
 }
 
-// kind returns the type of s: a type of JSON, or a name of our own for a schema without a type.
-func (s *Schema) kind() string {
+// typeName returns the type of s: a type of JSON, or a name of our own for a schema without a type.
+func (s *Schema) typeName() string {
 	switch {
 	case s.IntOrString:
 		return typeIntOrString

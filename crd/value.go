@@ -14,7 +14,7 @@ func literal(s *Schema, text string) (json.RawMessage, error) {
 	if text == "null" && s.Nullable {
 		return json.RawMessage(text), nil
 	}
-	switch s.kind() {
+	switch s.typeName() {
 	case typeString:
 		return quote(text)
 	case typeIntOrString:

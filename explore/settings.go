@@ -49,7 +49,7 @@ type Settings struct {
 	// makes no request meanwhile. A program that uses yare says that it works, and needs no Settle.
 	Settle time.Duration
 	// OutsideAddress is the address of the external system of the operator, as host:port. The operator gets another address
-	// in its place: {outside} in [Binary], or an argument of the function of [Parts]. It leads to a proxy of the
+	// in its place: {outside} in [Binary], or an argument of the function of [Parts]. It leads to a relay of the
 	// exploration, which refuses, cuts and delays connections.
 	OutsideAddress string
 	// LookOutside returns a text about what the run of a namespace has in the external system. The lines are compared and
@@ -145,7 +145,7 @@ func (s Settings) newExploration() (*exploration, error) {
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	e.settings.IsExhaustive, e.settings.Settle = s.Exhaustive, s.Settle
 	if s.OutsideAddress != "" || s.LookOutside != nil || s.EmptyOutside != nil {
-		e.settings.Outside = &engine.Outside{Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside}
+		e.settings.ExternalSystem = &engine.ExternalSystem{Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside}
 	}
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)

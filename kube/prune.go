@@ -27,7 +27,7 @@ import (
 // In types of k8s.io/api an empty struct is left out. The schema of a type that defines itself requires
 // every struct without omitempty, and has no defaults for the fields of a missing struct. In these types {}
 // is sent unless the tag has omitempty.
-type pruner struct{ prunings pruningTable }
+type pruner struct{ table pruneRuleTable }
 
 func newPruner() *pruner { return new(pruner) }
 
@@ -77,7 +77,7 @@ func (p *pruner) statusBody(obj Object, r wire.Resource, resourceVersion string)
 func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name string) bool) ([]byte, error) {
 	value := reflect.ValueOf(obj).Elem()
 	_, isDefined := obj.(Defined)
-	root := p.prunings.pruning(pruneKey{value.Type(), isDefined})
+	root := p.table.rulesOf(pruneKey{value.Type(), isDefined})
 	d := jsonDecoder(full)
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.Join(errors.New("it is no JSON object"), err)
@@ -92,8 +92,8 @@ func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name st
 		case name == "apiVersion" || name == "kind" || !wanted(name):
 			err = d.SkipValue()
 		case name == "metadata":
-			if m.pruning == nil { // serverWritten is dropped from an unstructured object too
-				m.pruning = &pruning{members: map[string]member{}}
+			if m.rules == nil { // serverWritten is dropped from an unstructured object too
+				m.rules = &pruneRules{members: map[string]member{}}
 			}
 			m.dropEmpty = false
 			dst, err = p.appendMember(dst, d, name, m, value, serverWritten)
@@ -123,7 +123,7 @@ func (p *pruner) appendMember(dst []byte, d *jsontext.Decoder, name string, m me
 	}
 	dst = append(appendString(dst, name), ':')
 	start := len(dst)
-	dst, err := p.appendValue(dst, d, m.pruning, value, without)
+	dst, err := p.appendValue(dst, d, m.rules, value, without)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (p *pruner) appendMember(dst []byte, d *jsontext.Decoder, name string, m me
 }
 
 // appendValue appends the next value, which is the JSON of the Go value v.
-func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruning, v reflect.Value, without map[string]bool) ([]byte, error) {
+func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool) ([]byte, error) {
 	if rules == nil || rules.members == nil && rules.elem == nil {
 		raw, err := d.ReadValue()
 		return append(dst, raw...), err
@@ -168,7 +168,7 @@ func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruning, v 
 }
 
 // appendObject appends the next value, which is the JSON object of the Go value v, without some members.
-func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruning, v reflect.Value, without map[string]bool) ([]byte, error) {
+func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool) ([]byte, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}

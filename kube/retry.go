@@ -35,7 +35,8 @@ import (
 type retry struct {
 	next wire.Handler
 	// timeout is [Config.Timeout]: how long the server may be silent in all attempts together. No attempt begins when this
-	// time has passed since the first one began.
+	// time has passed since the first one began. The time in which an attempt waits for credentials or for the limit on writes does
+	// not count.
 	timeout time.Duration
 }
 

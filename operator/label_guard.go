@@ -74,7 +74,7 @@ func (g *labelGuard) hasOwner(values map[string]string) bool {
 func (g *labelGuard) liveMetadata(ctx context.Context, r *wire.Request) (live metav1.PartialObjectMetadata, err error) {
 	response, err := g.next.Do(ctx, &wire.Request{
 		Cluster: r.Cluster, Verb: wire.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
-		Representation: wire.MetadataOnly, Live: r.Live,
+		Representation: wire.MetadataOnly, // no cache is below
 	})
 	if err == nil {
 		err = kube.Unmarshal(response.Body, &live)

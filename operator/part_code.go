@@ -3,7 +3,8 @@ package operator
 // Some code of this package is large, and most programs do not need it: the code for webhooks, for conversions, for the pages
 // over TLS and for the live page. A program has such code only if one of its parts brings it. The linker leaves out a method
 // that is called through an interface alone, if the program makes no value with this method. So the rest of the package calls
-// the code through interfaces alone. Each code has a file, and these names, here for the pages over TLS:
+// the code through interfaces alone. Each code has a file and five names. The pages over TLS have these names, and the other
+// codes have webhook, conversion or livePage in place of secure:
 //
 //	secureCode           an interface with what the code does
 //	secureCodePart       an interface of the parts that bring the code. Its only method returns a secureCode

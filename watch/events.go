@@ -25,8 +25,8 @@ type (
 		// Object is the last state. If Stale is true, it has only kind, namespace, name, uid,
 		// and the last resource version that was seen.
 		Object *T
-		// Stale is true if the deletion itself was not observed: the object was missing from a
-		// later list.
+		// Stale is true if the last state is not known: the object was missing from a later list, or
+		// its deletion was observed with a state that does not fit T.
 		Stale bool
 	}
 

@@ -15,7 +15,7 @@ import (
 type Simulation struct {
 	// StaysPending means that the containers never start, as if their image were missing.
 	StaysPending bool
-	// CrashLoops means that the containers exit at once, after each start.
+	// CrashLoops means that the containers exit 300 ms after each start.
 	CrashLoops bool
 	// Fails means that the containers exit with status 1 after a second. A Job retries the Pod up to its
 	// backoffLimit, and then fails.

@@ -16,6 +16,15 @@ var ErrClosed = errors.New("the cache is closed")
 // concurrently.
 type Cache struct{ shared }
 
+// shared holds what the streams of a Cache have in common.
+type shared struct {
+	handler      wire.Handler
+	options      options
+	streams      *registry
+	overlay      *programOverlay
+	restorations *restoration.Restorations
+}
+
 // New returns a Cache whose lists and watches go to h. Nothing is followed before the first
 // [Cache.Open].
 func New(h wire.Handler, o ...Option) *Cache {

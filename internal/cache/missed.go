@@ -115,16 +115,16 @@ func (m *missedStates) statesOf(k overlay.Key, entry overlay.Entry, isMissed fun
 			!m.fieldSelector.Empty() && !m.fieldSelector.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
-		e := m.packedValueOf(k, value)
-		if e == nil || m.labelSelector != nil && !m.labelSelector.Matches(e.Labels()) {
+		p := m.packedValueOf(k, value)
+		if p == nil || m.labelSelector != nil && !m.labelSelector.Matches(p.Labels()) {
 			continue
 		}
-		i := slices.IndexFunc(states, e.IsSameObject)
+		i := slices.IndexFunc(states, p.IsSameObject)
 		switch {
 		case i < 0:
-			states = append(states, e)
-		case ident.IsNewer(e.ResourceVersion(), states[i].ResourceVersion()):
-			states[i] = e
+			states = append(states, p)
+		case ident.IsNewer(p.ResourceVersion(), states[i].ResourceVersion()):
+			states[i] = p
 		}
 	}
 	return states
@@ -144,11 +144,11 @@ func (m *missedStates) packedValueOf(k overlay.Key, value overlay.Entry) *databa
 	if object == nil {
 		return nil
 	}
-	e, err := m.writer.Build(database.NewItem(k.ObjectKey(), value.UID, value.Version, object))
+	p, err := m.writer.Build(database.NewItem(k.ObjectKey(), value.UID, value.Version, object))
 	if err != nil {
 		return nil
 	}
-	return e
+	return p
 }
 
 func (m *missedStates) keyOf(c follow.Change) overlay.Key {

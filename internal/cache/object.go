@@ -40,15 +40,15 @@ type Record struct {
 func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
 // recordOf returns the record of a packed object.
-func recordOf(e *database.PackedObject) Record { return recordOfObject(e, e.UID()) }
+func recordOf(p *database.PackedObject) Record { return recordOfObject(p, p.UID()) }
 
 // recordOfObject returns the record of a packed object with a uid. A packed object makes the text of the uid anew, so a
 // caller that has the text passes it.
-func recordOfObject(e *database.PackedObject, uid types.UID) Record {
+func recordOfObject(p *database.PackedObject, uid types.UID) Record {
 	return Record{
-		Namespace: e.Namespace(), Name: e.Name(), UID: uid, ResourceVersion: e.ResourceVersion(),
-		Generation: e.Generation, Deleting: e.IsDeleting, Labels: e.Labels(),
-		AnnotationsHash: e.AnnotationsHash, FinalizersHash: e.FinalizersHash, Owners: e.Owners(), Size: e.Size(),
+		Namespace: p.Namespace(), Name: p.Name(), UID: uid, ResourceVersion: p.ResourceVersion(),
+		Generation: p.Generation, Deleting: p.IsDeleting, Labels: p.Labels(),
+		AnnotationsHash: p.AnnotationsHash, FinalizersHash: p.FinalizersHash, Owners: p.Owners(), Size: p.Size(),
 	}
 }
 
@@ -59,12 +59,12 @@ type Object struct {
 	packed *database.PackedObject
 }
 
-// objectOf returns the Object of a packed object. It returns the zero Object if e is nil.
-func objectOf(e *database.PackedObject) Object {
-	if e == nil {
+// objectOf returns the Object of a packed object. It returns the zero Object if p is nil.
+func objectOf(p *database.PackedObject) Object {
+	if p == nil {
 		return Object{}
 	}
-	return Object{Record: recordOf(e), packed: e}
+	return Object{Record: recordOf(p), packed: p}
 }
 
 // Bytes returns the JSON that the server sent, in memory of the caller's own. Each call

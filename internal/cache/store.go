@@ -50,8 +50,8 @@ func (s *Store) Stream() wire.Stream { return s.stream }
 
 // Get returns the object of the key k, and whether the store has it. The Cluster of k does not count.
 func (s *Store) Get(k kube.Key) (Object, bool) {
-	e := s.database.Get(k)
-	return objectOf(e), e != nil
+	p := s.database.Get(k)
+	return objectOf(p), p != nil
 }
 
 // All returns the objects that match when it is called, in no order, whatever happens to the
@@ -65,8 +65,8 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 	}
 	selected := s.database.Select(database.Filter(f))
 	return func(yield func(Object) bool) {
-		for e := range selected.All {
-			if !yield(objectOf(e)) {
+		for p := range selected.All {
+			if !yield(objectOf(p)) {
 				return
 			}
 		}
@@ -127,24 +127,24 @@ func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) 
 
 // shown returns what the store shows of an object, for a comparison with the answer to a request.
 func (s *Store) shown(k kube.Key) restoration.ShownState {
-	e, version := s.database.State(k)
-	if e == nil {
+	p, version := s.database.State(k)
+	if p == nil {
 		return restoration.ShownState{ReachedVersion: version}
 	}
-	return restoration.ShownState{Object: e.Version(), ReachedVersion: version}
+	return restoration.ShownState{Object: p.Version(), ReachedVersion: version}
 }
 
 // observe returns what the store shows of an object, and the packed object, or nil.
 func (s *Store) observe(k kube.Key) (overlay.Observation, *database.PackedObject) {
 	// In this order: what the watch has shown by now is in the packed object.
 	o := overlay.Observation{OpenSince: s.progress.OpenSince(), HasSelector: s.hasSelector()}
-	e, version := s.database.State(k)
+	p, version := s.database.State(k)
 	o.Version = version
-	if e == nil {
+	if p == nil {
 		return o, nil
 	}
-	o.IsPresent, o.UID, o.ResourceVersion = true, e.UID(), e.ResourceVersion()
-	return o, e
+	o.IsPresent, o.UID, o.ResourceVersion = true, p.UID(), p.ResourceVersion()
+	return o, p
 }
 
 // observeProgress returns how far the stream has got, without an object.

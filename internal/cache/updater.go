@@ -200,15 +200,15 @@ func (u *updater) endList(version string, isUnserved bool) {
 
 // addMissed adds to the changes the deletions that the stream has missed within a list.
 func (u *updater) addMissed(missed []*database.PackedObject) {
-	for _, e := range missed {
-		u.progress.RecordChange(e.Namespace(), "", u.isListing)
-		u.addDeleted(e)
+	for _, p := range missed {
+		u.progress.RecordChange(p.Namespace(), "", u.isListing)
+		u.addDeleted(p)
 	}
 }
 
-// addDeleted adds to the changes the deletion of an object, whose last state is e.
-func (u *updater) addDeleted(e *database.PackedObject) {
-	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
+// addDeleted adds to the changes the deletion of an object, whose last state is p.
+func (u *updater) addDeleted(p *database.PackedObject) {
+	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(p), before: p})
 }
 
 // markUndecodable records that a change could not be decoded.

@@ -42,8 +42,8 @@ type Settings struct {
 	Values map[string][]any
 	// Settle is how long at least nothing may happen before a run is at rest.
 	Settle time.Duration
-	// Outside is the external system of the operator. It may be nil.
-	Outside *Outside
+	// ExternalSystem is the external system of the operator. It may be nil.
+	ExternalSystem *ExternalSystem
 	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried too.
 	SecondSamples []json.RawMessage
 	// PairSamples are objects of the same kinds as the samples, with the objects that they refer to. The second clone of

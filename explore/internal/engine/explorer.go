@@ -64,7 +64,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 			return nil, err
 		}
 	}
-	externalSystem := cmp.Or(s.Outside, &Outside{})
+	externalSystem := cmp.Or(s.ExternalSystem, &ExternalSystem{})
 	recorder, err := history.NewRecorder(ctx, s.Config, resources...)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		return nil, err
 	}
 	e := &explorer{settings: s, runner: &runner{
-		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyOutside: externalSystem.Empty},
+		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyExternalSystem: externalSystem.Empty},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{Users: []string{userManager, faults.ForeignManager, faults.ConflictManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
 	}}
@@ -342,4 +342,12 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		}
 	})
 	return err
+}
+
+// warnOfUnchanged adds a warning if no field of the samples has another value in any run.
+func warnOfUnchanged(c *finding.Coverage) {
+	if c.Fields.Total > 0 && c.Fields.Done == 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("None of the %d fields of the samples has another value in any run: "+
+			"the mistakes that a change shows are not found. --values names a second sample.", c.Fields.Total))
+	}
 }

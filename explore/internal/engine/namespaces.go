@@ -32,8 +32,8 @@ const (
 type namespaces struct {
 	// cluster has a client that reports no warnings: all kinds are deleted, also deprecated ones.
 	cluster cluster
-	// emptyOutside removes what the run of a namespace has left in the external system. It is nil if there is none.
-	emptyOutside func(ctx context.Context, namespace string) error
+	// emptyExternalSystem removes what the run of a namespace has left in the external system. It is nil if there is none.
+	emptyExternalSystem func(ctx context.Context, namespace string) error
 	// emptying counts the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
@@ -85,8 +85,8 @@ func (n *namespaces) release(name string, recording *history.Recording, isReusab
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeoutCause(context.Background(), maxEmptying, errors.New("the namespace does not become empty"))
 		defer cancel()
-		if n.emptyOutside != nil {
-			if err := n.emptyOutside(ctx, name); err != nil {
+		if n.emptyExternalSystem != nil {
+			if err := n.emptyExternalSystem(ctx, name); err != nil {
 				n.addError(fmt.Errorf("empty the external system of the namespace %s: %w", name, err))
 				isReusable = false
 			}
@@ -142,7 +142,7 @@ func leftIn(state history.State) []history.Version {
 	var withoutOwner, withOwner []history.Version
 	for _, v := range state.Objects() {
 		switch {
-		case v.Resource == history.OutsideResource:
+		case v.Resource == history.ExternalSystemResource:
 		case v.Resource == "events" || v.Resource == "events.events.k8s.io":
 		case v.Resource == "serviceaccounts" && v.Name == "default":
 		case v.Resource == "configmaps" && v.Name == "kube-root-ca.crt":

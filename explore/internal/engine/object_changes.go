@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -19,7 +20,12 @@ const maxChangedKeys = 3
 
 // objectChangePlanner plans the runs of [faults.ObjectChange]: the user changes the content of each object of the
 // samples, deletes the object, and makes the object again.
-type objectChangePlanner struct{ userActsPlanner }
+type objectChangePlanner struct {
+	settings Settings
+	cluster  *cluster
+	results  *results
+	random   *rand.Rand
+}
 
 // plan returns one run for each object, and one in which the objects that the samples refer to come late.
 func (p *objectChangePlanner) plan() (jobs []job, err error) {

@@ -22,13 +22,13 @@ func Parts(name string, parts func() []operator.Part) Launcher {
 
 // RunParts returns the launcher of an operator, as [Parts] does. The function parts gets the namespace of the run, and the
 // address by which the parts reach the external system.
-func RunParts(name string, parts func(namespace, outside string) []operator.Part) Launcher {
+func RunParts(name string, parts func(namespace, relayAddress string) []operator.Part) Launcher {
 	return partsLauncher{name, parts, new(programctx.Shared)}
 }
 
 type partsLauncher struct {
 	name  string
-	parts func(namespace, outside string) []operator.Part
+	parts func(namespace, relayAddress string) []operator.Part
 	// shared is what all processes of an exploration have in common. A kind has one conversion in a cluster, so it must
 	// outlive a crash, and the runs at the same time must not replace it.
 	shared *programctx.Shared

@@ -56,16 +56,16 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
 		}
 	}
-	ruled, err := (&ruleRunPlanner{p}).plan(ctx, input.Kinds)
+	ruled, err := (&ruledStepsPlanner{p}).plan(ctx, input.Kinds)
 	if err != nil {
 		return nil, nil, err
 	}
 	jobs = append(jobs, ruled...)
-	acts, err := (&userActsPlanner{p.settings, p.cluster, p.results, p.random}).plan(ctx, input.Kinds)
+	compared, err := (&comparedChangesPlanner{p.settings, p.cluster, p.results, p.random}).plan(ctx, input.Kinds)
 	if err != nil {
 		return nil, nil, err
 	}
-	jobs = append(jobs, acts...)
+	jobs = append(jobs, compared...)
 	p.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 	p.random.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
 	if p.settings.Budget == 0 {
@@ -170,10 +170,10 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 		Kinds: plannedKinds(p.settings), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
 		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
 		SampleContents: p.settings.Steps[0].Apply, HasWebhooks: hasWebhooks(p.references.runs[0].requests),
-		HasOutside: p.settings.Outside != nil && p.settings.Outside.Address != "",
+		HasExternalSystem: p.settings.ExternalSystem != nil && p.settings.ExternalSystem.Address != "",
 	}
 	for i := range p.settings.Steps {
-		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), OutsideParts: p.references.outsideParts(i), CanRestartLater: later[i], HasDeletion: len(p.settings.Steps[i].Delete) > 0})
+		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), ExternalParts: p.references.externalParts(i), CanRestartLater: later[i], HasDeletion: len(p.settings.Steps[i].Delete) > 0})
 	}
 	names := history.NewNames()
 	for _, raw := range p.settings.Steps[0].Apply {
@@ -365,6 +365,15 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 	})
 	p.results.addFields(changeable)
 	return accepted, nil
+}
+
+// valuesOf returns what the fields of a sample are changed to.
+func valuesOf(sample *unstructured.Unstructured, s Settings) values.Options {
+	options := values.Options{Values: s.Values, Pairs: fieldPairs, Seed: s.Seed}
+	if second := secondOf(s.SecondSamples, sample); second != nil {
+		options.Second = second.Object
+	}
+	return options
 }
 
 // dryRunNamespace is where values are tried without storing them.

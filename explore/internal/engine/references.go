@@ -194,12 +194,12 @@ func servesCalls(requests []proxy.RequestRecord) bool {
 	})
 }
 
-// outsideParts returns how many parts of data passed to the external system and back in a step of each of the first two
+// externalParts returns how many parts of data passed to the external system and back in a step of each of the first two
 // references.
-func (r *references) outsideParts(step int) int {
+func (r *references) externalParts(step int) int {
 	parts := func(out *runResult) int {
-		if step < len(out.outsideParts) {
-			return out.outsideParts[step]
+		if step < len(out.externalParts) {
+			return out.externalParts[step]
 		}
 		return 0
 	}

@@ -350,9 +350,9 @@ func (r *results) timeLeftLocked(now time.Time) time.Duration {
 	return left
 }
 
-// addOutsideWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were
+// addOutOfBoundsWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were
 // refused, and in no namespace.
-func (r *results) addOutsideWrites(requests []proxy.RequestRecord) {
+func (r *results) addOutOfBoundsWrites(requests []proxy.RequestRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, request := range requests {

@@ -19,8 +19,8 @@ func TestWritesOutsideAreInTheCoverage(t *testing.T) {
 	clustered := proxy.RequestRecord{Point: proxy.Point{Verb: "patch", Resource: "nodes", Subresource: "status", Name: "n"}, IsClusterScoped: true}
 	own := proxy.RequestRecord{Point: proxy.Point{Verb: "create", Resource: "configmaps", Name: "a"}, Namespace: "run"}
 	r := newResults("operator", Settings{})
-	r.addOutsideWrites([]proxy.RequestRecord{refused, own, clustered})
-	r.addOutsideWrites([]proxy.RequestRecord{clustered, refused})
+	r.addOutOfBoundsWrites([]proxy.RequestRecord{refused, own, clustered})
+	r.addOutOfBoundsWrites([]proxy.RequestRecord{clustered, refused})
 	if got, want := r.coverage.OutOfBounds, []string{"create configmaps a in kube-system"}; !slices.Equal(got, want) {
 		t.Errorf("the writes in other namespaces are %q, want %q", got, want)
 	}

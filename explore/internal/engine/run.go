@@ -32,14 +32,14 @@ type run struct {
 	names     *history.Names
 	recording *history.Recording
 	proxy     *faults.InjectingProxy
-	// outsideConnections are the connections to the external system. It is nil if there is none.
-	outsideConnections *outsideConnections
-	replicas           *replicas
-	quiet              *quietMeter
-	rest               *restWaiter
-	user               *userActor
-	judge              *stepJudge
-	actions            *runActions
+	// externalConnections are the connections to the external system. The field is nil if there are none.
+	externalConnections *externalConnections
+	replicas            *replicas
+	quiet               *quietMeter
+	rest                *restWaiter
+	user                *userActor
+	judge               *stepJudge
+	actions             *runActions
 
 	result runResult
 }
@@ -67,10 +67,10 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	address := ""
 	if r.runner.externalSystem.Address != "" {
-		if r.outsideConnections, err = newOutsideConnections(r.runner.externalSystem.Address); err != nil {
+		if r.externalConnections, err = newExternalConnections(r.runner.externalSystem.Address); err != nil {
 			return err
 		}
-		address = r.outsideConnections.Address()
+		address = r.externalConnections.Address()
 	}
 	releaseLease := func(ctx context.Context, lease string) error {
 		return r.runner.cluster.releaseLease(ctx, r.namespace, lease)
@@ -90,9 +90,9 @@ func (r *run) makeParts() {
 	n := r.runner
 	r.quiet = &quietMeter{proxyActivity: r.proxy.Activity, lastChange: r.recording.LastChange}
 	isDisturbed := func() bool { return false }
-	var outsideParts func() int
-	if r.outsideConnections != nil {
-		r.quiet.lastPart, isDisturbed, outsideParts = r.outsideConnections.LastPart, r.outsideConnections.IsDisturbing, r.outsideConnections.Parts
+	var externalParts func() int
+	if r.externalConnections != nil {
+		r.quiet.lastPart, isDisturbed, externalParts = r.externalConnections.LastPart, r.externalConnections.IsDisturbing, r.externalConnections.Parts
 	}
 	reader := &stateReader{
 		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.HasServerInterruption(),
@@ -107,7 +107,7 @@ func (r *run) makeParts() {
 	}
 	r.judge = &stepJudge{
 		limits: r.limits, schedule: r.schedule, compare: r.compare, cluster: n.cluster, options: n.options, checks: n.checks,
-		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, outsideParts: outsideParts,
+		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, externalParts: externalParts,
 		replicas: r.replicas, quiet: r.quiet, rest: r.rest, output: r.output, activity: r.activity, result: &r.result,
 	}
 	r.actions = &runActions{
@@ -145,13 +145,13 @@ func (r *run) end() error {
 	if r.replicas != nil {
 		r.replicas.end()
 	}
-	if r.outsideConnections != nil {
-		r.outsideConnections.Close()
+	if r.externalConnections != nil {
+		r.externalConnections.Close()
 	}
 	var removal error
 	if r.proxy != nil {
 		r.result.requests, r.result.deliveries, r.result.observations = r.proxy.Requests(), r.proxy.Deliveries(), r.proxy.Observations()
-		r.runner.results.addOutsideWrites(r.result.requests)
+		r.runner.results.addOutOfBoundsWrites(r.result.requests)
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
 		defer cancel()
@@ -184,10 +184,10 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	if r.outsideConnections != nil {
-		r.outsideConnections.BeginStep()
+	if r.externalConnections != nil {
+		r.externalConnections.BeginStep()
 	}
-	injector := newStepInjector(r.schedule.Faults, i, r.newFaultRun)
+	injector := newStepInjector(r.schedule.Faults, i, r.beginFaultStep)
 	defer injector.end()
 	if err := injector.arm(ctx); err != nil {
 		return err
@@ -225,23 +225,25 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	return r.judge.judgeStep(ctx, i)
 }
 
-// newFaultRun returns the run as the faults of a step see it. The channel over is closed when the step is over.
-func (r *run) newFaultRun(over <-chan struct{}) *faults.Run {
+// beginFaultStep begins a step of the actions, and returns the run as the faults of the step see it. The channel over is closed
+// when the step is over.
+func (r *run) beginFaultStep(over <-chan struct{}) *faults.Run {
 	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
 	return &faults.Run{
 		Cluster: r.runner.cluster, Actions: r.actions, Namespace: r.namespace, Folder: r.folder,
 		SampleObjects: samplesOf(first, r.runner.cluster, r.names), SampleContents: first,
-		Components: r.runner.components, Injector: r.proxy.Injector, Outside: r.outsideOrNil(),
+		Components: r.runner.components, Injector: r.proxy.Injector, ExternalConnections: r.externalConnectionsOrNil(),
 	}
 }
 
-// outsideOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if there are none.
-func (r *run) outsideOrNil() faults.Outside {
-	if r.outsideConnections == nil {
+// externalConnectionsOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if
+// there are none.
+func (r *run) externalConnectionsOrNil() faults.ExternalConnections {
+	if r.externalConnections == nil {
 		return nil
 	}
-	return r.outsideConnections
+	return r.externalConnections
 }
 
 // recordHandOver records a [handOverError] as the verdict of the run. It returns all other errors.

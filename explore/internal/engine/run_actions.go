@@ -137,9 +137,9 @@ func (r *runActions) waitUntilServing(ctx context.Context) error {
 }
 
 // ExpectNoChange implements [faults.Actions].
-func (r *runActions) ExpectNoChange(ctx context.Context, act func() error) error {
+func (r *runActions) ExpectNoChange(ctx context.Context, work func() error) error {
 	before := len(r.history().Versions)
-	if err := act(); err != nil {
+	if err := work(); err != nil {
 		return err
 	}
 	if err := r.WaitForRest(ctx); err != nil {

@@ -76,7 +76,7 @@ func TestQuietMeter(t *testing.T) {
 type fakeRecording struct {
 	failures, catchUps int
 	resources          []string
-	outside            string
+	externalSystem     string
 }
 
 func (r *fakeRecording) CatchUp(_ context.Context, resources ...string) error {
@@ -88,7 +88,7 @@ func (r *fakeRecording) CatchUp(_ context.Context, resources ...string) error {
 	return nil
 }
 
-func (r *fakeRecording) RecordOutside(text string) { r.outside = text }
+func (r *fakeRecording) RecordExternalSystem(text string) { r.externalSystem = text }
 
 // The reader waits for the resources that the program has written, and records the external system. It repeats a refused read
 // only if a fault of the run interrupts the server.
@@ -111,8 +111,8 @@ func TestStateReader(t *testing.T) {
 			if !slices.Equal(recording.resources, []string{"configmaps"}) {
 				t.Errorf("the reader waits for %v", recording.resources)
 			}
-			if canBeRefused && recording.outside != "zone of run" {
-				t.Errorf("the external system has %q", recording.outside)
+			if canBeRefused && recording.externalSystem != "zone of run" {
+				t.Errorf("the external system has %q", recording.externalSystem)
 			}
 		}
 	})

@@ -21,8 +21,8 @@ type runResult struct {
 	verdict     finding.Verdict
 	verdictStep int
 	differences finding.Differences
-	// outsideParts is how many parts of data passed to the external system and back in each step.
-	outsideParts []int
+	// externalParts is how many parts of data passed to the external system and back in each step.
+	externalParts []int
 	// hasFailedCheck is true if a check that must always hold has failed.
 	hasFailedCheck bool
 	// missed are the faults that did not happen.

@@ -28,7 +28,7 @@ type runner struct {
 	// components stops and starts the components of the control plane. It is nil if they may not be stopped.
 	components faults.Components
 	// externalSystem is the external system. Its fields may be empty.
-	externalSystem *Outside
+	externalSystem *ExternalSystem
 	// steps are the steps of the exploration. A run may have other steps.
 	steps []finding.Step
 	// election is the election of the program in the references. It is nil before the references are made, and if the

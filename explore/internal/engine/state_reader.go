@@ -15,7 +15,7 @@ import (
 type stateReader struct {
 	recording interface {
 		CatchUp(ctx context.Context, resources ...string) error
-		RecordOutside(text string)
+		RecordExternalSystem(text string)
 	}
 	// requests returns the requests of the program so far.
 	requests func() []proxy.RequestRecord
@@ -23,7 +23,7 @@ type stateReader struct {
 	canBeRefused bool
 	// namespace is the namespace of the run.
 	namespace string
-	// look is [Outside.Look]. It may be nil.
+	// look is [ExternalSystem.Look]. It may be nil.
 	look func(ctx context.Context, namespace string) (string, error)
 }
 
@@ -33,7 +33,7 @@ func (r *stateReader) catchUp(ctx context.Context) error {
 	for until := time.Now().Add(faults.MaxReturn); ; {
 		err := r.recording.CatchUp(ctx, written...)
 		if err == nil {
-			return r.recordOutside(ctx)
+			return r.recordExternalSystem(ctx)
 		}
 		if !r.canBeRefused || time.Now().After(until) {
 			return err
@@ -44,8 +44,8 @@ func (r *stateReader) catchUp(ctx context.Context) error {
 	}
 }
 
-// recordOutside records what the run has in the external system.
-func (r *stateReader) recordOutside(ctx context.Context) error {
+// recordExternalSystem records what the run has in the external system.
+func (r *stateReader) recordExternalSystem(ctx context.Context) error {
 	if r.look == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (r *stateReader) recordOutside(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look at the external system: %w", err)
 	}
-	r.recording.RecordOutside(text)
+	r.recording.RecordExternalSystem(text)
 	return nil
 }
 

@@ -30,15 +30,15 @@ type stepJudge struct {
 	requests func() []proxy.RequestRecord
 	// catchUp brings the history up to the present: see [stateReader.catchUp].
 	catchUp func(ctx context.Context) error
-	// outsideParts returns how many parts of data have passed to the external system in the step. It is nil if there is no
+	// externalParts returns how many parts of data have passed to the external system in the step. It is nil if there is no
 	// external system.
-	outsideParts func() int
-	replicas     *replicas
-	quiet        *quietMeter
-	rest         *restWaiter
-	output       *output
-	activity     *activity
-	result       *runResult
+	externalParts func() int
+	replicas      *replicas
+	quiet         *quietMeter
+	rest          *restWaiter
+	output        *output
+	activity      *activity
+	result        *runResult
 }
 
 // state returns the objects of the run, as far as they are recorded.
@@ -76,8 +76,8 @@ func (j *stepJudge) waitForDeletion(ctx context.Context, step int) error {
 // and then by a restart of the program.
 func (j *stepJudge) judgeStep(ctx context.Context, step int) error {
 	j.result.states = append(j.result.states, j.state())
-	if j.outsideParts != nil {
-		j.result.outsideParts = append(j.result.outsideParts, j.outsideParts())
+	if j.externalParts != nil {
+		j.result.externalParts = append(j.result.externalParts, j.externalParts())
 	}
 	if j.isJudged() || j.replicas.isDown() {
 		return nil

@@ -226,51 +226,67 @@ type Event struct {
 
 // Coverage counts what an exploration has run, each count with its denominator.
 type Coverage struct {
+	// The exploration.
+
 	Operator string        `json:"operator"`
 	Seed     uint64        `json:"seed"`
 	Took     time.Duration `json:"took"`
+	// IsComplete is true if all planned runs were made before the budget ended.
+	IsComplete bool `json:"complete"`
+	// Stopped is why the exploration could not go on. It is empty if the exploration ended as planned.
+	Stopped string `json:"stopped,omitempty"`
+
+	// The runs.
+
 	// Runs counts all runs. References and Repeats are among them.
 	Runs       int `json:"runs"`
 	References int `json:"references"`
 	Repeats    int `json:"repeats"`
+	// FailedRuns are the runs that could not be made, with the reason.
+	FailedRuns []string `json:"failedRuns,omitempty"`
+	// NotSeenAgain are the findings that a replay has not seen.
+	NotSeenAgain []string `json:"notSeenAgain,omitempty"`
+
+	// The faults.
+
 	// Kinds counts, by the kind of the fault, the planned runs, and the runs in which the fault happened.
 	Kinds map[faults.Kind]Count `json:"kinds"`
 	// Points counts the writes of the reference runs, and the writes before which a crash happened.
 	Points Count `json:"points"`
+	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
+	// them.
+	Unrepeated []string `json:"unrepeated,omitempty"`
+	// NeverHappened are the kinds of faults that can happen to this program, and have happened in no run.
+	NeverHappened []faults.Kind `json:"neverHappened,omitempty"`
+	// NotReached are the faults that did not happen in three tries.
+	NotReached []string `json:"notReached,omitempty"`
+	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.
+	NotApplicable map[faults.Kind]string `json:"notApplicable,omitempty"`
+
+	// The changes of the declared state.
+
 	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
 	Fields Count `json:"fields"`
+	// FieldsWithoutValues are the fields that had no other value, with the reason.
+	FieldsWithoutValues map[string]string `json:"fieldsWithoutValues,omitempty"`
 	// Transitions counts the changes of the declared state that the schema suggests, and the changes made by the
 	// user in a run.
 	Transitions Count `json:"transitions"`
 	// Refused counts the transitions among them that the API server refused.
 	Refused int `json:"refused"`
-	// NotSeenAgain are the findings that a replay has not seen.
-	NotSeenAgain []string `json:"notSeenAgain,omitempty"`
-	// Conditions counts the conditions that must hold sometimes, and how many of these conditions have held.
-	Conditions Count `json:"conditions"`
-	// Warnings are the reasons why the exploration may prove less than it seems to.
-	Warnings []string `json:"warnings,omitempty"`
-	// Acceptances are the intended differences that runs have shown, with how often.
-	Acceptances []string `json:"acceptances,omitempty"`
-	// UnusedAcceptances are the intended differences that no run has shown.
-	UnusedAcceptances []string `json:"unusedAcceptances,omitempty"`
-	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
-	// them.
-	Unrepeated []string `json:"unrepeated,omitempty"`
 	// RefusedWrites are the program's writes that the API server found invalid after a change of the declared
 	// state, such as changes of immutable fields. The program has reported each of them, and recovered when the
 	// change was undone.
 	RefusedWrites []string `json:"refusedWrites,omitempty"`
+
+	// The comparison of states.
+
+	// ComparedSteps counts the steps of the user, and the steps after which the state of a run is compared with the
+	// references. The others have no stable reference.
+	ComparedSteps Count `json:"comparedSteps"`
 	// Uncompared are the changes of the samples after which the state was not compared, because nobody knows the right
 	// state, with the reason. The state after the change was undone was compared.
 	Uncompared []string `json:"uncompared,omitempty"`
-	// Waiting are the objects that the user has deleted before the objects that refer to them, and the finalizers for which
-	// they wait.
-	Waiting []string `json:"waiting,omitempty"`
-	// NotReached are the faults that did not happen in three tries.
-	NotReached []string `json:"notReached,omitempty"`
-	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.
-	NotApplicable map[faults.Kind]string `json:"notApplicable,omitempty"`
 	// Masked are the fields that no comparison looks at, because they differ between references.
 	Masked []string `json:"masked,omitempty"`
 	// OutOfBounds are the writes in other namespaces than the run's namespace. They were refused.
@@ -278,26 +294,33 @@ type Coverage struct {
 	// ClusterScoped are the writes of objects in no namespace. These objects are not compared. The objects that
 	// a run has made are removed after the run. One run is made at a time if the references make such writes.
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
+
+	// What the user has stated.
+
+	// Conditions counts the conditions that must hold sometimes, and how many of these conditions have held.
+	Conditions Count `json:"conditions"`
+	// Acceptances are the intended differences that runs have shown, with how often.
+	Acceptances []string `json:"acceptances,omitempty"`
+	// UnusedAcceptances are the intended differences that no run has shown.
+	UnusedAcceptances []string `json:"unusedAcceptances,omitempty"`
+
+	// What the program has done.
+
 	// Statements counts, by package, the statements of a program compiled with go build -cover, and the statements
 	// that have run. Processes that crashed are not counted. It is empty for other programs.
 	Statements map[string]Count `json:"statements,omitempty"`
-	// Notes are what rules have seen that may be right or wrong, such as a condition that became True, False and True.
-	Notes []string `json:"notes,omitempty"`
 	// Recreated are the objects that the program has deleted and made again with other content.
 	Recreated []string `json:"recreated,omitempty"`
-	// IsComplete is true if all planned runs were made before the budget ended.
-	IsComplete bool `json:"complete"`
-	// NeverHappened are the kinds of faults that can happen to this program, and have happened in no run.
-	NeverHappened []faults.Kind `json:"neverHappened,omitempty"`
-	// ComparedSteps counts the steps of the user, and the steps after which the state of a run is compared with the
-	// references. The others have no stable reference.
-	ComparedSteps Count `json:"comparedSteps"`
-	// FailedRuns are the runs that could not be made, with the reason.
-	FailedRuns []string `json:"failedRuns,omitempty"`
-	// Stopped is why the exploration could not go on. It is empty if the exploration ended as planned.
-	Stopped string `json:"stopped,omitempty"`
-	// FieldsWithoutValues are the fields that had no other value, with the reason.
-	FieldsWithoutValues map[string]string `json:"fieldsWithoutValues,omitempty"`
+	// Waiting are the objects that the user has deleted before the objects that refer to them, and the finalizers for which
+	// they wait.
+	Waiting []string `json:"waiting,omitempty"`
+
+	// What the user should read.
+
+	// Warnings are the reasons why the exploration may prove less than it seems to.
+	Warnings []string `json:"warnings,omitempty"`
+	// Notes are what rules have seen that may be right or wrong, such as a condition that became True, False and True.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Count is a number of things done, out of a number of things planned or found.

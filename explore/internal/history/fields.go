@@ -134,12 +134,12 @@ func itemKey(list []any) string {
 
 // These texts stand for values that differ between runs.
 const (
-	maskedVersion = `"<resource version>"`
-	maskedNode    = `"<node>"`
-	maskedPort    = `"<node port>"`
-	maskedTime    = `"<time>"`
-	maskedAddress = `"<address>"`
-	maskedCount   = `"<revision>"`
+	maskedVersion  = `"<resource version>"`
+	maskedNode     = `"<node>"`
+	maskedPort     = `"<node port>"`
+	maskedTime     = `"<time>"`
+	maskedAddress  = `"<address>"`
+	maskedRevision = `"<revision>"`
 )
 
 // valueOf returns the JSON of a value without what differs between runs. It reports false if the
@@ -161,7 +161,7 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 	case key == "nodePort", key == "healthCheckNodePort":
 		return maskedPort, true
 	case key == "deployment.kubernetes.io/revision":
-		return maskedCount, true
+		return maskedRevision, true
 	case !isText:
 		return jsonText(value), true
 	case isArchive(text):

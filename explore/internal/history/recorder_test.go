@@ -229,7 +229,7 @@ func TestExternalSystemIsAnObject(t *testing.T) {
 		state := func(namespace string, texts ...string) history.State {
 			r := recorder.Record(namespace)
 			for _, text := range texts {
-				r.RecordOutside(text)
+				r.RecordExternalSystem(text)
 			}
 			if n := len(r.Versions()); n != 1 {
 				t.Errorf("%q are %d versions", texts, n)

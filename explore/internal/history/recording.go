@@ -38,17 +38,17 @@ func (c *Recording) BeginStep(step int) {
 	c.step = step
 }
 
-// RecordOutside records a text about the external system of the run, as a version of an object of [OutsideResource]. A text with
-// the same lines as the text before is no version.
-func (c *Recording) RecordOutside(text string) {
+// RecordExternalSystem records a text about the external system of the run, as a version of an object of
+// [ExternalSystemResource]. A text with the same lines as the text before is no version.
+func (c *Recording) RecordExternalSystem(text string) {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
-	v := newOutsideVersion(c.namespaces[0], text)
+	v := newExternalSystemVersion(c.namespaces[0], text)
 	for _, earlier := range slices.Backward(c.versions) {
 		if v.ResourceVersion == "" {
 			v.ResourceVersion = earlier.ResourceVersion // all versions have an order
 		}
-		if earlier.Resource == OutsideResource {
+		if earlier.Resource == ExternalSystemResource {
 			if hasSameLines(earlier, v) {
 				return
 			}

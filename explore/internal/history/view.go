@@ -18,30 +18,30 @@ type View struct {
 func NewView(h History, o Options) *View { return &View{h, wordsOf(h), o} }
 
 // Object returns the resource and the normalized name of an object.
-func (w *View) Object(v Version) faults.Object { return w.words.objectOf(v) }
+func (v *View) Object(of Version) faults.Object { return v.words.objectOf(of) }
 
 // IsOperator reports whether a field manager is the operator.
-func (w *View) IsOperator(manager string) bool { return w.options.isOperator(manager) }
+func (v *View) IsOperator(manager string) bool { return v.options.isOperator(manager) }
 
 // IsUser reports whether a field manager is the user, and neither the operator nor a stranger.
-func (w *View) IsUser(manager string) bool {
-	return manager != faults.ForeignManager && slices.Contains(w.options.Users, manager)
+func (v *View) IsUser(manager string) bool {
+	return manager != faults.ForeignManager && slices.Contains(v.options.Users, manager)
 }
 
 // Fields returns the values of all fields by their paths, as JSON. Texts stand for what differs between runs, such as
 // times, and for values of Secrets.
-func (w *View) Fields(v Version) map[string]string {
+func (v *View) Fields(of Version) map[string]string {
 	all := make(map[string]string)
-	for path, f := range fieldsOf(v, w.words, ownership{}) {
+	for path, f := range fieldsOf(of, v.words, ownership{}) {
 		all[path] = f.value
 	}
 	return all
 }
 
 // FieldsOf returns the fields of [View.Fields] that belong to the field managers that isIncluded selects.
-func (w *View) FieldsOf(v Version, isIncluded func(manager string) bool) map[string]string {
+func (v *View) FieldsOf(of Version, isIncluded func(manager string) bool) map[string]string {
 	owned := make(map[string]string)
-	for path, f := range fieldsOf(v, w.words, ownershipOf(v.Object, isIncluded)) {
+	for path, f := range fieldsOf(of, v.words, ownershipOf(of.Object, isIncluded)) {
 		if f.isOwned {
 			owned[path] = f.value
 		}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// attributes returns the attributes of a child: a process group of its own and, on Linux, the signal at the death of the parent.
+// attributes returns the attributes of a child: a process group of its own, and the signal at the death of the parent.
 func attributes(deathSignal syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: deathSignal}
 }

@@ -78,11 +78,15 @@ func (controlPlane) arm(a *Armed, _ stepContext) (effect, error) {
 }
 
 func (p controlPlane) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
-	return p.AfterStep(ctx, run, a.fault)
+	return p.interrupt(ctx, run, a.fault)
 }
 
-// AfterStep stops a component, starts it again, and returns when the server serves.
-func (controlPlane) AfterStep(ctx context.Context, run *Run, f Fault) error {
+func (p controlPlane) AfterStep(ctx context.Context, run *Run, f Fault) error {
+	return p.interrupt(ctx, run, f)
+}
+
+// interrupt stops a component, starts it again, and returns when the server serves.
+func (controlPlane) interrupt(ctx context.Context, run *Run, f Fault) error {
 	components := run.Components
 	if components == nil {
 		return fmt.Errorf("the fault %s stops a component of the control plane: %s", f.Kind, whyNotStopped)

@@ -43,7 +43,7 @@ const (
 )
 
 // conversions is the family of faults of conversions. A fault changes spec.conversion of the CustomResourceDefinitions of the
-// samples: the API server then calls a [webhookServer], which disturbs some calls and forwards all others to the program. A kind has
+// samples: the API server then calls a [callServer], which disturbs some calls and forwards all others to the program. A kind has
 // one conversion in a cluster, so these faults run alone.
 //
 // A program that watches its CustomResourceDefinitions would put its own address back within milliseconds. The proxy holds the
@@ -64,7 +64,7 @@ func (c conversions) Plan(ctx context.Context, in *PlanInput) (Plan, error) {
 	if len(kinds) == 0 {
 		return Plan{}, nil
 	}
-	converted, err := convertedKinds(ctx, in.Cluster, in.SampleObjects)
+	converted, err := convertedResources(ctx, in.Cluster, in.SampleObjects)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -94,7 +94,7 @@ func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 
 // BeforeStep changes the CustomResourceDefinitions, and returns when the API server calls by them.
 func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
-	converted, err := convertedKinds(ctx, run, run.SampleObjects)
+	converted, err := convertedResources(ctx, run, run.SampleObjects)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		run.RecordNotApplicable(f, whyNotConverted)
 		return nil
 	}
-	server, err := newWebhookServer(f.Kind)
+	server, err := newCallServer(f.Kind)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	for _, k := range converted {
 		url := server.addTarget(k.url, k.bundle)
 		run.AtStepEnd(func() error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxDisturbanceRemoval)
 			defer cancel()
 			return k.replaceURL(ctx, run, url, k.url, k.bundle)
 		})
@@ -141,7 +141,7 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 
 // readConverted reads the samples in all versions until the disturbance is over and each read succeeds, or for
 // maxConversionReads.
-func readConverted(ctx context.Context, run *Run, converted []convertedKind, server *webhookServer) error {
+func readConverted(ctx context.Context, run *Run, converted []convertedResource, server *callServer) error {
 	for until := time.Now().Add(maxConversionReads); time.Now().Before(until); {
 		samples, err := convertedSamplesOf(run, converted)
 		if err != nil {
@@ -162,11 +162,11 @@ func readConverted(ctx context.Context, run *Run, converted []convertedKind, ser
 	return nil
 }
 
-// convertedKind is a kind of samples that the API server converts by calls to a URL.
-type convertedKind struct {
+// convertedResource is the resource of samples that the API server converts by calls to a URL.
+type convertedResource struct {
 	// definition is the name of the CustomResourceDefinition, such as sites.example.com.
 	definition string
-	// resource is the resource in one of the versions.
+	// resource is in one of the versions.
 	resource wire.Resource
 	// versions are the versions that the API server serves.
 	versions []string
@@ -175,8 +175,8 @@ type convertedKind struct {
 	bundle []byte
 }
 
-// convertedKinds returns the kinds of samples that the API server converts by calls to a URL.
-func convertedKinds(ctx context.Context, c Cluster, samples []Object) (all []convertedKind, err error) {
+// convertedResources returns the resources of samples that the API server converts by calls to a URL.
+func convertedResources(ctx context.Context, c Cluster, samples []Object) (all []convertedResource, err error) {
 	isKnown := make(map[string]bool)
 	for _, s := range samples {
 		if isKnown[s.Resource] {
@@ -193,7 +193,7 @@ func convertedKinds(ctx context.Context, c Cluster, samples []Object) (all []con
 		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 		plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
-		k := convertedKind{definition: s.Resource}
+		k := convertedResource{definition: s.Resource}
 		var bundle string
 		k.url, bundle = conversionURL(definition)
 		if k.url == "" {
@@ -227,7 +227,7 @@ func conversionURL(definition *unstructured.Unstructured) (url, bundle string) {
 
 // replaceURL changes the URL of the conversion from one to another, and returns when the API server serves the kind anew. It
 // does nothing if somebody else has changed the URL.
-func (k convertedKind) replaceURL(ctx context.Context, run *Run, from, to string, bundle []byte) error {
+func (k convertedResource) replaceURL(ctx context.Context, run *Run, from, to string, bundle []byte) error {
 	definitions := run.Definitions().For(run.Client().WithFieldManager(ForeignManager), "")
 	live, err := definitions.Get(ctx, k.definition)
 	if err != nil {
@@ -265,8 +265,8 @@ type convertedSample struct {
 	name   string
 }
 
-// convertedSamplesOf returns the samples that are among converted kinds, each in all versions of its kind.
-func convertedSamplesOf(run *Run, converted []convertedKind) (all []convertedSample, err error) {
+// convertedSamplesOf returns the samples of converted resources, each in all versions of its kind.
+func convertedSamplesOf(run *Run, converted []convertedResource) (all []convertedSample, err error) {
 	for _, raw := range run.SampleContents {
 		sample := &unstructured.Unstructured{}
 		if err := sample.UnmarshalJSON(raw); err != nil {

@@ -162,7 +162,7 @@ func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
 }
 
 // What a cluster does by itself is planned for programs that have such objects.
-func TestClusterActs(t *testing.T) {
+func TestClusterChanges(t *testing.T) {
 	t.Parallel()
 	point := proxy.Point{Verb: "create", Resource: "jobs.batch", Name: "page", Occurrence: 1}
 	object := func(resource string, spec map[string]any) faults.WrittenObject {
@@ -369,13 +369,13 @@ func TestRotation(t *testing.T) {
 }
 
 // Faults of the connections to an external system are planned in the steps in which data has passed.
-func TestPlanOfOutside(t *testing.T) {
+func TestPlanOfExternalSystem(t *testing.T) {
 	t.Parallel()
 	kinds := faults.FamilyOf(faults.OutsideCut).Describe().Kinds
-	in := &faults.PlanInput{Kinds: kinds, HasOutside: true, Steps: []faults.Step{{OutsideParts: 7}, {}, {OutsideParts: 1}}}
+	in := &faults.PlanInput{Kinds: kinds, HasExternalSystem: true, Steps: []faults.Step{{ExternalParts: 7}, {}, {ExternalParts: 1}}}
 	count := make(map[int]int)
 	for _, run := range planned(t, in) {
-		if f := run[0]; f.Part < 1 || f.Part > in.Steps[f.Step].OutsideParts {
+		if f := run[0]; f.Part < 1 || f.Part > in.Steps[f.Step].ExternalParts {
 			t.Errorf("%s is planned", f)
 		}
 		count[run[0].Step]++

@@ -39,8 +39,8 @@ type Fault struct {
 	// Object is the object to which something happens, if not to the object of a request: for example what a [ForeignEdit]
 	// changes, or the Pod of a [PodEvicted].
 	Object *Object `json:"object,omitempty"`
-	// Act is what a stranger does in this fault. Only faults of the family stranger have an act.
-	Act Act `json:"act,omitempty"`
+	// Stage is what a stranger does in this fault. Only faults of the family stranger have a stage. Files call it act.
+	Stage Stage `json:"act,omitempty"`
 	// Resources are the resources of which a quota-full allows no more objects.
 	Resources []string `json:"resources,omitempty"`
 	// Edit is the merge patch of a [ForeignEdit].

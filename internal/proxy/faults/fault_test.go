@@ -32,15 +32,15 @@ func TestFaultString(t *testing.T) {
 }
 
 // A fault is read as it was written. Regression: the part of a fault of the external system was written as a number of events,
-// and a fault of a stranger was written without its act. Such files are still read.
+// and a fault of a stranger was written without its stage. Such files are still read.
 func TestFaultsOfFiles(t *testing.T) {
 	t.Parallel()
 	object := &faults.Object{Resource: "secrets", Name: "web"}
 	for _, f := range []faults.Fault{
 		{Kind: faults.WatchLag, Stream: "secrets", Events: 2, Step: 1},
 		{Kind: faults.OutsideCut, Part: 3, Step: 1},
-		{Kind: faults.StrangerItem, Act: faults.ActAdd, Object: object},
-		{Kind: faults.StrangerMetadata, Act: faults.ActRelease, Step: 1},
+		{Kind: faults.StrangerItem, Stage: faults.StageAdd, Object: object},
+		{Kind: faults.StrangerMetadata, Stage: faults.StageRelease, Step: 1},
 	} {
 		text, err := json.Marshal(f)
 		if err != nil {
@@ -54,10 +54,10 @@ func TestFaultsOfFiles(t *testing.T) {
 	for text, want := range map[string]faults.Fault{
 		`{"kind":"watch-lag","stream":"secrets","events":2}`:                             {Kind: faults.WatchLag, Stream: "secrets", Events: 2},
 		`{"kind":"outside-cut","step":1,"events":3}`:                                     {Kind: faults.OutsideCut, Part: 3, Step: 1},
-		`{"kind":"stranger-item","object":{"resource":"secrets","name":"web"}}`:          {Kind: faults.StrangerItem, Act: faults.ActAdd, Object: object},
-		`{"kind":"stranger-item","step":1,"object":{"resource":"secrets","name":"web"}}`: {Kind: faults.StrangerItem, Act: faults.ActAdd, Object: object, Step: 1},
-		`{"kind":"stranger-metadata"}`:                                                   {Kind: faults.StrangerMetadata, Act: faults.ActReconcile},
-		`{"kind":"stranger-metadata","step":2}`:                                          {Kind: faults.StrangerMetadata, Act: faults.ActRelease, Step: 2},
+		`{"kind":"stranger-item","object":{"resource":"secrets","name":"web"}}`:          {Kind: faults.StrangerItem, Stage: faults.StageAdd, Object: object},
+		`{"kind":"stranger-item","step":1,"object":{"resource":"secrets","name":"web"}}`: {Kind: faults.StrangerItem, Stage: faults.StageAdd, Object: object, Step: 1},
+		`{"kind":"stranger-metadata"}`:                                                   {Kind: faults.StrangerMetadata, Stage: faults.StageReconcile},
+		`{"kind":"stranger-metadata","step":2}`:                                          {Kind: faults.StrangerMetadata, Stage: faults.StageRelease, Step: 2},
 	} {
 		var read faults.Fault
 		if err := json.Unmarshal([]byte(text), &read); err != nil || !reflect.DeepEqual(read, want) {

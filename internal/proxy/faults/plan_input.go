@@ -30,8 +30,8 @@ type PlanInput struct {
 	SampleObjects []Object
 	// SampleContents are these objects, as the user applies them.
 	SampleContents []json.RawMessage
-	// HasOutside is true if the address of an external system is known.
-	HasOutside bool
+	// HasExternalSystem is true if the address of an external system is known.
+	HasExternalSystem bool
 	// HasWebhooks is true if the program publishes configurations of webhooks.
 	HasWebhooks bool
 	// IsElecting is true if the program elects a leader.
@@ -52,8 +52,8 @@ type Step struct {
 	// Streams are the resources of which the program received changes on a watch during the step. Without a change no
 	// fault of a watch can happen.
 	Streams []string
-	// OutsideParts is how many parts of data passed to the external system and back during the step.
-	OutsideParts int
+	// ExternalParts is how many parts of data passed to the external system and back during the step.
+	ExternalParts int
 	// CanRestartLater is true if a program that crashes in the step can start again after the next step.
 	CanRestartLater bool
 	// HasDeletion is true if the user deletes an object.

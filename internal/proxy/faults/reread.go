@@ -41,7 +41,7 @@ func (reread) Plan(ctx context.Context, in *PlanInput) (Plan, error) {
 	if !in.has(Reread) {
 		return Plan{}, nil
 	}
-	converted, err := convertedKinds(ctx, in.Cluster, in.SampleObjects)
+	converted, err := convertedResources(ctx, in.Cluster, in.SampleObjects)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -53,7 +53,7 @@ func (reread) Plan(ctx context.Context, in *PlanInput) (Plan, error) {
 
 // AfterStep reads the samples, and writes them back. It records the first field that was not the same.
 func (reread) AfterStep(ctx context.Context, run *Run, f Fault) error {
-	converted, err := convertedKinds(ctx, run, run.SampleObjects)
+	converted, err := convertedResources(ctx, run, run.SampleObjects)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Run is a run of an exploration, as far as faults act on it.
+// Run is a run of an exploration, as far as faults concern it.
 type Run struct {
 	Cluster
 	Actions
@@ -22,8 +22,8 @@ type Run struct {
 	SampleContents []json.RawMessage
 	// Components is nil if components of the control plane may not be stopped.
 	Components Components
-	// Outside is nil if the operator has no external system.
-	Outside Outside
+	// ExternalConnections is nil if the operator has no external system.
+	ExternalConnections ExternalConnections
 	// Injector injects the faults of the run.
 	Injector *Injector
 }
@@ -69,8 +69,8 @@ type Actions interface {
 	PreventRest(work func() error) error
 	// CallInOutage calls work while the server may be down, and returns when the server serves.
 	CallInOutage(ctx context.Context, work func() error) error
-	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
-	ExpectNoChange(ctx context.Context, act func() error) error
+	// ExpectNoChange calls work, waits for the rest, and records the changes since then as a problem.
+	ExpectNoChange(ctx context.Context, work func() error) error
 
 	// RecordReread records as a problem that an object was read twice, and that the answers differ at a path. The path of the
 	// whole object is empty. The object has its real name.

@@ -25,17 +25,17 @@ const (
 	StrangerField Kind = "stranger-field"
 )
 
-// Act is what a stranger does in a fault of the family stranger.
-type Act string
+// Stage is the part of a run of the family stranger that one fault has.
+type Stage string
 
-// The acts of strangers.
+// The stages of a run.
 const (
-	// ActAdd adds something to an object.
-	ActAdd Act = "add"
-	// ActReconcile makes the program reconcile: the objects of the user are touched, and the program starts again.
-	ActReconcile Act = "reconcile"
-	// ActRelease removes the finalizers of the stranger from all objects.
-	ActRelease Act = "release"
+	// StageAdd adds something to an object.
+	StageAdd Stage = "add"
+	// StageReconcile makes the program reconcile: the objects of the user are touched, and the program starts again.
+	StageReconcile Stage = "reconcile"
+	// StageRelease removes the finalizers of the stranger from all objects.
+	StageRelease Stage = "release"
 )
 
 const (
@@ -45,7 +45,7 @@ const (
 	strangerName = "stranger-added"
 )
 
-// stranger is the family of faults by a stranger who only adds.
+// stranger is the family of faults by a stranger who only adds. Others who change or delete are the family [foreign].
 type stranger struct{ baseFamily }
 
 func (stranger) Describe() Description {
@@ -60,12 +60,12 @@ func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 		var all []Fault
 		for _, o := range in.Objects {
 			if k == StrangerMetadata || additionOf(k, o.Resource, o.Content) != nil {
-				all = append(all, Fault{Kind: k, Act: ActAdd, Object: &o.Object})
+				all = append(all, Fault{Kind: k, Stage: StageAdd, Object: &o.Object})
 			}
 		}
 		if k == StrangerMetadata {
 			for _, o := range in.SampleObjects {
-				all = append(all, Fault{Kind: k, Act: ActAdd, Object: &o})
+				all = append(all, Fault{Kind: k, Stage: StageAdd, Object: &o})
 			}
 		}
 		if len(all) == 0 {
@@ -78,9 +78,9 @@ func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 			}[k]
 			continue
 		}
-		all = append(all, Fault{Kind: k, Act: ActReconcile})
+		all = append(all, Fault{Kind: k, Stage: StageReconcile})
 		if release := releaseStep(in.Steps); k == StrangerMetadata && release > 0 {
-			all = append(all, Fault{Kind: k, Act: ActRelease, Step: release})
+			all = append(all, Fault{Kind: k, Stage: StageRelease, Step: release})
 		}
 		plan.Runs = append(plan.Runs, all)
 	}
@@ -97,41 +97,41 @@ func releaseStep(steps []Step) int {
 }
 
 func (stranger) Text(f Fault) string {
-	switch f.Act {
-	case ActAdd:
+	switch f.Stage {
+	case StageAdd:
 		return fmt.Sprintf("%s at %s after step %d", f.Kind, f.Object, f.Step+1)
-	case ActRelease:
+	case StageRelease:
 		return fmt.Sprintf("%s: its finalizers are removed after step %d", f.Kind, f.Step+1)
 	default:
 		return fmt.Sprintf("%s: the user's objects are touched, and the program starts again", f.Kind)
 	}
 }
 
-// fromEarlierFile sets the act of a fault, which earlier versions did not write.
+// fromEarlierFile sets the stage of a fault, which earlier versions did not write.
 func (stranger) fromEarlierFile(f Fault) Fault {
 	switch {
-	case f.Act != "":
+	case f.Stage != "":
 	case f.Object != nil:
-		f.Act = ActAdd
+		f.Stage = StageAdd
 	case f.Step > 0:
-		f.Act = ActRelease
+		f.Stage = StageRelease
 	default:
-		f.Act = ActReconcile
+		f.Stage = StageReconcile
 	}
 	return f
 }
 
-// AfterStep does the act of a fault.
+// AfterStep carries out the stage of a fault.
 func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
-	switch f.Act {
-	case ActAdd:
+	switch f.Stage {
+	case StageAdd:
 		return s.add(ctx, run, f)
-	case ActReconcile:
+	case StageReconcile:
 		return s.makeReconcile(ctx, run, f)
-	case ActRelease:
+	case StageRelease:
 		return removeAddedFinalizers(ctx, run, func(Object) bool { return true })
 	}
-	return fmt.Errorf("the fault %s has the act %q: use %s, %s or %s", f.Kind, f.Act, ActAdd, ActReconcile, ActRelease)
+	return fmt.Errorf("the fault %s has the act %q: use %s, %s or %s", f.Kind, f.Stage, StageAdd, StageReconcile, StageRelease)
 }
 
 // makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the stranger

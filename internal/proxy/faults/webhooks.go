@@ -33,19 +33,11 @@ const (
 	WebhookTwice Kind = "webhook-twice"
 )
 
-const (
-	// webhookDisturbance is how long webhooks and conversions do not answer as they should.
-	webhookDisturbance = 3 * time.Second
-	// webhookDelay is the delay of a call of a slow webhook or conversion.
-	webhookDelay = 2 * time.Second
-	// maxWebhookWait is how long the API server may take to call webhooks that are new.
-	maxWebhookWait = 20 * time.Second
-	// maxWebhookRemoval is how long the end of a fault may take: the removal of the copies, or of another conversion.
-	maxWebhookRemoval = 30 * time.Second
-)
+// maxWebhookWait is how long the API server may take to call webhooks that are new.
+const maxWebhookWait = 20 * time.Second
 
 // webhooks is the family of faults of webhooks. A fault adds copies of the webhook configurations that the program has
-// published. A [webhookServer] answers the calls of the copies. The API server calls the copies besides the program itself, so
+// published. A [callServer] answers the calls of the copies. The API server calls the copies besides the program itself, so
 // that a request fails if the copy fails, and the program has no need to notice.
 type webhooks struct{ baseFamily }
 
@@ -78,7 +70,7 @@ func (webhooks) Text(f Fault) string {
 
 // BeforeStep makes the copies, and returns when the API server calls them.
 func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
-	server, err := newWebhookServer(f.Kind)
+	server, err := newCallServer(f.Kind)
 	if err != nil {
 		return err
 	}
@@ -106,7 +98,7 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 		}
 		copies++
 		run.AtStepEnd(func() error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxWebhookRemoval)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxDisturbanceRemoval)
 			defer cancel()
 			return kube.IgnoreNotFound(api.Delete(ctx, disturbed.GetName()))
 		})
@@ -160,7 +152,7 @@ func HasWebhooks(paths []string) bool {
 
 // copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It reports whether a
 // webhook of the configuration has a URL. Otherwise there is no copy.
-func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *webhookServer) (disturbed *unstructured.Unstructured, hasURL bool, err error) {
+func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *callServer) (disturbed *unstructured.Unstructured, hasURL bool, err error) {
 	list, _, err := unstructured.NestedSlice(published.Object, "webhooks")
 	if err != nil {
 		return nil, false, err
@@ -194,7 +186,7 @@ func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *
 }
 
 // waitForCall makes dry runs of the sample until the API server calls the server about one of them.
-func (webhooks) waitForCall(ctx context.Context, run *Run, server *webhookServer) error {
+func (webhooks) waitForCall(ctx context.Context, run *Run, server *callServer) error {
 	sample := &unstructured.Unstructured{}
 	if err := sample.UnmarshalJSON(firstSample(run.SampleContents)); err != nil {
 		return err

@@ -51,7 +51,7 @@ func (s *store) putObject(id objectID, content map[string]any) *object {
 	return o
 }
 
-// putText stores an object as it is. The function returns the object at its version.
+// putText stores an object as it is: text returns the object at its version.
 func (s *store) putText(id objectID, text func(version int) []byte) {
 	s.version++
 	o := &object{id: id, version: s.version, text: text(s.version)}
@@ -67,7 +67,7 @@ func (s *store) setObject(id objectID, o *object) {
 	s.publish(change{version: s.version, before: before, after: o})
 }
 
-// removeObject removes an object. The function, if it is not nil, returns the last state of the object at its version.
+// removeObject removes an object. last may be nil, or returns the last state of the object at its version.
 func (s *store) removeObject(live *object, last func(version int) []byte) {
 	delete(s.objects, live.id)
 	s.version++

@@ -15,6 +15,9 @@
 //  6. It gives up spec.conversion of the definition if nothing needs a conversion any more. Until then each write of an
 //     object with managedFields of a version that is not served needs one.
 //
+// With --remove-version the command stops serving that version after step 1. After step 5 it removes the version from the
+// definition, and leaves step 6 to a later call of the command.
+//
 // An object that cannot be written stays as it is, and the command reports the object at its end. Another call of the
 // command starts from the beginning. An object that is already stored in the storage version costs a request then, and
 // the API server does not store the object again.

@@ -131,11 +131,11 @@ func hasCondition(status map[string]any, name string) bool {
 // conditionReason returns why the condition of this name is not True, or "" if the condition is True.
 func conditionReason(status map[string]any, name string) string {
 	for _, c := range conditions(status) {
-		if c["type"] != name || c["status"] == "True" {
-			if c["type"] == name {
-				return ""
-			}
+		if c["type"] != name {
 			continue
+		}
+		if c["status"] == "True" {
+			return ""
 		}
 		reason := fmt.Sprintf("its condition %s is %v", name, c["status"])
 		for _, field := range []string{"reason", "message"} {

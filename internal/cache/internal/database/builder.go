@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/internal/jsonscan"
-	"github.com/yare-go/yare/kube"
 )
 
 // builder makes packed objects that share what they have in common.
@@ -34,27 +32,6 @@ func (h *namedHandle) handleOf(text []byte) unique.Handle[string] {
 	return h.handle
 }
 
-// Item is one version of an object, as a server sent it.
-type Item struct {
-	key     kube.Key
-	version ident.Version
-	json    []byte
-	// metadata are the members of the metadata in json, perhaps without managedFields. It is empty if they are unknown.
-	metadata []jsonscan.Member
-}
-
-// WithMetadata returns i with the members of its metadata, so that the metadata are not searched for in the JSON
-// again. The managedFields do not count.
-func (i Item) WithMetadata(members []jsonscan.Member) Item {
-	i.metadata = members
-	return i
-}
-
-// NewItem returns the Item of a version of an object. The Cluster of the key does not count.
-func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Item {
-	return Item{key: k, version: ident.NewVersion(uid, resourceVersion), json: json}
-}
-
 // PackMetadata packs the metadata of an object, which is JSON. The packed object has no content.
 func PackMetadata(object []byte) (*PackedObject, error) {
 	var b builder
@@ -62,23 +39,23 @@ func PackMetadata(object []byte) (*PackedObject, error) {
 	if err := m.read(object); err != nil {
 		return nil, fmt.Errorf("read the metadata of an object: %w", err)
 	}
-	e := b.build(m.namespace, string(m.name), ident.NewVersion(types.UID(m.uid), string(m.version)), len(object))
-	e.data = string(m.labelValues)
+	p := b.build(m.namespace, string(m.name), ident.NewVersion(types.UID(m.uid), string(m.version)), len(object))
+	p.data = string(m.labelValues)
 	if owners := m.ownerList(); owners != nil {
-		e.owners = &owners
+		p.owners = &owners
 	}
-	return e, nil
+	return p, nil
 }
 
 // build returns a packed object with the metadata that were read, without data and owners.
 func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *PackedObject {
 	m := &b.metadata
-	e := &PackedObject{
+	p := &PackedObject{
 		namespace: b.namespace.handleOf(namespace), name: name, version: version, Generation: m.generation, IsDeleting: m.isDeleting,
 		AnnotationsHash: m.annotationsHash, FinalizersHash: m.finalizersHash, labelValuesLength: uint32(len(m.labelValues)), size: uint32(size),
 	}
 	if len(m.labelKeys) > 0 {
-		e.labelKeys = b.labelKeys.handleOf(m.labelKeys)
+		p.labelKeys = b.labelKeys.handleOf(m.labelKeys)
 	}
-	return e
+	return p
 }

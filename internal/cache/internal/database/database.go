@@ -69,13 +69,13 @@ func New(o Options) (*Database, *Writer) {
 // Get returns the packed object of that key, or nil if the database has no such object. The
 // Cluster of k does not count.
 func (d *Database) Get(k kube.Key) *PackedObject {
-	e, _ := d.State(k)
-	return e
+	p, _ := d.State(k)
+	return p
 }
 
 // State returns the packed object of k, or nil. version is the resource version that the database has
 // reached at the same moment.
-func (d *Database) State(k kube.Key) (e *PackedObject, version string) {
+func (d *Database) State(k kube.Key) (p *PackedObject, version string) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.objects.find(k), d.version
@@ -128,20 +128,20 @@ func (d *Database) Index(x wire.Index) {
 	d.objects.contentIndexes = append(d.objects.contentIndexes, added)
 	packed := slices.Clone(d.objects.slots)
 	d.mu.Unlock()
-	for slot, e := range packed {
-		if e == nil {
+	for slot, p := range packed {
+		if p == nil {
 			continue
 		}
-		object, err := e.AppendJSON(nil)
+		object, err := p.AppendJSON(nil)
 		var values []string
 		if err == nil {
-			values, err = added.valuesOf(e.Key(), object)
+			values, err = added.valuesOf(p.Key(), object)
 		}
 		if err != nil {
 			d.report(err)
 		}
 		d.mu.Lock()
-		if current := d.objects.slots[slot]; current != nil && current.name == e.name && current.version.Equal(e.version) {
+		if current := d.objects.slots[slot]; current != nil && current.name == p.name && current.version.Equal(p.version) {
 			added.set(uint32(slot), values, err != nil)
 		}
 		d.mu.Unlock()

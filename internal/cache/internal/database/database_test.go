@@ -122,12 +122,12 @@ func compareSelection(t *testing.T, objects map[kube.Key]string, s *Database, f 
 func TestSelectionDecodesNothing(t *testing.T) {
 	t.Parallel()
 	s := filled(samples.Random.WebApp, 500)
-	for slot, e := range s.objects.slots {
-		if e.codec == nil {
+	for slot, p := range s.objects.slots {
+		if p.codec == nil {
 			t.Fatalf("slot %d is not compressed", slot)
 		}
-		broken := *e
-		broken.data = e.data[:e.labelValuesLength] + "broken"
+		broken := *p
+		broken.data = p.data[:p.labelValuesLength] + "broken"
 		s.writer.replace(uint32(slot), &broken)
 	}
 	var last *PackedObject
@@ -155,14 +155,14 @@ func TestJSONIsPrivate(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{1, 300} { // as it was sent, and compressed
 		s := filled(samples.Random.WebApp, count)
-		for e := range s.Select(Filter{}).All {
-			before := jsonOf(t, e)
-			b, _ := e.AppendJSON(nil)
+		for p := range s.Select(Filter{}).All {
+			before := jsonOf(t, p)
+			b, _ := p.AppendJSON(nil)
 			clear(b[:cap(b)])
-			if jsonOf(t, e) != before {
+			if jsonOf(t, p) != before {
 				t.Fatal("the database was changed")
 			}
-			prefixed, err := e.AppendJSON([]byte("x"))
+			prefixed, err := p.AppendJSON([]byte("x"))
 			if err != nil || string(prefixed) != "x"+before {
 				t.Fatalf("AppendJSON: %v", err)
 			}

@@ -37,38 +37,38 @@ func filled(object func(samples.Random, int) string, count int) *testStore {
 
 // put puts an item into the database.
 func (s *testStore) put(i Item) *PackedObject {
-	_, e, _ := s.writer.Put(i)
+	_, p, _ := s.writer.Put(i)
 	s.writer.Maintain(false)
-	return e
+	return p
 }
 
 // insert puts an object into the database, which is JSON.
 func (s *testStore) insert(object string) *PackedObject {
-	e, err := PackMetadata([]byte(object))
+	p, err := PackMetadata([]byte(object))
 	if err != nil {
 		panic(err)
 	}
-	return s.put(NewItem(e.Key(), e.UID(), e.ResourceVersion(), []byte(object)))
+	return s.put(NewItem(p.Key(), p.UID(), p.ResourceVersion(), []byte(object)))
 }
 
 // contents returns the objects that match, by their keys.
 func (s *testStore) contents(t *testing.T, f Filter) map[kube.Key]string {
 	t.Helper()
 	all := make(map[kube.Key]string)
-	for e := range s.Select(f).All {
-		if _, twice := all[e.Key()]; twice {
-			t.Errorf("%s comes twice", e.Key())
+	for p := range s.Select(f).All {
+		if _, twice := all[p.Key()]; twice {
+			t.Errorf("%s comes twice", p.Key())
 		}
-		all[e.Key()] = jsonOf(t, e)
+		all[p.Key()] = jsonOf(t, p)
 	}
 	return all
 }
 
-func jsonOf(t *testing.T, e *PackedObject) string {
+func jsonOf(t *testing.T, p *PackedObject) string {
 	t.Helper()
-	object, err := e.AppendJSON(nil)
+	object, err := p.AppendJSON(nil)
 	if err != nil {
-		t.Fatalf("the JSON of %s: %v", e.Key(), err)
+		t.Fatalf("the JSON of %s: %v", p.Key(), err)
 	}
 	return string(object)
 }
@@ -76,11 +76,11 @@ func jsonOf(t *testing.T, e *PackedObject) string {
 // mustRead returns a packed object of an object, which is JSON.
 func mustRead(t *testing.T, object string) *PackedObject {
 	t.Helper()
-	e, err := PackMetadata([]byte(object))
+	p, err := PackMetadata([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return p
 }
 
 func mustParse(selector string) labels.Selector {

@@ -15,7 +15,7 @@ import (
 type recordIndex struct {
 	slots.Index
 	// appendHashes appends the hashes of the values of a packed object.
-	appendHashes func(dst []uint64, e *PackedObject) []uint64
+	appendHashes func(dst []uint64, p *PackedObject) []uint64
 	// before and after are buffers of replace.
 	before, after []uint64
 }

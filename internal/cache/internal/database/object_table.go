@@ -39,16 +39,16 @@ type objectTable struct {
 
 func newObjectTable(isOneNamespace bool) *objectTable {
 	t := &objectTable{labels: make(map[string]*recordIndex), codecs: make(map[*codec.Codec]int)}
-	t.owners = newRecordIndex(func(dst []uint64, e *PackedObject) []uint64 {
-		for _, o := range e.Owners() {
+	t.owners = newRecordIndex(func(dst []uint64, p *PackedObject) []uint64 {
+		for _, o := range p.Owners() {
 			dst = append(dst, hashOfValue(string(o.UID)))
 		}
 		return dst
 	})
 	t.recordIndexes = []*recordIndex{t.owners}
 	if !isOneNamespace {
-		t.namespaces = newRecordIndex(func(dst []uint64, e *PackedObject) []uint64 {
-			return append(dst, hashOfValue(e.Namespace()))
+		t.namespaces = newRecordIndex(func(dst []uint64, p *PackedObject) []uint64 {
+			return append(dst, hashOfValue(p.Namespace()))
 		})
 		t.recordIndexes = append(t.recordIndexes, t.namespaces)
 	}
@@ -76,28 +76,28 @@ func hashOfKey(k kube.Key) uint64 {
 	return maphash.String(hashSeed, k.Name) ^ 31*maphash.String(hashSeed, k.Namespace)
 }
 
-// put puts e into the slot of its key. It returns the slot, and the packed object that e replaces, or nil.
-func (t *objectTable) put(e *PackedObject) (slot uint32, before *PackedObject) {
-	slot, exists := t.slotOf(e.Key())
+// put puts p into the slot of its key. It returns the slot, and the packed object that p replaces, or nil.
+func (t *objectTable) put(p *PackedObject) (slot uint32, before *PackedObject) {
+	slot, exists := t.slotOf(p.Key())
 	if exists {
 		before = t.slots[slot]
-		t.replace(slot, e)
+		t.replace(slot, p)
 	} else {
-		slot = t.allocate(e)
+		slot = t.allocate(p)
 		t.table.Insert(slot, t.hashOfSlot)
-		t.count(e, +1)
+		t.count(p, +1)
 	}
 	for _, x := range t.recordIndexes {
-		x.replace(slot, before, e)
+		x.replace(slot, before, p)
 	}
 	return slot, before
 }
 
-// replace puts e into a slot, in place of another version of the same object.
-func (t *objectTable) replace(slot uint32, e *PackedObject) {
+// replace puts p into a slot, in place of another version of the same object.
+func (t *objectTable) replace(slot uint32, p *PackedObject) {
 	t.count(t.slots[slot], -1)
-	t.count(e, +1)
-	t.slots[slot] = e
+	t.count(p, +1)
+	t.slots[slot] = p
 }
 
 // remove removes and returns the packed object of that key. It returns nil if there is none.
@@ -120,26 +120,26 @@ func (t *objectTable) remove(k kube.Key) (before *PackedObject) {
 	return before
 }
 
-// allocate puts e into a free slot.
-func (t *objectTable) allocate(e *PackedObject) (slot uint32) {
+// allocate puts p into a free slot.
+func (t *objectTable) allocate(p *PackedObject) (slot uint32) {
 	if n := len(t.free); n > 0 {
 		slot, t.free = t.free[n-1], t.free[:n-1]
-		t.slots[slot] = e
+		t.slots[slot] = p
 		return slot
 	}
-	t.slots = append(t.slots, e)
+	t.slots = append(t.slots, p)
 	return uint32(len(t.slots) - 1)
 }
 
-// count adds the sizes of e n times.
-func (t *objectTable) count(e *PackedObject, n int) {
-	t.bytes += int64(n * len(e.content()))
-	t.json += int64(n) * int64(e.size)
-	if e.codec == nil {
+// count adds the sizes of p n times.
+func (t *objectTable) count(p *PackedObject, n int) {
+	t.bytes += int64(n * len(p.content()))
+	t.json += int64(n) * int64(p.size)
+	if p.codec == nil {
 		return
 	}
-	if t.codecs[e.codec] += n; t.codecs[e.codec] == 0 {
-		delete(t.codecs, e.codec)
+	if t.codecs[p.codec] += n; t.codecs[p.codec] == 0 {
+		delete(t.codecs, p.codec)
 	}
 }
 
@@ -178,15 +178,15 @@ func (t *objectTable) indexLabel(key string) {
 	if t.labels[key] != nil {
 		return
 	}
-	x := newRecordIndex(func(dst []uint64, e *PackedObject) []uint64 {
-		if v, ok := e.Labels().Lookup(key); ok {
+	x := newRecordIndex(func(dst []uint64, p *PackedObject) []uint64 {
+		if v, ok := p.Labels().Lookup(key); ok {
 			dst = append(dst, hashOfValue(v))
 		}
 		return dst
 	})
-	for slot, e := range t.slots {
-		if e != nil {
-			x.replace(uint32(slot), nil, e)
+	for slot, p := range t.slots {
+		if p != nil {
+			x.replace(uint32(slot), nil, p)
 		}
 	}
 	t.labels[key] = x
@@ -227,9 +227,9 @@ func (t *objectTable) candidates(f Filter) []*PackedObject {
 		return t.at(best)
 	}
 	everything := make([]*PackedObject, 0, t.table.Len())
-	for _, e := range t.slots {
-		if e != nil {
-			everything = append(everything, e)
+	for _, p := range t.slots {
+		if p != nil {
+			everything = append(everything, p)
 		}
 	}
 	return everything

@@ -45,74 +45,74 @@ type PackedObject struct {
 }
 
 // Key returns the key of the object.
-func (e *PackedObject) Key() kube.Key { return kube.Key{Namespace: e.namespace.Value(), Name: e.name} }
+func (p *PackedObject) Key() kube.Key { return kube.Key{Namespace: p.namespace.Value(), Name: p.name} }
 
 // Labels returns the labels of the object.
-func (e *PackedObject) Labels() Labels {
-	if e.labelValuesLength == 0 {
+func (p *PackedObject) Labels() Labels {
+	if p.labelValuesLength == 0 {
 		return Labels{}
 	}
-	return Labels{keys: e.labelKeys, values: e.data[:e.labelValuesLength]}
+	return Labels{keys: p.labelKeys, values: p.data[:p.labelValuesLength]}
 }
 
 // Owners returns the ownerReferences of the object, in their order. They are shared: do not change
 // them.
-func (e *PackedObject) Owners() []kube.Owner {
-	if e.owners == nil {
+func (p *PackedObject) Owners() []kube.Owner {
+	if p.owners == nil {
 		return nil
 	}
-	return slices.Clip(*e.owners)
+	return slices.Clip(*p.owners)
 }
 
 // isOwnedBy reports whether one of the owners has that UID.
-func (e *PackedObject) isOwnedBy(owner types.UID) bool {
-	return e.owners != nil && slices.ContainsFunc(*e.owners, func(o kube.Owner) bool { return o.UID == owner })
+func (p *PackedObject) isOwnedBy(owner types.UID) bool {
+	return p.owners != nil && slices.ContainsFunc(*p.owners, func(o kube.Owner) bool { return o.UID == owner })
 }
 
 // content returns what is kept of the JSON.
-func (e *PackedObject) content() string { return e.data[e.labelValuesLength:] }
+func (p *PackedObject) content() string { return p.data[p.labelValuesLength:] }
 
 // Namespace returns the namespace of the object, or the empty string.
-func (e *PackedObject) Namespace() string { return e.namespace.Value() }
+func (p *PackedObject) Namespace() string { return p.namespace.Value() }
 
 // Name returns the name of the object.
-func (e *PackedObject) Name() string { return e.name }
+func (p *PackedObject) Name() string { return p.name }
 
 // Version returns the uid and the resource version of the object.
-func (e *PackedObject) Version() ident.Version { return e.version }
+func (p *PackedObject) Version() ident.Version { return p.version }
 
 // UID returns the uid of the object.
-func (e *PackedObject) UID() types.UID { return e.version.UID() }
+func (p *PackedObject) UID() types.UID { return p.version.UID() }
 
 // ResourceVersion returns the resource version of the object.
-func (e *PackedObject) ResourceVersion() string { return e.version.ResourceVersion() }
+func (p *PackedObject) ResourceVersion() string { return p.version.ResourceVersion() }
 
 // Size returns the length of the JSON before it was compressed, in bytes.
-func (e *PackedObject) Size() int { return int(e.size) }
+func (p *PackedObject) Size() int { return int(p.size) }
 
 // IsSameObject reports whether both are versions of one object: they have the same uid.
-func (e *PackedObject) IsSameObject(o *PackedObject) bool { return e.version.HasSameUID(o.version) }
+func (p *PackedObject) IsSameObject(o *PackedObject) bool { return p.version.HasSameUID(o.version) }
 
 // isDecodable reports whether no newer version came that could not be read.
-func (e *PackedObject) isDecodable() bool { return e.decodeErr == nil }
+func (p *PackedObject) isDecodable() bool { return p.decodeErr == nil }
 
 // hasKey reports whether the packed object has the key k.
-func (e *PackedObject) hasKey(k kube.Key) bool {
-	return e.name == k.Name && e.namespace.Value() == k.Namespace
+func (p *PackedObject) hasKey(k kube.Key) bool {
+	return p.name == k.Name && p.namespace.Value() == k.Namespace
 }
 
 // AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUndecodable] if
 // a newer version came that could not be read, so that the JSON is outdated.
-func (e *PackedObject) AppendJSON(dst []byte) ([]byte, error) {
-	if !e.isDecodable() {
-		return dst, e.decodeErr
+func (p *PackedObject) AppendJSON(dst []byte) ([]byte, error) {
+	if !p.isDecodable() {
+		return dst, p.decodeErr
 	}
-	return e.appendContent(dst)
+	return p.appendContent(dst)
 }
 
-func (e *PackedObject) appendContent(dst []byte) ([]byte, error) {
-	if e.codec == nil {
-		return append(dst, e.content()...), nil
+func (p *PackedObject) appendContent(dst []byte) ([]byte, error) {
+	if p.codec == nil {
+		return append(dst, p.content()...), nil
 	}
-	return e.codec.Decode(dst, e.content(), int(e.size))
+	return p.codec.Decode(dst, p.content(), int(p.size))
 }

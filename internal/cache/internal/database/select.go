@@ -35,8 +35,8 @@ type Selection struct {
 // All yields the objects, in no order.
 func (s Selection) All(yield func(*PackedObject) bool) {
 	m := newFilterMatcher(s.filter)
-	for _, e := range s.candidates {
-		if m.matches(e) && !yield(e) {
+	for _, p := range s.candidates {
+		if m.matches(p) && !yield(p) {
 			return
 		}
 	}
@@ -63,16 +63,16 @@ func newFilterMatcher(f Filter) filterMatcher {
 	return m
 }
 
-func (m *filterMatcher) matches(e *PackedObject) bool {
-	if m.filter.Namespace != "" && e.namespace != m.namespace {
+func (m *filterMatcher) matches(p *PackedObject) bool {
+	if m.filter.Namespace != "" && p.namespace != m.namespace {
 		return false
 	}
-	if m.filter.Owner != "" && !e.isOwnedBy(m.filter.Owner) {
+	if m.filter.Owner != "" && !p.isOwnedBy(m.filter.Owner) {
 		return false
 	}
 	if m.filter.Labels == nil {
 		return true
 	}
-	*m.labels = e.Labels()
+	*m.labels = p.Labels()
 	return m.filter.Labels.Matches(m.labels)
 }

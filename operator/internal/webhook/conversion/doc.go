@@ -87,8 +87,9 @@
 //
 // A call passes these steps. Each step can answer the call:
 //
-//	capacity   too many calls or bytes at once: HTTP 429 with Retry-After
 //	path       no kind of this program has the path: HTTP 503 with Retry-After
+//	length     the length of the body is missing or too large: HTTP 411 or 413
+//	capacity   too many calls or bytes at once: HTTP 429 with Retry-After
 //	review     the body is no ConversionReview of version v1: HTTP 400 or 503
 //	versions   the program does not know the kind, the version of an object or the target: HTTP 503 with Retry-After
 //	objects    each object is converted: a ConversionReview with all of them, in their order

@@ -27,7 +27,7 @@ func compareDecoded(t *testing.T, object []byte) {
 	if err := kube.Unmarshal(object, &want); err != nil {
 		t.Fatal(err)
 	}
-	e, err := PackMetadata(object)
+	p, err := PackMetadata(object)
 	if err != nil {
 		t.Fatalf("%v in %s", err, object)
 	}
@@ -42,7 +42,7 @@ func compareDecoded(t *testing.T, object []byte) {
 		Size            int
 	}
 	got := fields{
-		e.Key(), e.UID(), e.ResourceVersion(), e.Generation, e.IsDeleting, maps.Collect(e.Labels().All()), e.Owners(), e.Size(),
+		p.Key(), p.UID(), p.ResourceVersion(), p.Generation, p.IsDeleting, maps.Collect(p.Labels().All()), p.Owners(), p.Size(),
 	}
 	m := want.Metadata
 	expected := fields{
@@ -62,8 +62,8 @@ func compareDecoded(t *testing.T, object []byte) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("the metadata differ from what a decoder reads:\n%s", diff)
 	}
-	if (e.AnnotationsHash != 0) != (len(m.Annotations) > 0) || (e.FinalizersHash != 0) != (len(m.Finalizers) > 0) {
-		t.Errorf("hashes %d and %d for %v and %v", e.AnnotationsHash, e.FinalizersHash, m.Annotations, m.Finalizers)
+	if (p.AnnotationsHash != 0) != (len(m.Annotations) > 0) || (p.FinalizersHash != 0) != (len(m.Finalizers) > 0) {
+		t.Errorf("hashes %d and %d for %v and %v", p.AnnotationsHash, p.FinalizersHash, m.Annotations, m.Finalizers)
 	}
 }
 
@@ -201,10 +201,10 @@ func TestRecordOfMembers(t *testing.T) {
 		}
 		read := func(i Item) string {
 			_, w := New(Options{})
-			e, err := w.Build(i)
-			owners := e.Owners()
-			e.owners = nil
-			return fmt.Sprintf("%+v %v %v", *e, owners, err)
+			p, err := w.Build(i)
+			owners := p.Owners()
+			p.owners = nil
+			return fmt.Sprintf("%+v %v %v", *p, owners, err)
 		}
 		i := NewItem(kube.Key{Name: "a"}, "u", "7", []byte(object))
 		if diff := cmp.Diff(read(i), read(i.WithMetadata(members))); diff != "" {
@@ -256,8 +256,8 @@ func TestIdentity(t *testing.T) {
 			s := newTestStore(Options{})
 			k := kube.Key{Name: "a"}
 			s.put(NewItem(k, types.UID(text), version, []byte(`{"metadata":{"name":"a"}}`)))
-			if e := s.Get(k); string(e.UID()) != text || e.ResourceVersion() != version {
-				t.Errorf("%q at %q became %q at %q", text, version, e.UID(), e.ResourceVersion())
+			if p := s.Get(k); string(p.UID()) != text || p.ResourceVersion() != version {
+				t.Errorf("%q at %q became %q at %q", text, version, p.UID(), p.ResourceVersion())
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Each kind disturbs the first calls in its way. Calls about dry runs are never disturbed.
-func TestWebhookServer(t *testing.T) {
+func TestCallServer(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[Kind]string{
 		WebhookDown: "EOF", WebhookFailing: "500", WebhookUntrusted: "certificate", WebhookSlow: "200 true", WebhookTwice: "200 false",
@@ -28,7 +28,7 @@ func TestWebhookServer(t *testing.T) {
 				fmt.Fprint(w, `{"response":{"uid":"1","allowed":false}}`)
 			}))
 			t.Cleanup(program.Close)
-			s, err := newWebhookServer(kind)
+			s, err := newCallServer(kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestServerOfConversions(t *testing.T) {
 				fmt.Fprintf(w, `{"allowed":%t}`, r.URL.Query().Get("timeout") == "30s")
 			}))
 			t.Cleanup(program.Close)
-			s, err := newWebhookServer(kind)
+			s, err := newCallServer(kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestServerOfConversions(t *testing.T) {
 }
 
 // callWebhook calls a server as an API server does, and returns the status with the answer, or the error.
-func callWebhook(t *testing.T, s *webhookServer, url string, isDryRun bool) string {
+func callWebhook(t *testing.T, s *callServer, url string, isDryRun bool) string {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.bundle)

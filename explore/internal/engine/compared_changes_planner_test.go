@@ -22,8 +22,8 @@ const (
 	passwordSample = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"password"},"stringData":{"password":"secret"}}`
 )
 
-// newUserActs returns a planner of the acts of the user of samples.
-func newUserActs(samples ...string) *userActsPlanner {
+// newObjectChanges returns a planner of the changes of samples.
+func newObjectChanges(samples ...string) *objectChangePlanner {
 	var raw []json.RawMessage
 	deletion := finding.Step{Name: "delete the samples"}
 	c := &cluster{resources: []wire.Resource{
@@ -39,7 +39,7 @@ func newUserActs(samples ...string) *userActsPlanner {
 		}
 		deletion.Delete = append(deletion.Delete, object)
 	}
-	return &userActsPlanner{
+	return &objectChangePlanner{
 		settings: Settings{Seed: 1, Steps: []finding.Step{{Name: "apply the samples", Apply: raw}, deletion}},
 		cluster:  c, results: newResults("operator", Settings{}), random: rand.New(rand.NewPCG(1, 1)),
 	}
@@ -57,8 +57,8 @@ func namesOfSteps(j job) (names []string) {
 // comes late.
 func TestEachObjectOfTheSamplesChanges(t *testing.T) {
 	t.Parallel()
-	p := newUserActs(settingsSample, siteSample)
-	jobs, err := (&objectChangePlanner{*p}).plan()
+	p := newObjectChanges(settingsSample, siteSample)
+	jobs, err := p.plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +94,9 @@ func TestObjectsThatChangeOnlyByASecondSample(t *testing.T) {
 	t.Parallel()
 	immutable := strings.Replace(settingsSample, `"data"`, `"immutable":true,"data"`, 1)
 	tls := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"password"},"type":"kubernetes.io/tls","data":{"tls.crt":"","tls.key":""}}`
-	p := newUserActs(immutable, tls, siteSample)
+	p := newObjectChanges(immutable, tls, siteSample)
 	p.settings.SecondSamples = []json.RawMessage{json.RawMessage(strings.Replace(immutable, "blue", "red", 1))}
-	jobs, err := (&objectChangePlanner{*p}).plan()
+	jobs, err := p.plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func TestObjectsThatChangeOnlyByASecondSample(t *testing.T) {
 // A key that a user has applied as stringData would stay when the user leaves the key out.
 func TestKeysOfSecretsAreRemoved(t *testing.T) {
 	t.Parallel()
-	p := newUserActs(passwordSample, siteSample)
-	jobs, err := (&objectChangePlanner{*p}).plan()
+	p := newObjectChanges(passwordSample, siteSample)
+	jobs, err := p.plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestKeysOfSecretsAreRemoved(t *testing.T) {
 // Samples are deleted one by one, in both orders.
 func TestOrdersOfDeletion(t *testing.T) {
 	t.Parallel()
-	p := newUserActs(settingsSample, siteSample)
+	p := newObjectChanges(settingsSample, siteSample)
 	jobs, err := (&deletionOrderPlanner{p.settings, p.cluster}).plan()
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestOrdersOfDeletion(t *testing.T) {
 	if got := namesOfSteps(jobs[1]); !slices.Equal(got, want) {
 		t.Errorf("the steps of the reverse order are %q, want %q", got, want)
 	}
-	p = newUserActs(siteSample)
+	p = newObjectChanges(siteSample)
 	if jobs, err := (&deletionOrderPlanner{p.settings, p.cluster}).plan(); err != nil || len(jobs) > 0 {
 		t.Errorf("one object has the orders %v, %v", jobs, err)
 	}
@@ -263,7 +263,7 @@ func TestUnusableValues(t *testing.T) {
 	t.Parallel()
 	withChild := history.History{Versions: []history.Version{childOf("page")}}.State()
 	without := history.History{}.State()
-	f := &oneValueStates{cluster: newUserActs().cluster, reference: sampleReference{hasMadeObjects: true}}
+	f := &oneValueStates{cluster: newObjectChanges().cluster, reference: sampleReference{hasMadeObjects: true}}
 	for name, test := range map[string]struct {
 		out  runResult
 		want bool

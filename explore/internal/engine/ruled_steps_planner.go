@@ -14,12 +14,13 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleRunPlanner plans the runs that rules need besides the others: see [faults.Deletion],
-// [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting].
-type ruleRunPlanner struct{ planner *planner }
+// ruledStepsPlanner plans runs with a fault that names their kind and disturbs nothing, and rules alone judge the runs: see
+// [faults.Deletion], [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting]. The runs of
+// [comparedChangesPlanner] and of [deletionOrderPlanner] have no fault, and are compared.
+type ruledStepsPlanner struct{ planner *planner }
 
 // plan returns the runs of these kinds.
-func (r *ruleRunPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, err error) {
+func (r *ruledStepsPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs []job, err error) {
 	for _, each := range []struct {
 		kind  faults.Kind
 		steps func(context.Context) (steps []finding.Step, why string, err error)
@@ -54,7 +55,7 @@ func (r *ruleRunPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs []
 
 // deletion returns the steps of the exploration, and after them the deletion of all objects. It returns why there is
 // nothing to do if the steps end so themselves.
-func (r *ruleRunPlanner) deletion(context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruledStepsPlanner) deletion(context.Context) (steps []finding.Step, why string, err error) {
 	steps = r.planner.settings.Steps
 	own, err := ruleSteps(r.planner.cluster, steps)
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *ruleRunPlanner) deletion(context.Context) (steps []finding.Step, why st
 }
 
 // remainingObjects returns the objects that the user has applied and not deleted, in the order in which the user can delete them.
-func (r *ruleRunPlanner) remainingObjects(steps []rules.Step) (objects []faults.Object) {
+func (r *ruledStepsPlanner) remainingObjects(steps []rules.Step) (objects []faults.Object) {
 	for _, step := range steps {
 		for _, sample := range step.Applied {
 			if !slices.Contains(objects, sample.Object) {
@@ -94,7 +95,7 @@ const cloneSuffix = "-other"
 // clones returns three steps: the user applies the samples of custom kinds a second time under other names, deletes the
 // first ones, and deletes the rest. What the samples refer to is shared. A text that is the name of a sample becomes the
 // name of its clone.
-func (r *ruleRunPlanner) clones(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruledStepsPlanner) clones(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	first := finding.Step{Name: "apply the samples twice", Apply: slices.Clone(p.settings.Steps[0].Apply)}
 	var originals []faults.Object
@@ -150,7 +151,7 @@ func (r *ruleRunPlanner) clones(ctx context.Context) (steps []finding.Step, why 
 
 // pair returns four steps: the user applies the samples, applies the second samples, deletes those of the first ones that
 // are of custom kinds and not among the second ones, and deletes the rest.
-func (r *ruleRunPlanner) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruledStepsPlanner) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	if len(p.settings.PairSamples) == 0 {
 		return nil, "there are no second samples: use --pairs, or explore.Settings.PairsFile", nil
@@ -205,7 +206,7 @@ func withCloneNames(value any, names map[string]bool) any {
 }
 
 // refusal returns why the server refuses to store an object, or an empty text.
-func (r *ruleRunPlanner) refusal(ctx context.Context, object *unstructured.Unstructured) (string, error) {
+func (r *ruledStepsPlanner) refusal(ctx context.Context, object *unstructured.Unstructured) (string, error) {
 	api, err := r.planner.cluster.APIOf(object.GroupVersionKind(), dryRunNamespace)
 	if err != nil {
 		return "", err
@@ -215,7 +216,7 @@ func (r *ruleRunPlanner) refusal(ctx context.Context, object *unstructured.Unstr
 
 // manyChanges returns four steps: the user applies the first step, changes the first sample of a custom kind there and back
 // in two steps, and deletes everything.
-func (r *ruleRunPlanner) manyChanges(ctx context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruledStepsPlanner) manyChanges(ctx context.Context) (steps []finding.Step, why string, err error) {
 	first := r.planner.settings.Steps[0]
 	there, back, isFound, err := r.findChange(ctx, first.Apply)
 	if err != nil || !isFound {
@@ -242,7 +243,7 @@ func (r *ruleRunPlanner) manyChanges(ctx context.Context) (steps []finding.Step,
 
 // findChange returns a sample of a custom kind with another value of a field, and with the value before. A sample whose fields
 // have no other values gets an annotation. It reports whether there is a sample of a custom kind.
-func (r *ruleRunPlanner) findChange(ctx context.Context, samples []json.RawMessage) (there, back json.RawMessage, isFound bool, err error) {
+func (r *ruledStepsPlanner) findChange(ctx context.Context, samples []json.RawMessage) (there, back json.RawMessage, isFound bool, err error) {
 	for _, raw := range samples {
 		sample, err := r.planner.cluster.decode(raw, "")
 		if err != nil {
@@ -285,6 +286,6 @@ func (r *ruleRunPlanner) findChange(ctx context.Context, samples []json.RawMessa
 }
 
 // waiting returns the first step alone.
-func (r *ruleRunPlanner) waiting(context.Context) (steps []finding.Step, why string, err error) {
+func (r *ruledStepsPlanner) waiting(context.Context) (steps []finding.Step, why string, err error) {
 	return r.planner.settings.Steps[:1:1], "", nil
 }

@@ -25,10 +25,19 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// webhookServer answers the calls of an API server to copies of the webhooks of a program, or in place of its conversions. Calls of
+const (
+	// disturbanceTime is how long webhooks and conversions do not answer as they should.
+	disturbanceTime = 3 * time.Second
+	// slowCallDelay is the delay of a call of a slow webhook or conversion.
+	slowCallDelay = 2 * time.Second
+	// maxDisturbanceRemoval is how long the end of a fault may take: the removal of the copies, or of another conversion.
+	maxDisturbanceRemoval = 30 * time.Second
+)
+
+// callServer answers the calls of an API server to copies of the webhooks of a program, or in place of its conversions. Calls of
 // copies about dry runs, and after the disturbance, are answered without an objection. Calls for conversions are forwarded to the
 // program before and after the disturbance. Its methods are safe for concurrent use.
-type webhookServer struct {
+type callServer struct {
 	kind     Kind
 	listener net.Listener
 	server   *http.Server
@@ -39,7 +48,7 @@ type webhookServer struct {
 
 	mu sync.Mutex
 	// targets are the webhooks or conversions of the program. The path of a call is the index of its target.
-	targets []webhookTarget
+	targets []callTarget
 	// calls counts the calls.
 	calls int
 	// mayDisturb is true once the disturbance may begin. until is the end of the disturbance, and is zero before its first call.
@@ -47,15 +56,15 @@ type webhookServer struct {
 	until      time.Time
 }
 
-// webhookTarget is a webhook or a conversion of the program: its URL, and a client that trusts its certificates.
-type webhookTarget struct {
+// callTarget is a webhook or a conversion of the program: its URL, and a client that trusts its certificates.
+type callTarget struct {
 	url    string
 	client *http.Client
 }
 
-// newWebhookServer starts a server for a kind of fault on the loopback address. The caller calls close.
-func newWebhookServer(k Kind) (*webhookServer, error) {
-	s := &webhookServer{kind: k}
+// newCallServer starts a server for a kind of fault on the loopback address. The caller calls close.
+func newCallServer(k Kind) (*callServer, error) {
+	s := &callServer{kind: k}
 	var err error
 	if s.trusted, s.bundle, err = newLoopbackCertificate(); err != nil {
 		return nil, err
@@ -79,7 +88,7 @@ func newWebhookServer(k Kind) (*webhookServer, error) {
 }
 
 // close cuts all calls off, and returns when nothing of the server runs any more.
-func (s *webhookServer) close() error {
+func (s *callServer) close() error {
 	err := s.server.Close()
 	s.serving.Wait()
 	s.mu.Lock()
@@ -91,25 +100,25 @@ func (s *webhookServer) close() error {
 }
 
 // addTarget adds a webhook or a conversion of the program, and returns the URL that stands for it.
-func (s *webhookServer) addTarget(url string, bundle []byte) string {
+func (s *callServer) addTarget(url string, bundle []byte) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.targets = append(s.targets, webhookTarget{url, &http.Client{Transport: transport}})
+	s.targets = append(s.targets, callTarget{url, &http.Client{Transport: transport}})
 	return "https://" + s.listener.Addr().String() + "/" + strconv.Itoa(len(s.targets)-1)
 }
 
 // hasCalls reports whether the API server has called the server.
-func (s *webhookServer) hasCalls() bool {
+func (s *callServer) hasCalls() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls > 0
 }
 
 // allowDisturbance lets the disturbance begin with the next call.
-func (s *webhookServer) allowDisturbance() {
+func (s *callServer) allowDisturbance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mayDisturb = true
@@ -117,20 +126,20 @@ func (s *webhookServer) allowDisturbance() {
 
 // beginDisturbance begins the disturbance, unless it has begun, and reports whether it lasts. It lasts until the end of
 // the step if it calls webhooks twice.
-func (s *webhookServer) beginDisturbance() bool {
+func (s *callServer) beginDisturbance() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mayDisturb {
 		return false
 	}
 	if s.until.IsZero() {
-		s.until = time.Now().Add(webhookDisturbance)
+		s.until = time.Now().Add(disturbanceTime)
 	}
 	return s.kind == WebhookTwice || time.Now().Before(s.until)
 }
 
 // hasDisturbanceBegun reports whether the disturbance has begun.
-func (s *webhookServer) hasDisturbanceBegun() bool {
+func (s *callServer) hasDisturbanceBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.until.IsZero()
@@ -138,14 +147,14 @@ func (s *webhookServer) hasDisturbanceBegun() bool {
 
 // isDisturbanceOver reports whether the disturbance has ended. It knows nothing of [WebhookTwice], whose disturbance lasts until
 // the end of the step.
-func (s *webhookServer) isDisturbanceOver() bool {
+func (s *callServer) isDisturbanceOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.until.IsZero() && time.Now().After(s.until)
 }
 
 // certificate returns the certificate of a connection.
-func (s *webhookServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (s *callServer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if (s.kind == WebhookUntrusted || s.kind == ConversionUntrusted) && s.beginDisturbance() {
 		return &s.untrusted, nil
 	}
@@ -175,7 +184,7 @@ type reviewResponse struct {
 const maxReview = 16 << 20
 
 // answer answers a call.
-func (s *webhookServer) answer(w http.ResponseWriter, r *http.Request) {
+func (s *callServer) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
 	s.mu.Lock()
 	s.calls++
@@ -200,7 +209,7 @@ func (s *webhookServer) answer(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the webhook fails", http.StatusInternalServerError)
 			return
 		case WebhookSlow, ConversionSlow:
-			if clock.SleepReal(r.Context(), webhookDelay) != nil {
+			if clock.SleepReal(r.Context(), slowCallDelay) != nil {
 				return
 			}
 		}
@@ -218,7 +227,7 @@ func (s *webhookServer) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // forward calls the webhook or the conversion of the program, and answers what the program answers.
-func (s *webhookServer) forward(w http.ResponseWriter, r *http.Request, body []byte) error {
+func (s *callServer) forward(w http.ResponseWriter, r *http.Request, body []byte) error {
 	s.mu.Lock()
 	targets := s.targets
 	s.mu.Unlock()

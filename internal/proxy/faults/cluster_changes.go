@@ -40,15 +40,15 @@ const (
 	quotaPollInterval = 50 * time.Millisecond
 )
 
-// clusterActs is the family of what a cluster does by itself.
-type clusterActs struct{ baseFamily }
+// clusterChanges is the family of what a cluster does by itself.
+type clusterChanges struct{ baseFamily }
 
-func (clusterActs) Describe() Description {
+func (clusterChanges) Describe() Description {
 	return Description{Group: "cluster", Kinds: []Kind{JobExpired, PodEvicted, QuotaFull}, IsDefault: true}
 }
 
 // Plan plans one run in which all Jobs expire, one run for each Pod of the program, and one run in which the quota is full.
-func (clusterActs) Plan(_ context.Context, in *PlanInput) (Plan, error) {
+func (clusterChanges) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	plan := Plan{NotApplicable: make(map[Kind]string)}
 	add := func(k Kind, all []Fault, reason string) {
 		switch {
@@ -91,7 +91,7 @@ func hasTTL(job map[string]any) bool {
 }
 
 // BeforeStep makes the quota, and waits until it is in force.
-func (clusterActs) BeforeStep(ctx context.Context, run *Run, f Fault) error {
+func (clusterChanges) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	if f.Kind != QuotaFull {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (clusterActs) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 }
 
 // AfterStep removes the quota, or does to the Jobs and Pods what the cluster does.
-func (c clusterActs) AfterStep(ctx context.Context, run *Run, f Fault) error {
+func (c clusterChanges) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	switch f.Kind {
 	case QuotaFull:
 		run.RecordFault(InServer, "the ResourceQuota is gone")
@@ -135,7 +135,7 @@ func (c clusterActs) AfterStep(ctx context.Context, run *Run, f Fault) error {
 }
 
 // expireJobs deletes the finished Jobs that have a time to live.
-func (clusterActs) expireJobs(ctx context.Context, run *Run, f Fault) error {
+func (clusterChanges) expireJobs(ctx context.Context, run *Run, f Fault) error {
 	jobs := kube.Namespaced[batchv1.Job](run.Client().WithFieldManager(ForeignManager), run.Namespace)
 	all, err := jobs.List(ctx)
 	if err != nil {
@@ -163,7 +163,7 @@ func (clusterActs) expireJobs(ctx context.Context, run *Run, f Fault) error {
 }
 
 // evictPod ends a Pod, which stays as failed.
-func (clusterActs) evictPod(ctx context.Context, run *Run, f Fault) error {
+func (clusterChanges) evictPod(ctx context.Context, run *Run, f Fault) error {
 	pod, api, exists, err := run.Object(ctx, *f.Object)
 	if err != nil {
 		return err

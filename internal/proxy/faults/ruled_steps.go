@@ -7,12 +7,14 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// The kinds of runs with other steps of the user. Their [Fault] names the kind, and disturbs nothing.
+// The kinds of the group user-steps: their runs have a [Fault], which names the kind and disturbs nothing, and rules alone judge
+// the runs. The runs of comparedChanges have no Fault, and are compared.
 const (
-	// Deletion deletes what the user has applied, objects that refer to others first. In other runs the objects are deleted
-	// one after the other, in the order of their file and in the reverse order.
+	// Deletion deletes what the user has applied, objects that refer to others first. In other runs, which have no Fault and are
+	// compared, the objects are deleted one after the other, in the order of their file and in the reverse order.
 	Deletion Kind = "deletion"
-	// Clones applies the objects of the user twice, the second time under other names, and deletes the first ones alone.
+	// Clones applies the objects of the user twice, the second time under other names, and deletes the first ones alone. The
+	// clones of [SimilarNames] are made in other runs.
 	Clones Kind = "clones"
 	// Pair applies the objects of the user, then other objects of their kinds, and deletes the first ones alone.
 	Pair Kind = "pair"
@@ -29,15 +31,14 @@ const waitingTime = 25 * time.Second
 // ChangesInHalf is how many changes the user makes in each of the two steps of [ManyChanges].
 const ChangesInHalf = 25
 
-// userSteps is the family of these kinds. Explorations plan the steps of the user. A fault of the family disturbs
-// nothing, and names the kind in the schedule of a run. AfterStep only waits for [Waiting].
-type userSteps struct{ baseFamily }
+// ruledSteps is the family of these kinds. Package engine plans the steps of the user, and a fault for the schedule of each run.
+type ruledSteps struct{ baseFamily }
 
-func (userSteps) Describe() Description {
+func (ruledSteps) Describe() Description {
 	return Description{Group: "user-steps", Kinds: []Kind{Deletion, Clones, Pair, ManyChanges, Waiting}, IsDefault: true, IsJudgedByRules: true}
 }
 
-func (userSteps) Text(f Fault) string {
+func (ruledSteps) Text(f Fault) string {
 	return map[Kind]string{
 		Deletion: "deletion of the samples", Clones: "a sample and its copy, one of which is deleted",
 		Pair:        "a sample and a second one, one of which is deleted",
@@ -46,7 +47,7 @@ func (userSteps) Text(f Fault) string {
 }
 
 // AfterStep waits if the kind is [Waiting].
-func (userSteps) AfterStep(ctx context.Context, run *Run, f Fault) error {
+func (ruledSteps) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	if f.Kind != Waiting {
 		return nil
 	}

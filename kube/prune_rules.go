@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// pruning describes how to prune the JSON of one Go type. For
+// pruneRules describe how to prune the JSON of one Go type. For
 //
 //	struct {
 //		Name string      `json:"name"`
@@ -19,19 +19,19 @@ import (
 //		Spec struct{...} `json:"spec"`
 //	}
 //
-// it has three members. The member "name" has an empty pruning: its JSON stays. The member "port" has
+// there are three members. The member "name" has empty rules: its JSON stays. The member "port" has
 // dropZero, and "spec" has dropEmpty.
-type pruning struct {
+type pruneRules struct {
 	// members is set for structs: how to prune each member, by its JSON name.
 	members map[string]member
 	// elem is set for slices, arrays and maps. Without elem and members the JSON stays
 	// unchanged.
-	elem *pruning
+	elem *pruneRules
 }
 
 // member describes how to prune one member of a struct.
 type member struct {
-	pruning *pruning
+	rules *pruneRules
 	// index is the path to the field, as reflect has it.
 	index []int
 	// dropZero is true for a struct with a method that encodes it, if the struct is not behind a pointer.
@@ -56,47 +56,47 @@ func (m member) fieldOf(in reflect.Value) reflect.Value {
 	return v
 }
 
-// pruneKey is a Go type and the context of its use. The same type can have one pruning in each context.
+// pruneKey is a Go type and the context of its use. The same type can have rules of its own in each context.
 type pruneKey struct {
 	t reflect.Type
 	// isInDefined is true inside of types with a [Definition].
 	isInDefined bool
 }
 
-// pruningTable holds the prunings of types. It is safe for concurrent use.
-type pruningTable struct {
+// pruneRuleTable holds the rules of types. It is safe for concurrent use.
+type pruneRuleTable struct {
 	mu sync.Mutex
-	// prunings holds a pruning before it is complete, because a type may contain itself.
-	prunings map[pruneKey]*pruning
+	// byType holds rules before they are complete, because a type may contain itself.
+	byType map[pruneKey]*pruneRules
 }
 
-// pruning returns the pruning of a type.
-func (p *pruningTable) pruning(key pruneKey) *pruning {
+// rulesOf returns the rules of a type.
+func (p *pruneRuleTable) rulesOf(key pruneKey) *pruneRules {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pruningLocked(key)
+	return p.rulesOfLocked(key)
 }
 
-// pruningLocked returns the pruning of a type, and makes it if there is none.
-func (p *pruningTable) pruningLocked(key pruneKey) *pruning {
-	if known, ok := p.prunings[key]; ok {
+// rulesOfLocked returns the rules of a type, and makes them if there are none.
+func (p *pruneRuleTable) rulesOfLocked(key pruneKey) *pruneRules {
+	if known, ok := p.byType[key]; ok {
 		return known
 	}
 	t := key.t
 	if t.Kind() == reflect.Pointer && !encodesItself(t) {
-		return p.pruningLocked(pruneKey{t.Elem(), key.isInDefined})
+		return p.rulesOfLocked(pruneKey{t.Elem(), key.isInDefined})
 	}
-	if p.prunings == nil {
-		p.prunings = make(map[pruneKey]*pruning)
+	if p.byType == nil {
+		p.byType = make(map[pruneKey]*pruneRules)
 	}
-	made := new(pruning)
-	p.prunings[key] = made
+	made := new(pruneRules)
+	p.byType[key] = made
 	if encodesItself(t) {
 		return made
 	}
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:
-		made.elem = p.pruningLocked(pruneKey{t.Elem(), key.isInDefined})
+		made.elem = p.rulesOfLocked(pruneKey{t.Elem(), key.isInDefined})
 	case reflect.Struct:
 		made.members = make(map[string]member, t.NumField())
 		p.addMembersLocked(made.members, key, nil)
@@ -105,7 +105,7 @@ func (p *pruningTable) pruningLocked(key pruneKey) *pruning {
 }
 
 // addMembersLocked adds the members of the struct key.t, which is embedded in the structs of outers.
-func (p *pruningTable) addMembersLocked(members map[string]member, key pruneKey, outers []reflect.Type) {
+func (p *pruneRuleTable) addMembersLocked(members map[string]member, key pruneKey, outers []reflect.Type) {
 	if slices.Contains(outers, key.t) {
 		return
 	}
@@ -136,7 +136,7 @@ func (p *pruningTable) addMembersLocked(members map[string]member, key pruneKey,
 		if name == "" {
 			name = f.Name
 		}
-		m := member{pruning: p.pruningLocked(pruneKey{f.Type, key.isInDefined}), index: []int{i}}
+		m := member{rules: p.rulesOfLocked(pruneKey{f.Type, key.isInDefined}), index: []int{i}}
 		if f.Type.Kind() == reflect.Struct && (!key.isInDefined || mayBeOmitted(options)) {
 			// The {} of a type that encodes itself may be meant, as in a RawExtension.
 			m.dropZero = encodesItself(f.Type)

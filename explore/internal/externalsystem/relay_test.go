@@ -1,4 +1,4 @@
-package outside_test
+package externalsystem_test
 
 import (
 	"bufio"
@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/explore/internal/outside"
+	"github.com/yare-go/yare/explore/internal/externalsystem"
 )
 
 // newProxy returns a proxy in front of a server that answers each line with the line.
-func newProxy(t *testing.T) *outside.Relay {
+func newProxy(t *testing.T) *externalsystem.Relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,7 +32,7 @@ func newProxy(t *testing.T) *outside.Relay {
 			}()
 		}
 	}()
-	p, err := outside.Listen(listener.Addr().String())
+	p, err := externalsystem.Listen(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func newProxy(t *testing.T) *outside.Relay {
 }
 
 // ask sends a line by a new connection, and returns the answer and how long it took.
-func ask(p *outside.Relay, line string) (answer string, took time.Duration, err error) {
+func ask(p *externalsystem.Relay, line string) (answer string, took time.Duration, err error) {
 	began := time.Now()
 	conn, err := net.Dial("tcp", p.Address())
 	if err != nil {
@@ -74,7 +74,7 @@ func TestProxy(t *testing.T) {
 	t.Run("cut once", func(t *testing.T) {
 		t.Parallel()
 		p := newProxy(t)
-		injected := p.Inject(outside.Cut, 5)
+		injected := p.Inject(externalsystem.Cut, 5)
 		if _, _, err := ask(p, "one"); err != nil || injected.HasHappened() {
 			t.Errorf("the first connection: %v, has happened %t", err, injected.HasHappened())
 		}
@@ -88,7 +88,7 @@ func TestProxy(t *testing.T) {
 	t.Run("refused for a time", func(t *testing.T) {
 		t.Parallel()
 		p := newProxy(t)
-		p.Inject(outside.Refuse, 1)
+		p.Inject(externalsystem.Refuse, 1)
 		if _, _, err := ask(p, "one"); err == nil || !p.IsDisturbing() {
 			t.Errorf("the first connection: %v", err)
 		}
@@ -104,7 +104,7 @@ func TestProxy(t *testing.T) {
 	t.Run("delayed", func(t *testing.T) {
 		t.Parallel()
 		p := newProxy(t)
-		p.Inject(outside.Delay, 1)
+		p.Inject(externalsystem.Delay, 1)
 		if answer, took, err := ask(p, "one"); answer != "one" || took < 600*time.Millisecond {
 			t.Errorf("the answer is %q after %s, %v", answer, took, err)
 		}
