@@ -21,7 +21,6 @@ var scattered = map[string]string{
 	"bench.cluster":        "the work of a row stands in the file of the row",
 	"bench.program":        "how a program is built and how it is started are two subjects",
 	"bench.runningProgram": "the measurements of a row stand in the file of the row",
-	"crd.builder":          "to be split: positions, fields and columns",
 }
 
 // wide lists the public types whose methods are their API. Their methods may stand in several files.

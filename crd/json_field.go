@@ -49,11 +49,18 @@ func declaredName(t reflect.Type) string {
 	return name
 }
 
-// fields returns the fields of t that encoding/json reads and writes, in the order of their
+// fieldCollector collects the fields of structs as encoding/json sees them.
+type fieldCollector struct {
+	// sources may be nil.
+	sources  *sources
+	problems *problems
+}
+
+// fieldsOf returns the fields of t that encoding/json reads and writes, in the order of their
 // declaration. If two fields have one name, the less deeply embedded field counts. A field that
 // encoding/json would silently drop is a problem.
-func (b *builder) fields(t reflect.Type, at position) []field {
-	all := b.collectFields(nil, t, ownerOf(t, at), 0, false, nil)
+func (c fieldCollector) fieldsOf(t reflect.Type, at position) []field {
+	all := c.collect(nil, t, ownerOf(t, at), 0, false, nil)
 	// shallowest holds the indexes of the fields that are called alike at the least depth.
 	shallowest := make(map[string][]int, len(all))
 	for i, f := range all {
@@ -75,22 +82,22 @@ func (b *builder) fields(t reflect.Type, at position) []field {
 			if other == i {
 				other = sameName[1]
 			}
-			b.problemf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[other].owner.name, all[other].Name)
+			c.problems.addf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[other].owner.name, all[other].Name)
 		}
 	}
 	return kept
 }
 
-// collectFields appends the fields of t, and the fields of the structs that t embeds, to all. The
+// collect appends the fields of t, and the fields of the structs that t embeds, to all. The
 // struct outer declares the fields of t at this depth of embedding. mayBeOmitted is true if an embedded
 // pointer leads to t. ancestors holds the structs around t.
-func (b *builder) collectFields(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
+func (c fieldCollector) collect(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
 	if slices.Contains(ancestors, t) {
-		b.problemf(outer.name, "the struct embeds itself")
+		c.problems.addf(outer.name, "the struct embeds itself")
 		return all
 	}
 	ancestors = append(slices.Clone(ancestors), t)
-	b.sources.commentsOf(t) // so that problems have positions, and fields have comments
+	c.sources.commentsOf(t) // so that problems have positions, and fields have comments
 	all = slices.Grow(all, t.NumField())
 	for sf := range t.Fields() {
 		elem := sf.Type
@@ -103,7 +110,7 @@ func (b *builder) collectFields(all []field, t reflect.Type, outer owner, depth 
 		name := outer.name + "." + sf.Name
 		tag, err := lookupStructTag(sf.Tag, "json")
 		if err != nil {
-			b.problemf(name, "%v", err)
+			c.problems.addf(name, "%v", err)
 			continue
 		}
 		if tag == "-" {
@@ -111,7 +118,7 @@ func (b *builder) collectFields(all []field, t reflect.Type, outer owner, depth 
 		}
 		own, err := lookupStructTag(sf.Tag, "crd")
 		if err != nil {
-			b.problemf(name, "%v", err)
+			c.problems.addf(name, "%v", err)
 			continue
 		}
 		options := strings.Split(tag, ",")
@@ -123,18 +130,18 @@ func (b *builder) collectFields(all []field, t reflect.Type, outer owner, depth 
 			all = append(all, f)
 		case sf.Anonymous && elem.Kind() == reflect.Struct:
 			if own != "" {
-				b.problemf(name, "the tag crd:%q has no meaning on an embedded struct, whose fields belong to the object around it; tag these fields", own)
+				c.problems.addf(name, "the tag crd:%q has no meaning on an embedded struct, whose fields belong to the object around it; tag these fields", own)
 			}
 			if !sf.IsExported() && sf.Type.Kind() == reflect.Pointer {
-				b.problemf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
+				c.problems.addf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
 				continue
 			}
 			viaPointer := mayBeOmitted || sf.Type.Kind() == reflect.Pointer
-			all = b.collectFields(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
+			all = c.collect(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
 		case slices.Contains(options[1:], "inline"):
-			b.problemf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
+			c.problems.addf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:
-			b.problemf(name, "the field has no JSON name; write `json:\"%s\"`, with omitempty or omitzero if it is optional, or `json:\"-\"` to leave it out", camel(sf.Name))
+			c.problems.addf(name, "the field has no JSON name; write `json:\"%s\"`, with omitempty or omitzero if it is optional, or `json:\"-\"` to leave it out", camel(sf.Name))
 		}
 	}
 	return all

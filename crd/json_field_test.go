@@ -35,9 +35,9 @@ func TestMistakesInStructTags(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			b := &builder{}
-			b.schemaOfStruct(reflect.StructOf(tc.fields), position{goName: "x.T", jsonNames: []string{"spec"}})
-			err := errors.Join(b.problems...)
+			p := new(problems)
+			fieldCollector{problems: p}.fieldsOf(reflect.StructOf(tc.fields), position{goName: "x.T"})
+			err := errors.Join(p.all...)
 			if err == nil {
 				t.Fatal("no error")
 			}

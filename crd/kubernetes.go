@@ -46,24 +46,20 @@ func kubernetesTag(name string) string {
 	return ""
 }
 
-// kubernetesTypeTag returns the tag of t if t is of k8s.io/api.
-func (b *builder) kubernetesTypeTag(t reflect.Type) (tag, bool) {
+// kubernetesTypeTag returns the tag of t, or nothing if t is not of k8s.io/api.
+func kubernetesTypeTag(t reflect.Type) string {
 	pkg, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/")
 	if !ok {
-		return tag{}, false
+		return ""
 	}
-	text := kubernetesTag(pkg + "." + t.Name())
-	if text == "" {
-		return tag{}, false
-	}
-	return b.newTag(t.String(), text)
+	return kubernetesTag(pkg + "." + t.Name())
 }
 
-// kubernetesFieldTag returns the tag of f, with the schema s, if f belongs to a type of k8s.io/api.
-func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
+// kubernetesFieldTag returns the tag of f, with the schema s, or nothing if f does not belong to a type of k8s.io/api.
+func kubernetesFieldTag(f field, s *Schema) string {
 	pkg, ok := strings.CutPrefix(f.owner.pkg, "k8s.io/api/")
 	if !ok {
-		return tag{}, false
+		return ""
 	}
 	text := kubernetesTag(pkg + "." + f.owner.decl + "." + f.name)
 	// The keys of strategic merge patches are the keys of server-side apply, with exceptions in the
@@ -71,8 +67,5 @@ func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
 	if key := f.Tag.Get("patchMergeKey"); key != "" && s.Items != nil && text != "listType=atomic" && s.Items.hasAlways(key) {
 		text = strings.TrimSuffix("listType=map,listMapKey="+key+","+text, ",")
 	}
-	if text == "" {
-		return tag{}, false
-	}
-	return b.newTag(f.owner.name+"."+f.Name, text)
+	return text
 }

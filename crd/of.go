@@ -139,11 +139,10 @@ func mergeVersions(types []kube.Type) (*CustomResourceDefinition, error) {
 
 // newVersion returns the version that t defines. It does not set Storage.
 func newVersion(t kube.Type) (Version, error) {
-	b := &builder{root: t.Go, hasStatus: t.HasStatus(), tags: t.Definition.Tags, matched: map[string]bool{}}
-	b.sources = sourcesOf(t, b.addProblem)
+	b := newBuilder(t)
 	root := b.schemaOfObject(t)
-	if len(b.problems) == 0 { // fields with problems have no schema, and neither have those within
-		b.checkPaths(root)
+	if len(b.problems.all) == 0 { // fields with problems have no schema, and neither have those within
+		b.tags.checkPaths(root)
 		b.sources.checkUse(ident.GoTypeName(t.Go))
 	}
 	v := Version{
@@ -152,8 +151,8 @@ func newVersion(t kube.Type) (Version, error) {
 		Deprecated:         t.Definition.Deprecated != "",
 		DeprecationWarning: t.Definition.Deprecated,
 		Schema:             VersionSchema{OpenAPIV3Schema: root},
-		Columns:            b.allColumns(root, t.Definition.Columns),
-		SelectableFields:   b.selectables,
+		Columns:            b.columns.all(root, t.Definition.Columns),
+		SelectableFields:   b.selectables.all,
 	}
 	if b.hasStatus {
 		v.Subresources = &Subresources{Status: &struct{}{}}
@@ -162,7 +161,7 @@ func newVersion(t kube.Type) (Version, error) {
 		if v.Subresources == nil {
 			v.Subresources = &Subresources{}
 		}
-		v.Subresources.Scale = b.scale(root, *t.Definition.Scale)
+		v.Subresources.Scale = newScale(root, ident.GoTypeName(t.Go), *t.Definition.Scale, b.problems)
 	}
-	return v, errors.Join(b.problems...)
+	return v, errors.Join(b.problems.all...)
 }

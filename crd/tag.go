@@ -21,11 +21,20 @@ type tag struct {
 	directives []directive
 }
 
+// tagSet has the tags of one root type and of the types within it.
+type tagSet struct {
+	root reflect.Type
+	// byPath holds the tags of the Definition by path. matched holds those paths that match a position.
+	byPath   map[string]string
+	matched  map[string]bool
+	problems *problems
+}
+
 // newTag returns the tag with this text. The result has no directives after a problem.
-func (b *builder) newTag(name, text string) (t tag, ok bool) {
+func (s *tagSet) newTag(name, text string) (t tag, ok bool) {
 	directives, err := parseTag(text)
 	if err != nil {
-		b.problemLines(name, err)
+		s.problems.addLines(name, err)
 		return tag{name: name}, false
 	}
 	// The key nullable comes first, because it decides what default=null means.
@@ -46,12 +55,12 @@ func (t tag) typeKeys(scope []string) (types []directive) {
 
 // typeTag returns the tag of t, from its method CRDTag. t has no tag if an embedded type has the
 // method: the tag of that type does not describe the struct around it.
-func (b *builder) typeTag(t reflect.Type) (found tag, ok bool) {
+func (s *tagSet) typeTag(t reflect.Type) (found tag, ok bool) {
 	if t.Name() == "" {
 		return tag{}, false
 	}
-	if found, ok := b.kubernetesTypeTag(t); ok {
-		return found, true
+	if text := kubernetesTypeTag(t); text != "" {
+		return s.newTag(t.String(), text)
 	}
 	name := t.String() + ": its method CRDTag"
 	text, hasMethod, err := callCRDTag(t)
@@ -59,12 +68,12 @@ func (b *builder) typeTag(t reflect.Type) (found tag, ok bool) {
 		return tag{}, false
 	}
 	if err != nil {
-		b.problemLines(name, err)
+		s.problems.addLines(name, err)
 	}
 	if !hasMethod || err != nil {
 		return tag{}, false
 	}
-	return b.newTag(fmt.Sprintf("%s: %q", name, text), text)
+	return s.newTag(fmt.Sprintf("%s: %q", name, text), text)
 }
 
 // callCRDTag returns the text of the method CRDTag of the zero value of t. It reports whether t
@@ -110,49 +119,55 @@ func isPromotedTag(t reflect.Type, text string, err error) bool {
 	return false
 }
 
+// hasPath reports whether the Definition has a tag for a path.
+func (s *tagSet) hasPath(path string) bool {
+	_, ok := s.byPath[path]
+	return ok
+}
+
 // pathTag returns the tag that the Definition has for a position.
-func (b *builder) pathTag(at position) (t tag, ok bool) {
-	text, ok := b.tags[at.tagPath]
+func (s *tagSet) pathTag(at position) (t tag, ok bool) {
+	text, ok := s.byPath[at.tagPath]
 	if !ok {
 		return tag{}, false
 	}
-	b.matched[at.tagPath] = true
-	return b.newTag(b.pathTagName(at.tagPath, text), text)
+	s.matched[at.tagPath] = true
+	return s.newTag(s.pathTagName(at.tagPath, text), text)
 }
 
-func (b *builder) pathTagName(path, text string) string {
-	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", ident.GoTypeName(b.root), path, text)
+func (s *tagSet) pathTagName(path, text string) string {
+	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", ident.GoTypeName(s.root), path, text)
 }
 
 // checkPaths records a problem for each tag whose path matches no field.
-func (b *builder) checkPaths(root *Schema) {
+func (s *tagSet) checkPaths(root *Schema) {
 	var all []string
-	for _, path := range slices.Sorted(maps.Keys(b.tags)) {
-		if b.matched[path] {
+	for _, path := range slices.Sorted(maps.Keys(s.byPath)) {
+		if s.matched[path] {
 			continue
 		}
 		if all == nil {
 			all = root.paths(nil, "")
 			slices.Sort(all)
 		}
-		b.problemf(b.pathTagName(path, b.tags[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
+		s.problems.addf(s.pathTagName(path, s.byPath[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
 	}
 }
 
-// applyTo changes s by t, a tag that does not belong to a field. It reports whether that succeeded.
-func (b *builder) applyTo(s *Schema, t tag) bool {
+// applyTo changes schema by t, a tag that does not belong to a field. It reports whether that succeeded.
+func (s *tagSet) applyTo(schema *Schema, t tag) bool {
 	ok := true
 	fail := func(err error) {
-		b.problemLines(t.name, err)
+		s.problems.addLines(t.name, err)
 		ok = false
 	}
-	touched := []*Schema{s}
+	touched := []*Schema{schema}
 	for _, d := range t.directives {
 		if slices.Contains(fieldKeys(), d.key) && d.key != "type" {
 			fail(fmt.Errorf("%s: %s is for a field: write it in the tag of the field", d, d.key))
 			continue
 		}
-		if err := d.applyWithin(s, &touched); err != nil {
+		if err := d.applyWithin(schema, &touched); err != nil {
 			fail(err)
 		}
 	}

@@ -11,78 +11,26 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// builder builds the schema of one root type, and collects its problems.
+// builder builds the schema of one root type.
 type builder struct {
 	root        reflect.Type
 	hasStatus   bool
 	sources     *sources
-	columns     []Column
-	selectables []SelectableField
-	problems    []error
-	// tags holds the tags of the Definition by path. matched holds those paths that match a position.
-	tags    map[string]string
-	matched map[string]bool
+	problems    *problems
+	fields      fieldCollector
+	tags        *tagSet
+	columns     *columns
+	selectables *selectableFields
 }
 
-// position is where the builder is in the Go types and in the object.
-type position struct {
-	// goName is the Go name of the field, for errors.
-	goName string
-	// pkg and decl locate the comments of a struct without a name: see owner.
-	pkg, decl string
-	// jsonNames holds the JSON names from the root.
-	jsonNames []string
-	// tagPath is the path with [*] for the elements of lists and maps, as in the Tags of a Definition.
-	tagPath string
-	// isInElement is true within an element of a list or a map. A path of names does not name a single value there.
-	isInElement bool
-	// ancestors holds the types around the position.
-	ancestors []ancestor
-	// scope leads from the field to the position, as in the keys of a tag: items, values.
-	scope []string
-	// typeKeys holds the keys type=… of the tags, for any scope. The first of a scope counts.
-	typeKeys []directive
-}
-
-// within returns the position of the elements of a list (items) or the values of a map (values).
-func (p position) within(scope string) position {
-	p.isInElement = true
-	p.tagPath += "[*]"
-	p.scope = append(slices.Clone(p.scope), scope)
-	return p
-}
-
-// typeKey returns the key of a tag that gives the position the type name.
-func (p position) typeKey(name string) string {
-	return directive{scope: p.scope, key: "type", value: name, hasValue: true}.String()
-}
-
-// ancestor is a type around a position, and the field that leads to it.
-type ancestor struct {
-	t         reflect.Type
-	fieldName string
-}
-
-// problemf records a problem of the type or field called name, with the file and the line that
-// declare it if the Source of the Definition has them.
-func (b *builder) problemf(name, format string, args ...any) {
-	if at := b.sources.declaredAt(name); at != "" {
-		name = at + ": " + name
-	}
-	b.addProblem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
-}
-
-// problemLines records each line of err as a problem of the type or field called name.
-func (b *builder) problemLines(name string, err error) {
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		b.problemf(name, "%s", line)
-	}
-}
-
-// addProblem records err once: a type that is used twice has the same problem twice.
-func (b *builder) addProblem(err error) {
-	if !slices.ContainsFunc(b.problems, func(o error) bool { return o.Error() == err.Error() }) {
-		b.problems = append(b.problems, err)
+// newBuilder returns a builder for the type t.
+func newBuilder(t kube.Type) *builder {
+	p := new(problems)
+	p.sources = sourcesOf(t, p.add)
+	return &builder{
+		root: t.Go, hasStatus: t.HasStatus(), sources: p.sources, problems: p, fields: fieldCollector{p.sources, p},
+		tags:    &tagSet{root: t.Go, byPath: t.Definition.Tags, matched: map[string]bool{}, problems: p},
+		columns: &columns{root: t.Go, problems: p}, selectables: new(selectableFields),
 	}
 }
 
@@ -90,17 +38,17 @@ func (b *builder) addProblem(err error) {
 func (b *builder) schemaOfObject(t kube.Type) *Schema {
 	name := ident.GoTypeName(t.Go)
 	if encodingOf(t.Go) == encodedUnknown {
-		b.problemf(name, "the type has a MarshalJSON or UnmarshalJSON of its own, perhaps of a struct that it embeds; the object around spec and status must be plain")
+		b.problems.addf(name, "the type has a MarshalJSON or UnmarshalJSON of its own, perhaps of a struct that it embeds; the object around spec and status must be plain")
 		return &Schema{Type: typeObject}
 	}
 	root := b.schemaOfStruct(t.Go, position{goName: name})
 	b.addTypeRules(t.Go, position{goName: name}, root)
-	if own, ok := b.typeTag(t.Go); ok {
-		b.applyTo(root, own)
+	if own, ok := b.tags.typeTag(t.Go); ok {
+		b.tags.applyTo(root, own)
 	}
 	root.Description = b.sources.commentOfRoot(t.Go)
 	if root.Properties["metadata"] == nil {
-		b.problemf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
+		b.problems.addf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
 	}
 	b.addRules(name+": its Definition's Rules", root, t.Definition.Rules)
 	return root
@@ -115,7 +63,7 @@ func (b *builder) schemaOfRootField(f field) (s *Schema, isFixed bool) {
 		return &Schema{Type: typeString, Description: "What this object is. It cannot be changed."}, true
 	case "metadata":
 		if qualified(f.Type) != metaPackage+".ObjectMeta" {
-			b.problemf(f.owner.name+"."+f.Name, "metadata must be a metav1.ObjectMeta")
+			b.problems.addf(f.owner.name+"."+f.Name, "metadata must be a metav1.ObjectMeta")
 		}
 		// Servers know its fields, and refuse a schema that describes them.
 		return &Schema{Type: typeObject}, true
@@ -130,12 +78,12 @@ func (b *builder) schemaOfType(t reflect.Type, at position) *Schema {
 	}
 	var layers [2]tag // the tag of the type and, for elements, the tag by their path; schemaOfField applies the tag of a field
 	if len(at.scope) > 0 {
-		layers[1], _ = b.pathTag(at)
+		layers[1], _ = b.tags.pathTag(at)
 		at.addTypeKeys(layers[1])
 	}
 	typeKey := at.ownTypeKey()
 	if typeKey == nil || typeKey.value == typeStruct {
-		layers[0], _ = b.typeTag(t)
+		layers[0], _ = b.tags.typeTag(t)
 		at.addTypeKeys(layers[0])
 		typeKey = at.ownTypeKey()
 	}
@@ -149,35 +97,18 @@ func (b *builder) schemaOfType(t reflect.Type, at position) *Schema {
 		}
 	}
 	for _, layer := range layers {
-		if s != nil && layer.directives != nil && !b.applyTo(s, layer) {
+		if s != nil && layer.directives != nil && !b.tags.applyTo(s, layer) {
 			return nil
 		}
 	}
 	return s
 }
 
-// addTypeKeys adds the keys type=… of t, a tag that stands at p.
-func (p *position) addTypeKeys(t tag) {
-	if types := t.typeKeys(p.scope); types != nil {
-		p.typeKeys = append(slices.Clone(p.typeKeys), types...)
-	}
-}
-
-// ownTypeKey returns the key type=… that decides on the schema of p itself, or nil if none does.
-func (p position) ownTypeKey() *directive {
-	for _, d := range p.typeKeys {
-		if slices.Equal(d.scope, p.scope) {
-			return &d
-		}
-	}
-	return nil
-}
-
 // schemaOfDirective returns the schema that d, a type=… in a tag, stands for.
 func (b *builder) schemaOfDirective(d directive, at position) *Schema {
 	s, err := schemaOfTypeKey(d.value)
 	if err != nil {
-		b.problemf(at.goName, "the tag crd:%q: %v", d.String(), err)
+		b.problems.addf(at.goName, "the tag crd:%q: %v", d.String(), err)
 	}
 	return s
 }
@@ -187,7 +118,7 @@ func (b *builder) schemaOfDirective(d directive, at position) *Schema {
 func (b *builder) schemaWithoutComment(t reflect.Type, at position, asStruct bool) *Schema {
 	if asStruct {
 		if t.Kind() != reflect.Struct {
-			b.problemf(at.goName, "the tag crd:%q is for structs, and %s is none", at.typeKey(typeStruct), t)
+			b.problems.addf(at.goName, "the tag crd:%q is for structs, and %s is none", at.typeKey(typeStruct), t)
 			return nil
 		}
 		return b.schemaUnlessRecursive(t, at)
@@ -198,7 +129,7 @@ func (b *builder) schemaWithoutComment(t reflect.Type, at position, asStruct boo
 	}
 	switch {
 	case err != nil:
-		b.problemf(at.goName, "%s: %v", t, err)
+		b.problems.addf(at.goName, "%s: %v", t, err)
 		return nil
 	case isKnown:
 		return s
@@ -207,7 +138,7 @@ func (b *builder) schemaWithoutComment(t reflect.Type, at position, asStruct boo
 	case encodedAsText:
 		return &Schema{Type: typeString}
 	case encodedUnknown:
-		b.problemf(at.goName, "%s encodes itself, so its schema cannot be seen; tag the field crd:%q (or what it is in JSON; type=%s if its JSON has its fields), or give the type a method CRDTag() string or OpenAPISchemaType() []string", t, at.typeKey(typeString), typeStruct)
+		b.problems.addf(at.goName, "%s encodes itself, so its schema cannot be seen; tag the field crd:%q (or what it is in JSON; type=%s if its JSON has its fields), or give the type a method CRDTag() string or OpenAPISchemaType() []string", t, at.typeKey(typeString), typeStruct)
 		return nil
 	}
 	return b.schemaUnlessRecursive(t, at)
@@ -222,7 +153,7 @@ func (b *builder) schemaUnlessRecursive(t reflect.Type, at position) *Schema {
 			for _, inner := range at.ancestors[i+1:] {
 				trail = append(trail, inner.fieldName)
 			}
-			b.problemf(at.goName, "the type %s contains itself (%s → %s), and a schema cannot; tag %s crd:%q, which takes any fields, or make it a runtime.RawExtension",
+			b.problems.addf(at.goName, "the type %s contains itself (%s → %s), and a schema cannot; tag %s crd:%q, which takes any fields, or make it a runtime.RawExtension",
 				t, strings.Join(append(trail, at.goName), " → "), t, at.goName, at.typeKey(typeObject))
 			return nil
 		}
@@ -273,9 +204,9 @@ func (b *builder) schemaByKind(t reflect.Type, at position) *Schema {
 		if t.NumMethod() == 0 {
 			return &Schema{PreserveUnknownFields: true}
 		}
-		b.problemf(at.goName, "the interface %s cannot be decoded; use any, json.RawMessage or runtime.RawExtension", t)
+		b.problems.addf(at.goName, "the interface %s cannot be decoded; use any, json.RawMessage or runtime.RawExtension", t)
 	default:
-		b.problemf(at.goName, "JSON has nothing for the type %s; tag the field `json:\"-\"` to leave it out", t)
+		b.problems.addf(at.goName, "JSON has nothing for the type %s; tag the field `json:\"-\"` to leave it out", t)
 	}
 	return nil
 }
@@ -305,11 +236,11 @@ func (b *builder) schemaOfList(t reflect.Type, at position) *Schema {
 // schemaOfMap returns the schema of a map.
 func (b *builder) schemaOfMap(t reflect.Type, at position) *Schema {
 	if t.Key().Kind() != reflect.String {
-		b.problemf(at.goName, "the keys of a map must be strings, and those of %s are %s", t, t.Key())
+		b.problems.addf(at.goName, "the keys of a map must be strings, and those of %s are %s", t, t.Key())
 		return nil
 	}
 	if encodingOf(t.Key()) != encodedByKind {
-		b.problemf(at.goName, "the keys of a map must be plain strings, and %s encodes itself", t.Key())
+		b.problems.addf(at.goName, "the keys of a map must be plain strings, and %s encodes itself", t.Key())
 		return nil
 	}
 	values := b.schemaOfType(t.Elem(), at.within("values"))
@@ -326,7 +257,7 @@ func (b *builder) schemaOfStruct(t reflect.Type, at position) *Schema {
 		at.ancestors = []ancestor{{t, at.goName}}
 	}
 	s := &Schema{Type: typeObject}
-	for _, f := range b.fields(t, at) {
+	for _, f := range b.fields.fieldsOf(t, at) {
 		var p *Schema
 		isFixed := false
 		if isRoot {
@@ -354,12 +285,100 @@ func (b *builder) schemaOfStruct(t reflect.Type, at position) *Schema {
 	return s
 }
 
+// schemaOfField returns the schema of f, a field of the struct at outer, and whether the field is required.
+// The schema is nil after a problem.
+func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired bool) {
+	name := f.owner.name + "." + f.Name
+	at := position{
+		goName:      name,
+		pkg:         f.owner.pkg,
+		decl:        f.owner.decl + "." + f.Name,
+		jsonNames:   append(slices.Clone(outer.jsonNames), f.name),
+		tagPath:     outer.tagPath + jsonPath([]string{f.name}),
+		isInElement: outer.isInElement,
+		ancestors:   outer.ancestors,
+	}
+	own, ok := b.tags.newTag(fmt.Sprintf("%s: the tag crd:%q", name, f.tag), f.tag)
+	if !ok {
+		return nil, false
+	}
+	tags := []tag{own}
+	if b.tags.hasPath(at.tagPath) {
+		byPath, ok := b.tags.pathTag(at)
+		if !ok {
+			return nil, false
+		}
+		tags = []tag{byPath, own}
+	}
+	for _, t := range slices.Backward(tags) {
+		at.typeKeys = append(at.typeKeys, t.typeKeys(nil)...)
+	}
+	if s = b.schemaOfFieldType(f, at); s == nil {
+		return nil, false
+	}
+	if text := b.sources.commentOfField(f); text != "" {
+		s.Description = text
+	}
+
+	if known, ok := b.tags.newTag(name, kubernetesFieldTag(f, s)); ok && len(known.directives) > 0 {
+		tags = append([]tag{known}, tags...)
+	}
+	effects := fieldEffects{isRequired: !f.mayBeOmitted && !encodesNull(f.Type), touched: []*Schema{s}}
+	for _, t := range tags {
+		effects.apply(s, t, b.problems)
+	}
+	lastTagName := own.name
+	if f.tag == "" && len(tags) > 1 {
+		lastTagName = tags[len(tags)-2].name
+	}
+	for _, each := range slices.Backward(effects.touched) {
+		for _, err := range checkSchema(each) {
+			b.problems.addLines(lastTagName, err)
+		}
+	}
+	if s.Default != nil {
+		if effects.isRequiredByTag {
+			b.problems.addf(lastTagName, "required: a field with a default is never missing")
+		}
+		effects.isRequired = false
+	}
+	if effects.column != nil {
+		if err := b.columns.add(effects.column, effects.wide, s, at); err != nil {
+			b.problems.addLines(lastTagName, err)
+		}
+	} else if effects.wide != nil {
+		b.problems.addf(lastTagName, "wide: it belongs to column")
+	}
+	if effects.selectable != nil {
+		if err := b.selectables.add(effects.selectable, s, at); err != nil {
+			b.problems.addLines(lastTagName, err)
+		}
+	}
+	return s, effects.isRequired
+}
+
+// schemaOfFieldType returns the schema of f before the other keys of its tag change it: the schema of
+// the Go type, or of a key type.
+func (b *builder) schemaOfFieldType(f field, at position) *Schema {
+	hasTypeKey := slices.ContainsFunc(at.typeKeys, func(d directive) bool { return len(d.scope) == 0 })
+	if f.isQuoted && !hasTypeKey {
+		switch f.Type.Kind() {
+		case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+			reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+			reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+			b.problems.addf(at.goName, "the json option string writes the value in quotes, which users do not expect; leave it out, or tag the field crd:\"type=string\" as well")
+			return nil
+		}
+	}
+	return b.schemaOfType(f.Type, at)
+}
+
 // addTypeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without this
 // method, the rules of the structs that t embeds.
 func (b *builder) addTypeRules(t reflect.Type, at position, s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {
-			b.problemf(ownerOf(t, at).name, "its method Rules must work on the zero value: panic: %v", p)
+			b.problems.addf(ownerOf(t, at).name, "its method Rules must work on the zero value: panic: %v", p)
 		}
 	}()
 	if rules := rulesOf(t); rules != nil {
@@ -386,11 +405,11 @@ func (b *builder) addRules(name string, s *Schema, rules []kube.Rule) {
 	for _, r := range rules {
 		switch {
 		case strings.TrimSpace(r.Rule) == "":
-			b.problemf(name, "a rule is empty")
+			b.problems.addf(name, "a rule is empty")
 		case strings.ContainsAny(r.Message, "\r\n"):
-			b.problemf(name, "the message of the rule %q must be one line", r.Rule)
+			b.problems.addf(name, "the message of the rule %q must be one line", r.Rule)
 		case strings.Contains(r.Rule, "\n") && strings.TrimSpace(r.Message) == "":
-			b.problemf(name, "the rule %q has several lines, so it needs a message", r.Rule)
+			b.problems.addf(name, "the rule %q has several lines, so it needs a message", r.Rule)
 		default:
 			s.Validations = append(s.Validations, Validation(r))
 		}
