@@ -68,6 +68,6 @@ func burstDialer(dial func(ctx context.Context, network, address string) (net.Co
 		if err != nil {
 			return nil, err
 		}
-		return &burstConn{Conn: c}, nil
+		return &burstConn{Conn: newDirectConn(c)}, nil
 	}
 }

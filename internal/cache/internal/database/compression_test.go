@@ -2,6 +2,7 @@ package database
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,39 @@ func TestDictionaryIsReplaced(t *testing.T) {
 	}
 	if diff := cmp.Diff(objects, s.contents(t, Filter{})); diff != "" {
 		t.Fatal(diff)
+	}
+}
+
+// A release changes each object once. So an object is not written anew with a new dictionary shortly before its own change. About
+// as many objects as there are were written anew once. Those that do not change are written anew in the end.
+func TestObjectsThatChangeSoonAreNotWrittenAnew(t *testing.T) {
+	t.Parallel()
+	const count = 2000
+	s := filled(samples.Random.WebApp, count)
+	s.writer.Complete("1")
+	dictionaries, rewrites, release := s.Stats().Dictionaries, 0, noise(600)
+	var packed []*PackedObject
+	for key, object := range s.contents(t, Filter{}) {
+		packed = append(packed[:0], s.objects.slots...)
+		s.insert(strings.Replace(object, `"metadata":{`, fmt.Sprintf(`"release":%q,"metadata":{`, release), 1))
+		slot, _ := s.objects.slotOf(key)
+		for each, e := range s.objects.slots {
+			if e != packed[each] && uint32(each) != slot {
+				rewrites++
+			}
+		}
+	}
+	if s.Stats().Dictionaries == dictionaries {
+		t.Fatal("the changes have led to no dictionary")
+	}
+	if rewrites > count/2 {
+		t.Errorf("%d objects were written anew", rewrites)
+	}
+	for range 4 {
+		s.writer.Maintain(true)
+	}
+	if len(s.objects.codecs) != 1 {
+		t.Errorf("%d dictionaries are in use at rest", len(s.objects.codecs))
 	}
 }
 
