@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -113,6 +114,9 @@ func parseOptions(args []string) (options, error) {
 		p, err := parsePlatform(text)
 		if err != nil {
 			return o, err
+		}
+		if slices.Contains(o.platforms, p) {
+			return o, fmt.Errorf("--platform has %s twice: leave one of them out", p)
 		}
 		o.platforms = append(o.platforms, p)
 	}

@@ -108,11 +108,11 @@ func newPluginRunner(config *Config) (*pluginRunner, error) {
 		DisableCompression: config.DisableCompression, Config: config.Exec.ClusterConfig,
 	}
 	if config.Proxy != nil {
-		request, err := http.NewRequest(http.MethodGet, config.Host, nil)
+		base, err := serverURL(config.Host, config.hasCA() || config.Insecure)
 		if err != nil {
 			return nil, fmt.Errorf("find the proxy for the credential plugin: %w", err)
 		}
-		proxy, err := config.Proxy(request)
+		proxy, err := config.Proxy(&http.Request{Method: http.MethodGet, URL: base, Host: base.Host, Header: http.Header{}})
 		if err != nil {
 			return nil, fmt.Errorf("find the proxy for the credential plugin: %w", err)
 		}

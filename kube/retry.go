@@ -20,9 +20,9 @@ import (
 //   - A read is repeated.
 //   - A write that may have been carried out is repeated if doing it twice has the
 //     effect of doing it once: an apply; a replace that names the resourceVersion; a delete
-//     that names the uid. If the repetition is refused because an earlier attempt succeeded,
-//     the write counts as a success. A create, other patches and unconditional deletes are not
-//     repeated.
+//     that names the uid. If the repetition of a replace or a delete is refused because an earlier attempt succeeded,
+//     the write counts as a success. The repetition of an apply that names the resourceVersion can end with a conflict,
+//     which says that the outcome is unknown. A create, other patches and unconditional deletes are not repeated.
 //
 // A request is not repeated after an error that will not go away: a Permanent error, or a certificate that is not
 // trusted.

@@ -248,7 +248,7 @@ func (c *programConversions) giveUp(ctx context.Context, client *kube.Client, de
 	if c.paths()[definition] == "" {
 		return false, nil
 	}
-	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition)
+	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition, c.singleVersionDefinitions()[definition])
 }
 
 // definitionName returns the name of the CustomResourceDefinition of k.

@@ -62,6 +62,15 @@ func Main(args []string, line lifeline.Lifeline) error {
 	defer group.Wait()
 	defer stop()
 	failed := make(chan error, 1)
+	// causeOf returns the error of the server if there is one: the server ends ctx, so that err follows from it.
+	causeOf := func(err error) error {
+		select {
+		case cause := <-failed:
+			return cause
+		default:
+			return err
+		}
+	}
 	group.Go(func() {
 		if err := serve(ctx, listener, *cert, *key); err != nil {
 			failed <- err
@@ -72,19 +81,14 @@ func Main(args []string, line lifeline.Lifeline) error {
 	// Without simulated nodes, Pods would look for the contents of simulated volumes.
 	if *count > 0 {
 		if err := storage.CreateDefaultClass(ctx, client); err != nil {
-			return err
+			return causeOf(err)
 		}
 		group.Go(func() { storage.NewProvisioner(client).Run(ctx) })
 	}
 	if err := nodes.register(ctx); err != nil {
-		return err
+		return causeOf(err)
 	}
 	line.Ready()
 	nodes.keepAlive(ctx)
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
+	return causeOf(nil)
 }

@@ -55,6 +55,9 @@ func NewFolder(path string) (*Folder, error) {
 	}
 	lock, err := lockFolder(path)
 	if err != nil {
+		if isTemporary {
+			_ = os.RemoveAll(path)
+		}
 		return nil, err
 	}
 	return &Folder{Path: path, lock: lock}, nil

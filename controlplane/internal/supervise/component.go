@@ -75,7 +75,7 @@ func (e *ExitError) Unwrap() error { return e.Cause }
 type Component struct {
 	spec     Spec
 	launcher *process.Launcher
-	// reportExit is called at each unexpected end that a restart follows.
+	// reportExit is called at each unexpected end.
 	reportExit func(*ExitError)
 	// wake receives a value when there may be commands.
 	wake chan struct{}
@@ -92,8 +92,8 @@ type command struct {
 	answer func(pid int, err error)
 }
 
-// NewComponent returns a component that is not running. Run calls reportExit whenever the component has ended by
-// itself, before the component is restarted. The end after which Run gives up is the error of Run alone.
+// NewComponent returns a component that is not running. Run calls reportExit whenever the component ends by
+// itself, before the component is restarted.
 func NewComponent(spec Spec, launcher *process.Launcher, reportExit func(*ExitError)) *Component {
 	return &Component{
 		spec: spec, launcher: launcher, reportExit: reportExit,

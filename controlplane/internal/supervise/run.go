@@ -206,11 +206,12 @@ func (r *run) setPaused(pause bool) error {
 	return nil
 }
 
-// recordUnexpectedEnd reports the end of the component and plans its restart. If the component has ended too often in a row,
-// recordUnexpectedEnd reports nothing and returns an error. For example, a component that ends four times at once is started again after 250 ms, 500 ms, 1 s and
+// recordUnexpectedEnd reports the end of the component and plans its restart. It returns an error if the component has ended
+// too often in a row. For example, a component that ends four times at once is started again after 250 ms, 500 ms, 1 s and
 // 2 s. The fifth end is an error.
 func (r *run) recordUnexpectedEnd(exit *ExitError) error {
 	r.current = nil
+	r.reportExit(exit)
 	if !r.readySince.IsZero() && time.Since(r.readySince) >= minReadyTime {
 		r.failureCount = 0
 	}
@@ -218,7 +219,6 @@ func (r *run) recordUnexpectedEnd(exit *ExitError) error {
 	if r.failureCount >= giveUpAfter {
 		return fmt.Errorf("%d times in a row, without being ready for %v in between: %w", r.failureCount, minReadyTime, exit)
 	}
-	r.reportExit(exit)
 	r.restart = time.After(firstDelay << (r.failureCount - 1))
 	return nil
 }

@@ -126,6 +126,7 @@ func (o Operator) testChanges(t *testing.T, cluster *yaretest.Cluster, program s
 		r.apply(t, "app", state)
 		r.waitUntilReady(t, "app", state)
 	}
+	r.proxy.RequireIdle(t, 0, r.process) // the write of a reconcile that is under way would end with NotFound
 	r.delete(t, "app")
 	r.waitUntilGone(t, "app")
 	sample, err := os.ReadFile("sample.yaml")

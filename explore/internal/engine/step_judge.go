@@ -197,6 +197,9 @@ func (j *stepJudge) judgeAfterRestart(ctx context.Context, step int, differences
 		if err := clock.SleepReal(ctx, j.limits.window); err != nil { // a busy machine starts a program late
 			return err
 		}
+		if err := j.catchUp(ctx); err != nil {
+			return err
+		}
 	}
 	switch state := j.state(); {
 	case len(j.differences(step, state)) == 0:

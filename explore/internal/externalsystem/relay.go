@@ -6,12 +6,19 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/internal/clock"
 )
+
+// acceptPause is the pause after a connection that could not be accepted.
+const acceptPause = 10 * time.Millisecond
 
 // Relay is a TCP proxy in front of an external system. Its methods are safe for concurrent use.
 type Relay struct {
 	target   string
 	listener net.Listener
+	// stop ends the dials of the target.
+	stop context.CancelFunc
 	// serving counts the goroutines of connections, and the one that accepts connections.
 	serving sync.WaitGroup
 
@@ -33,8 +40,9 @@ func Listen(target string) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{target: target, listener: listener, open: make(map[net.Conn]net.Conn)}
-	r.serving.Go(r.accept)
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Relay{target: target, listener: listener, stop: stop, open: make(map[net.Conn]net.Conn)}
+	r.serving.Go(func() { r.accept(ctx) })
 	return r, nil
 }
 
@@ -47,6 +55,7 @@ func (r *Relay) Close() {
 	r.isClosed = true
 	r.cutLocked()
 	r.mu.Unlock()
+	r.stop()
 	r.listener.Close()
 	r.serving.Wait()
 }
@@ -88,26 +97,29 @@ func (r *Relay) IsDisturbing() bool {
 }
 
 // accept serves connections until the listener is closed.
-func (r *Relay) accept() {
+func (r *Relay) accept(ctx context.Context) {
 	for {
 		client, err := r.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil {
+		if err != nil { // the process has too many files: a pause keeps the loop from using a processor
+			if clock.SleepReal(ctx, acceptPause) != nil {
+				return
+			}
 			continue
 		}
-		r.serving.Go(func() { r.serve(client) })
+		r.serving.Go(func() { r.serve(ctx, client) })
 	}
 }
 
-// serve passes on the data of a connection.
-func (r *Relay) serve(client net.Conn) {
+// serve passes on the data of a connection. The end of ctx ends the dial of the target.
+func (r *Relay) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	if !r.pass() {
 		return
 	}
-	target, err := new(net.Dialer).DialContext(context.Background(), "tcp", r.target)
+	target, err := new(net.Dialer).DialContext(ctx, "tcp", r.target)
 	if err != nil {
 		return
 	}

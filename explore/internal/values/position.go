@@ -215,7 +215,7 @@ func (at position) quantityValues() ([]value, error) {
 		return nil, fmt.Errorf("the quantity %s: %w", text, err)
 	}
 	half := resource.NewMilliQuantity(q.MilliValue()/2, q.Format)
-	if q.Value() >= 2 { // whole bytes stay whole
+	if whole := resource.NewQuantity(q.Value(), q.Format); q.Value() >= 2 && q.Cmp(*whole) == 0 { // whole bytes stay whole
 		half = resource.NewQuantity(q.Value()/2, q.Format)
 	}
 	double := q.DeepCopy()

@@ -180,6 +180,11 @@ func TestFields(t *testing.T) {
 			`spec.storage: sample -> half {"spec":{"storage":"500m"}}`,
 			`spec.storage: sample -> double {"spec":{"storage":"2"}}`,
 		}, ""},
+		{"a quantity with a fraction", `{"storage":"1500m"}`, "spec.storage", values.Options{}, []string{
+			`spec.storage: sample -> absent {"spec":{"storage":null}}`,
+			`spec.storage: sample -> half {"spec":{"storage":"750m"}}`,
+			`spec.storage: sample -> double {"spec":{"storage":"3"}}`,
+		}, ""},
 		{"no quantity", `{}`, "spec.storage", values.Options{}, nil, "quantity that the sample does not have: needs Values"},
 		{"an integer or a string", `{"surge":1}`, "spec.surge", values.Options{}, []string{
 			`spec.surge: sample -> absent {"spec":{"surge":null}}`,

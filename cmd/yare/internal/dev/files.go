@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,8 @@ func (f *files) refresh(ctx context.Context) {
 			}
 		}
 	}
+	// The files of folders that the program has left are no changes.
+	maps.DeleteFunc(f.seen, func(name string, _ stamp) bool { return !f.folders[filepath.Dir(name)] && !f.paths[name] })
 	// Only new files become known here: a file that was saved since the last look is still a
 	// change.
 	for name, now := range f.look() {

@@ -208,7 +208,8 @@ func (s *session) loop(ctx context.Context) error {
 			s.planRestart()
 		case <-s.restart:
 			s.restart = nil
-			s.startNewest()
+			// Not the newest build: the API server may have refused the definitions of the newest build.
+			s.start(s.runner.binary)
 		case <-readiness:
 			if s.checkReady(ctx) {
 				s.Console.Printf("everything is ready (%s)", console.Duration(time.Since(started)))
@@ -307,7 +308,7 @@ func (s *session) deploy(ctx context.Context) error {
 		return s.reportUnlessFinal(ctx, err)
 	}
 	s.restart, s.runner.pause = nil, 0
-	s.startNewest()
+	s.start(s.builder.binary)
 	// The operator that ran before has ended, so nobody makes its configurations again.
 	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.startedPermissions); err != nil {
 		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
@@ -343,18 +344,18 @@ func (s *session) reportUnlessFinal(ctx context.Context, err error) error {
 	return nil
 }
 
-// startNewest starts the newest binary in the place of the one that runs.
-func (s *session) startNewest() {
+// start starts a binary in the place of the one that runs.
+func (s *session) start(binary string) {
 	old := s.runner.binary
 	if s.runner.isRunning() {
 		s.Console.Printf("stopping the operator")
 	}
-	if err := s.runner.start(s.builder.binary); err != nil {
+	if err := s.runner.start(binary); err != nil {
 		s.Console.Printf("%v; waiting for the next save", err)
 		return
 	}
 	s.Console.Printf("running %s (process %d)", s.Dir, s.runner.current.Pid())
-	if old != "" && old != s.builder.binary {
+	if old != "" && old != binary {
 		removeBuild(old)
 	}
 }

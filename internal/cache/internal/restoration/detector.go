@@ -18,7 +18,7 @@ type Detector struct {
 	// selector selects the objects of the stream by their labels. It is nil if only the server can evaluate
 	// the selectors of the stream.
 	selector labels.Selector
-	follower Follower
+	relister Relister
 	expected expectedVersions
 	doubt    doubt
 	// suspicions are observations that are no proof: see [Recorder.CheckOverdue].
@@ -115,7 +115,7 @@ func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isP
 	if isProof {
 		d.restorations.recordProof(d) // before the list begins
 	}
-	d.follower.Relist()
+	d.relister.Relist()
 	if isProof {
 		return proofError(observation)
 	}
@@ -125,7 +125,7 @@ func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isP
 // listIfNeeded asks for a list if the store is in doubt and no list has begun since.
 func (d *Detector) listIfNeeded() {
 	if d.doubt.needsList() {
-		d.follower.Relist()
+		d.relister.Relist()
 	}
 }
 

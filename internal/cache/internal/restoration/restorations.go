@@ -26,8 +26,8 @@ func New(invalidateAnswers func(cluster string, isAffected func(group string) bo
 	return &Restorations{invalidateAnswers: invalidateAnswers, definedGroups: make(map[string]bool)}
 }
 
-// Follower lists and watches one stream. Its methods must not block, and must not use the Restorations.
-type Follower interface {
+// Relister asks for lists of one stream. Its methods must not block, and must not use the Restorations.
+type Relister interface {
 	// Relist asks for a fresh list.
 	Relist()
 	// Probe asks for a list of one object, which shows whether the server has lost something.
@@ -41,9 +41,9 @@ func (r *Restorations) RecordDefinition(group string) {
 	r.definedGroups[group] = true
 }
 
-// Open adds a stream, which f follows.
-func (r *Restorations) Open(s wire.Stream, f Follower) (*Detector, *Recorder) {
-	d := &Detector{restorations: r, stream: s, selector: selectorOf(s), follower: f}
+// Open adds a stream, whose lists l asks for.
+func (r *Restorations) Open(s wire.Stream, l Relister) (*Detector, *Recorder) {
+	d := &Detector{restorations: r, stream: s, selector: selectorOf(s), relister: l}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.detectors = append(r.detectors, d)
@@ -106,7 +106,7 @@ func (r *Restorations) recordProof(found *Detector) (isNew bool) {
 				d.listTimer.start(d.listIfNeeded)
 			}
 		default:
-			d.probeTimer.start(d.follower.Probe)
+			d.probeTimer.start(d.relister.Probe)
 		}
 	}
 	r.invalidateAnswers(cluster, isAffected)

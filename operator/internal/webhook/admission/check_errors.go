@@ -41,8 +41,10 @@ func (e *checkErrors) add(err error) bool {
 	case interface{ Errors() []error }: // a list of field errors as one error
 		several = t.Errors()
 	default:
-		if _, isField := errors.AsType[*field.Error](err); isField {
-			return e.add(errors.Unwrap(err))
+		if inner := errors.Unwrap(err); inner != nil {
+			if _, isField := errors.AsType[*field.Error](err); isField {
+				return e.add(inner)
+			}
 		}
 		e.hasOther = true
 		e.isTransient = e.isTransient || isTransient(err)

@@ -99,9 +99,11 @@ func (d *convertedDefinition) hasNamespace(ctx context.Context, name string) (bo
 // GiveUp removes what a program owns of spec.conversion of the CustomResourceDefinition of a name, unless objects may have to be
 // converted for users. It reports whether there was something to remove. Call it when no managedFields are left in a version that
 // is not served. Otherwise each write of such an object would fail. The program does not publish again until an old version is
-// served again. client has the field manager of the conversion.
-func GiveUp(ctx context.Context, client *kube.Client, name string) (hadConversion bool, err error) {
+// served again. client has the field manager of the conversion. servesOne is true if the program serves one version of the kind
+// alone.
+func GiveUp(ctx context.Context, client *kube.Client, name string, servesOne bool) (hadConversion bool, err error) {
 	d := newConvertedDefinition(name, client)
+	d.servesOne = servesOne
 	state, err := d.Read(ctx, client)
 	if err != nil {
 		return false, fmt.Errorf("read the %s: %w", d, err)

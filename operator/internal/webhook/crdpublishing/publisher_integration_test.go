@@ -333,7 +333,7 @@ func TestConversionIsGivenUp(t *testing.T) {
 	})
 	s.waitFor(namespace, "lamps")
 	administrator := s.cluster.Client(t).WithFieldManager("lamps-conversion")
-	if hadConversion, err := crdpublishing.GiveUp(t.Context(), administrator, s.name); !hadConversion || err != nil {
+	if hadConversion, err := crdpublishing.GiveUp(t.Context(), administrator, s.name, false); !hadConversion || err != nil {
 		t.Fatalf("the conversion was given up: %t, %v", hadConversion, err)
 	}
 	yaretest.WaitFor(t, s.definitions, s.name, func(d *unstructured.Unstructured) error {
@@ -342,7 +342,7 @@ func TestConversionIsGivenUp(t *testing.T) {
 		}
 		return nil
 	})
-	if hadConversion, err := crdpublishing.GiveUp(t.Context(), administrator, s.name); hadConversion || err != nil {
+	if hadConversion, err := crdpublishing.GiveUp(t.Context(), administrator, s.name, false); hadConversion || err != nil {
 		t.Errorf("the conversion was given up twice: %t, %v", hadConversion, err)
 	}
 	yaretest.Eventually(t, p.Ready)
