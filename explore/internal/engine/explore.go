@@ -164,6 +164,9 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 	if len(record.Findings) == 0 {
 		return replayed, fmt.Errorf("%s has no finding that can be replayed", path)
 	}
+	if i := slices.IndexFunc(record.Findings, func(f finding.Finding) bool { return len(f.Schedule.Steps) == 0 }); i >= 0 {
+		return replayed, fmt.Errorf("%s: the schedule of finding %d has no steps: write at least one", path, i+1)
+	}
 	began, progress := time.Now(), s.Progress
 	for i, f := range record.Findings {
 		if progress != nil {
