@@ -81,7 +81,7 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 		}
 	}
 	switch {
-	case kube.IsNotFound(err):
+	case kube.IsNotFound(err), kube.IsNoResource(err) && r.shownObjects.isKindUnserved(key.Cluster): // the kind went with its objects
 		return nil, noObject, nil
 	case err != nil:
 		return nil, noObject, err
