@@ -113,7 +113,7 @@ func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isP
 	d.doubt.add()
 	isProof = isProof && count == 1
 	if isProof {
-		d.restorations.recordProof(d) // before the list begins
+		d.restorations.recordProof(d, "") // before the list begins
 	}
 	d.relister.Relist()
 	if isProof {

@@ -32,6 +32,8 @@ type expectedVersions struct {
 	versions []expectedVersion
 	// reached is the version that the stream has reached. It is empty before the first list.
 	reached string
+	// hasAdvanced is true if the watch has moved reached since the last restoration was recorded.
+	hasAdvanced bool
 	// listCount is the number of lists that the stream has begun.
 	listCount uint64
 }
@@ -67,6 +69,7 @@ func (x *expectedVersions) advance(version string) (passed []expectedVersion) {
 	if version == "" || ident.IsNewer(x.reached, version) {
 		return nil
 	}
+	x.hasAdvanced = x.hasAdvanced || version != x.reached
 	x.reached = version
 	n := 0
 	for n < len(x.versions) && ident.HasReached(version, x.versions[n].version) {
@@ -130,9 +133,27 @@ func (x *expectedVersions) forget() {
 	x.versions = nil
 }
 
+// recordRestoration removes all versions, because a restoration was found.
+func (x *expectedVersions) recordRestoration() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.versions, x.hasAdvanced = nil, false
+}
+
 // reachedVersion returns the version that the stream has reached.
 func (x *expectedVersions) reachedVersion() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.reached
+}
+
+// hasLostSinceRestoration reports whether the server has lost, by the current list at version list, a version that it sent
+// after the last restoration was recorded.
+func (x *expectedVersions) hasLostSinceRestoration(list string) bool {
+	if _, ok := x.lostBy(list); ok {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.hasAdvanced && ident.IsNewer(x.reached, list)
 }

@@ -97,7 +97,7 @@ func (r *Recorder) RecordList(version string) ListResult {
 		return r.resultWithoutProof()
 	}
 	result := ListResult{settlesAll: true, IsDoubtSettled: true, IsRestoration: true}
-	if d.restorations.recordProof(d) {
+	if d.restorations.recordProof(d, version) {
 		result.Err = proofError(proof)
 	}
 	return result

@@ -254,6 +254,35 @@ func TestTwoProofsOfOneRestoration(t *testing.T) {
 	})
 }
 
+// A server is restored twice, and the stream b is in doubt all the time. Regression: the list of b counted as a proof of the
+// first restoration. So a, which was listed between the two, kept what the second one had undone.
+func TestSecondRestorationWhileAStreamIsInDoubt(t *testing.T) {
+	t.Parallel()
+	for name, observe := range map[string]func(b *testStream){
+		"watch":  func(b *testStream) { _ = b.Advance("170", kube.Key{}) },
+		"answer": func(b *testStream) { b.Expect(web, "170", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := newRestorations(nil)
+			a, b := openGroup(all, ""), openGroup(all, "")
+			if result := a.list("60"); result.Err == nil {
+				t.Error("the first restoration is not reported")
+			}
+			observe(b)
+			a.check(t, "a between the restorations", 0, 0, false)
+			if result := b.list("151"); !result.IsDoubtSettled || result.Err == nil {
+				t.Errorf("the list that shows the second restoration has the result %+v", result)
+			}
+			a.check(t, "a", 0, 0, true)
+			b.check(t, "b", 0, 0, false)
+			for _, s := range []*testStream{a, b} {
+				all.Close(s.Detector)
+			}
+		})
+	}
+}
+
 // A list that was under way when a restoration was found may have the former state. The store stays in doubt until the
 // list that follows. Regression: the end of the first list declared the store right, if it fell between the check
 // and the record of the other stream.

@@ -83,14 +83,26 @@ func (r *Restorations) IsStoredWithLeases(s wire.Stream) bool {
 	return r.scopeLocked(s.Cluster, s.Resource.Group).group == ""
 }
 
-// recordProof records that the stream of found has proved a restoration. It returns false if the restoration is known, and
-// has put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed. The
-// versions that they have reached do not matter: the server may have passed such a version, and have assigned it twice.
-// All other streams of the cluster are probed.
-func (r *Restorations) recordProof(found *Detector) (isNew bool) {
+// recordProof records that the stream of found has proved a restoration. list is the version of the list that is the proof. It
+// is empty if the proof is a contradiction. recordProof returns false if the restoration is known, and has put the stream in
+// doubt already. All streams of its scope are in doubt from now on, until they are listed. The versions that they have reached
+// do not matter: the server may have passed such a version, and have assigned it twice. All other streams of the cluster are
+// probed.
+//
+// A list is the proof of another restoration if it lacks a version that the server sent after the known restoration was
+// recorded. Example: the streams of Pods and of Deployments have reached version 100.
+//
+//	Pods is listed at version 60             a restoration is known, and Deployments is in doubt
+//	Deployments shows version 170            the server has sent this version after the restoration
+//	Deployments is listed at version 150     the server was restored once more, and Pods is in doubt
+func (r *Restorations) recordProof(found *Detector, list string) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if found.doubt.isDueToRestoration() {
+	isKnown := found.doubt.isDueToRestoration()
+	if list != "" && found.expected.hasLostSinceRestoration(list) {
+		isKnown = false
+	}
+	if isKnown {
 		return false
 	}
 	cluster := found.stream.Cluster
@@ -100,7 +112,7 @@ func (r *Restorations) recordProof(found *Detector) (isNew bool) {
 		switch {
 		case d.stream.Cluster != cluster:
 		case isAffected(d.stream.Resource.Group):
-			d.expected.forget()
+			d.expected.recordRestoration()
 			d.doubt.addRestoration()
 			if d != found {
 				d.listTimer.start(d.listIfNeeded)
