@@ -50,12 +50,16 @@ func (k *kindCount) objectCount() (int, bool) {
 	return 0, false
 }
 
-// subscriptionPollTime is the time between two checks of whether the controllers have subscribed.
-const subscriptionPollTime = time.Second
+const (
+	// startPollTime is the time between two checks of whether the counting can begin.
+	startPollTime = time.Second
+	// maxPublicationWait is how long the counting waits for the publication of the conversions.
+	maxPublicationWait = time.Minute
+)
 
 // countObjects counts the objects of the converted kinds for the metrics, while the replica leads and ctx has not ended. It
 // subscribes to the streams that the cache has anyway, and watches the metadata of each other version that is served. published
-// returns the states of the CustomResourceDefinitions.
+// returns the states of the CustomResourceDefinitions. It returns none in a program that does not serve the conversions.
 func (c objectCounter) countObjects(ctx context.Context, converted []*conversion.Kind, published func() []crdpublishing.Status) {
 	if c.elected != nil {
 		select {
@@ -64,9 +68,12 @@ func (c objectCounter) countObjects(ctx context.Context, converted []*conversion
 		}
 	}
 	for !c.areSubscribed() {
-		if clock.SleepReal(ctx, subscriptionPollTime) != nil {
+		if clock.SleepReal(ctx, startPollTime) != nil {
 			return
 		}
+	}
+	if waitForConversions(ctx, published) != nil {
+		return
 	}
 	cached := c.cache.Stats()
 	var kinds []*kindCount
@@ -88,6 +95,22 @@ func (c objectCounter) countObjects(ctx context.Context, converted []*conversion
 		}
 	}
 	registerObjectCounts(c.registry, kinds, published)
+}
+
+// waitForConversions waits until API servers convert the objects. It returns the error of ctx. An API server that has not seen
+// the conversion of a CustomResourceDefinition yet sends the objects of all versions as they are stored. The conversion changes no
+// resourceVersion, so a watch that has shown an object before does not show the converted object.
+func waitForConversions(ctx context.Context, published func() []crdpublishing.Status) error {
+	isUnpublished := func(s crdpublishing.Status) bool { return !s.IsPublished }
+	for began := time.Now(); slices.ContainsFunc(published(), isUnpublished) && time.Since(began) < maxPublicationWait; {
+		if err := clock.SleepReal(ctx, startPollTime); err != nil {
+			return err
+		}
+	}
+	if len(published()) == 0 {
+		return nil
+	}
+	return clock.SleepReal(ctx, schemaDelay)
 }
 
 // streamsOf returns the streams of all objects of a resource in namespaces. None means all.
