@@ -3,7 +3,6 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/yare-go/yare/crd"
@@ -50,12 +49,7 @@ func schemaOf(t kube.Type) (*crd.Schema, error) {
 
 // readRequest returns the request of a call, or the answer if there is none.
 func (e *endpoint) readRequest(r *http.Request) (*request, *answer) {
-	body := make([]byte, r.ContentLength)
-	_, err := io.ReadFull(r.Body, body)
-	if err != nil {
-		return nil, errorAnswer(http.StatusBadRequest, ResultFailed, err)
-	}
-	request, err := parseRequest(body)
+	request, err := readRequest(r)
 	own := e.webhook.Type.Resource.Version
 	switch {
 	case errors.Is(err, errOtherReview):

@@ -28,6 +28,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Observer counts calls. Default: nobody does.
 	Observer Observer
+	// IsRemoved reports whether the webhook with a path was removed from the configurations a moment ago. The Handler allows
+	// the calls of such a webhook, as if they came after the removal. Default: no webhook was removed.
+	IsRemoved func(path string) bool
 	// MaxCalls bounds the calls of each webhook in flight. A function that goes on after its deadline counts until it
 	// returns. Default: 64.
 	MaxCalls int
@@ -52,6 +55,7 @@ type Handler struct {
 	namespaces []string
 	log        *slog.Logger
 	observer   Observer
+	isRemoved  func(path string) bool
 	capacity   serving.Capacity
 }
 
@@ -64,12 +68,15 @@ func NewHandler(webhooks []*Webhook, options Options) (*Handler, error) {
 	if err := Check(webhooks); err != nil {
 		return nil, err
 	}
-	h := &Handler{namespaces: options.Namespaces, log: options.Logger, observer: options.Observer}
+	h := &Handler{namespaces: options.Namespaces, log: options.Logger, observer: options.Observer, isRemoved: options.IsRemoved}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
 	if h.observer == nil {
 		h.observer = noObserver{}
+	}
+	if h.isRemoved == nil {
+		h.isRemoved = func(string) bool { return false }
 	}
 	if options.MaxCalls <= 0 {
 		options.MaxCalls = defaultMaxCalls
@@ -103,22 +110,51 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if h.isRemoved(r.URL.Path) {
+		h.allowRemoved(w, r)
+		return
+	}
 	// Another replica, of another release, may know the path.
 	h.log.Debug("a call of an unknown webhook", "path", r.URL.Path)
 	writeError(w, http.StatusServiceUnavailable, "this replica has no webhook with the path "+r.URL.Path)
+}
+
+// allowRemoved allows a call of a webhook that was removed. An API server that began the call before the removal repeats the call
+// until an answer or its timeout, and no replica may know the webhook any more.
+func (h *Handler) allowRemoved(w http.ResponseWriter, r *http.Request) {
+	if a := h.reserveBody(r); a != nil {
+		writeError(w, a.httpCode, a.err.Error())
+		return
+	}
+	defer h.capacity.Release(r.ContentLength)
+	request, err := readRequest(r)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	h.log.Debug("allowed a call of a webhook that was removed", "path", r.URL.Path)
+	writeReview(w, allowedAnswer().encode(request.uid, nil))
+}
+
+// reserveBody adds the body of a call to the bodies that the Handler keeps, or returns the answer if it cannot be kept.
+func (h *Handler) reserveBody(r *http.Request) *answer {
+	switch size := r.ContentLength; {
+	case size < 0: // API servers send the length
+		return errorAnswer(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
+	case size > maxBody:
+		return errorAnswer(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
+	case !h.capacity.Reserve(size):
+		return errorAnswer(http.StatusTooManyRequests, ResultOverload, errOverload)
+	}
+	return nil
 }
 
 // serveCall answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read, and the
 // answer.
 func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) (string, *answer) {
 	size := r.ContentLength
-	switch {
-	case size < 0: // API servers send the length
-		return "", errorAnswer(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
-	case size > maxBody:
-		return "", errorAnswer(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
-	case !h.capacity.Reserve(size):
-		return "", errorAnswer(http.StatusTooManyRequests, ResultOverload, errOverload)
+	if a := h.reserveBody(r); a != nil {
+		return "", a
 	}
 	select {
 	case e.calls <- struct{}{}:
@@ -147,8 +183,7 @@ func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint,
 	}
 	h.reportAnswer(e, request, a)
 	if a.httpCode == 0 {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(a.encode(request.uid, state.currentWarnings())) // an API server that is gone repeats nothing
+		writeReview(w, a.encode(request.uid, state.currentWarnings()))
 	}
 	return request.Operation, a
 }
@@ -194,6 +229,12 @@ func (h *Handler) reportAnswer(e *endpoint, r *request, a *answer) {
 	}
 	log.Log(context.Background(), level, text,
 		"webhook", e.webhook.Name(), "operation", r.Operation, "namespace", r.namespace, "name", r.name, "error", a.text())
+}
+
+// writeReview answers a call by an AdmissionReview.
+func writeReview(w http.ResponseWriter, review []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(review) // an API server that is gone repeats nothing
 }
 
 // writeError answers a call without an AdmissionReview. The API server repeats the call after 429 and 503, on another

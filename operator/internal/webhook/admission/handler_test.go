@@ -308,7 +308,34 @@ func TestRatcheting(t *testing.T) {
 	}
 }
 
-// What a handler does not know it never allows: it says so, and closes the connection.
+// A call of a webhook that was removed is allowed, and changes nothing. A webhook that the handler knows judges in any case.
+func TestCallsOfARemovedWebhook(t *testing.T) {
+	t.Parallel()
+	removed := "/default.widgets.webhook.example.com/v1"
+	h, _ := newHandler(t, admission.Options{IsRemoved: func(path string) bool { return path == removed || strings.HasPrefix(validatePath, path) }},
+		admission.Validator(checkSchedule, admission.ValidatorOptions{}))
+	good := review("CREATE", `{"spec":{"schedule":"bad"}}`, "")
+	if a := answerOf(t, h, defaultPath, good); !a.Allowed || a.Patch != nil {
+		t.Errorf("the removed webhook: %+v", a)
+	}
+	if a := answerOf(t, h, validatePath, good); a.Allowed {
+		t.Errorf("the webhook that exists: %+v", a)
+	}
+	for name, c := range map[string]struct {
+		path, body string
+		code       int
+	}{
+		"another path": {"/default.widgets.webhook.example.com/v2", good, 503},
+		"half of it":   {defaultPath, good[:200], 400},
+		"too large":    {defaultPath, good + strings.Repeat(" ", 7<<20), 413},
+	} {
+		if w := send(t.Context(), h, c.path, c.body); w.Code != c.code || w.Header().Get("Connection") != "close" {
+			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// A handler allows no call that it does not know, unless the webhook was removed: it says so, and closes the connection.
 func TestCallsThatCannotBeAnswered(t *testing.T) {
 	t.Parallel()
 	h, r := newHandler(t, admission.Options{}, admission.Validator(checkSchedule, admission.ValidatorOptions{}))

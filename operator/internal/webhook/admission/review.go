@@ -2,6 +2,8 @@ package admission
 
 import (
 	"errors"
+	"io"
+	"net/http"
 
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
@@ -23,6 +25,15 @@ type request struct {
 	version string
 	// object and oldObject are JSON. They are nil if the request has none, as in a deletion.
 	object, oldObject []byte
+}
+
+// readRequest returns the request of the AdmissionReview in the body of a call.
+func readRequest(r *http.Request) (*request, error) {
+	body := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		return nil, err
+	}
+	return parseRequest(body)
 }
 
 // parseRequest returns the request of an AdmissionReview. The request refers to body.

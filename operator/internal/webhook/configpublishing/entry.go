@@ -98,6 +98,18 @@ func (e entry) isFor(t configuration.Target) bool {
 	return s != nil && s.Namespace == t.ServiceNamespace && s.Name == t.ServiceName
 }
 
+// path returns the path that API servers call.
+func (e entry) path() string {
+	if s := e.fields.ClientConfig.Service; s != nil {
+		return s.Path
+	}
+	u, err := url.Parse(e.fields.ClientConfig.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Path
+}
+
 // hostOf returns the host of a URL with its port. A text that is no URL has none.
 func hostOf(text string) string {
 	u, err := url.Parse(text)

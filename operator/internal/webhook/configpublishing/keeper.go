@@ -82,7 +82,7 @@ func (k *keeper) update(ctx context.Context) bool {
 	}
 	for i, f := range k.known {
 		attempt(f, func() error { return k.correct(ctx, f, k.configurations[i]) })
-		k.configurations[i].lastKnown.Store(f.LastKnown)
+		k.configurations[i].recordLastKnown(f.LastKnown, k.config.Target)
 	}
 	return isRight
 }
@@ -113,6 +113,7 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 		if f.LastKnown == nil {
 			return nil // the watch reads first
 		}
+		c.recordLastKnown(f.LastKnown, k.config.Target) // with the entries that are removed next
 		wanted, err := k.plan(f.LastKnown, c, isLeader)
 		if err != nil || len(wanted.differences) == 0 {
 			return err

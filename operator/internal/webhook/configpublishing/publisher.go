@@ -68,6 +68,21 @@ type programConfiguration struct {
 	entries []*configuration.Entry
 	// lastKnown is the configuration as the keeper knows it, or nil if it was not read yet.
 	lastKnown atomic.Pointer[object]
+	removed   removedPaths
+}
+
+// recordLastKnown records the configuration as the keeper knows it now. target is where the program is served.
+func (c *programConfiguration) recordLastKnown(lastKnown *object, target configuration.Target) {
+	if c.lastKnown.Swap(lastKnown) == lastKnown {
+		return
+	}
+	paths := make(map[string]string)
+	for _, e := range lastKnown.Webhooks {
+		if e.isFor(target) {
+			paths[e.fields.Name] = e.path()
+		}
+	}
+	c.removed.record(paths)
 }
 
 // New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing, and those
@@ -168,6 +183,12 @@ func (p *Publisher) Status() []Status {
 		all = append(all, s)
 	}
 	return all
+}
+
+// IsRemoved reports whether the replica has seen an entry of the program with a path, and the entry was removed less than 40 s
+// ago. API servers may still call the path.
+func (p *Publisher) IsRemoved(path string) bool {
+	return slices.ContainsFunc(p.configurations[:], func(c *programConfiguration) bool { return c.removed.contains(path) })
 }
 
 // OtherHosts returns the hosts of the entries of the configurations that API servers call by a URL of another process.

@@ -241,6 +241,59 @@ func TestConfigurationOfAnEarlierRelease(t *testing.T) {
 	})
 }
 
+// A replica reports the webhooks that were removed a moment ago, whoever has removed them. Regression: an API server that had begun
+// a call before the removal repeated the call until its timeout, and then the write of the user failed.
+func TestRemovedWebhooks(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		const validatorPath, defaulterPath = "/validate.crates.publish.example.com/v1", "/default.boxes.publish.example.com/v1"
+		check := func(when string, replica *replica, wantValidator, wantDefaulter bool) {
+			t.Helper()
+			if got, got2 := replica.IsRemoved(validatorPath), replica.IsRemoved(defaulterPath); got != wantValidator || got2 != wantDefaulter {
+				t.Errorf("%s: the validator is removed: %t, want %t; the defaulter: %t, want %t", when, got, wantValidator, got2, wantDefaulter)
+			}
+		}
+		earlier := w.start("A", boxDefaulter())
+		check("before the first read", earlier, false, false)
+		leader := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		check("with all entries", earlier, false, false)
+		leader.stop()
+		time.Sleep(time.Minute)
+		other := w.startLeader("A", boxDefaulter())
+		w.after(0, "| "+defaultEntry+"=A")
+		check("after the removal, at a replica that does not lead", earlier, true, false)
+		check("after the removal, at the leader", other, true, false)
+		w.after(39*time.Second, "| "+defaultEntry+"=A")
+		check("39 s after the removal", earlier, true, false)
+		w.after(time.Second, "| "+defaultEntry+"=A")
+		check("40 s after the removal", earlier, false, false)
+		other.stop()
+		other = w.startLeader("A")
+		w.after(0, "|")
+		check("after the removal of the defaulter", earlier, false, true)
+		other.stop()
+		w.startLeader("A", boxDefaulter())
+		w.after(0, "| "+defaultEntry+"=A")
+		check("after the defaulter was added", earlier, false, false)
+		// The path changes with the version of the type.
+		configuration, err := kube.Everywhere[mutating](w.client).Get(t.Context(), w.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		earlier.bundles.set("BA")
+		synctest.Wait()
+		configuration.Webhooks[0].ClientConfig.Service.Path = new("/default.boxes.publish.example.com/v2")
+		if _, err := kube.Everywhere[mutating](w.client).Modify(t.Context(), w.name, func(m *mutating) error {
+			m.Webhooks = configuration.Webhooks
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		check("after the entry got another path", earlier, false, false)
+	})
+}
+
 // An old replica and the leader of a new release do not fight. Each writes only what is its own.
 func TestReleasesDoNotFight(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
