@@ -40,8 +40,8 @@ func (v Verb) IsValid() bool {
 const (
 	// stopGrace is how long a component may take to end in good order when it is stopped by name.
 	stopGrace = 5 * time.Second
-	// startTimeout is how long a component may take until it is ready.
-	startTimeout = 60 * time.Second
+	// startTimeout is how long a component may take until it is ready. On a busy machine an API server takes a minute.
+	startTimeout = 2 * time.Minute
 	// tailLines is how many lines of a log an error shows.
 	tailLines = 20
 )
