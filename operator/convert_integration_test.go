@@ -227,14 +227,16 @@ func (ball2[G]) Definition() kube.Definition {
 }
 
 type (
-	lastProgram struct{}
-	twoPrograms struct{}
-	goneProgram struct{}
+	lastProgram   struct{}
+	orphanProgram struct{}
+	twoPrograms   struct{}
+	goneProgram   struct{}
 )
 
-func (lastProgram) Group() string { return "last.example.com" }
-func (twoPrograms) Group() string { return "handed.example.com" }
-func (goneProgram) Group() string { return "gone.example.com" }
+func (lastProgram) Group() string   { return "last.example.com" }
+func (orphanProgram) Group() string { return "orphan.example.com" }
+func (twoPrograms) Group() string   { return "handed.example.com" }
+func (goneProgram) Group() string   { return "gone.example.com" }
 
 // withConverter makes the program of an installation one with a converter.
 func withConverter[G interface{ Group() string }](i *installation) *installation {
@@ -265,6 +267,23 @@ func (i *installation) definition(group string) *unstructured.Unstructured {
 	return d
 }
 
+// checkServesStorageVersionOnly checks that the definition of Balls has no conversion, and serves the storage version of its two
+// versions only.
+func (i *installation) checkServesStorageVersionOnly(group string) {
+	i.t.Helper()
+	d := i.definition(group)
+	strategy, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy")
+	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
+	for _, each := range versions {
+		if v := each.(map[string]any); v["served"] != v["storage"] {
+			i.t.Errorf("the version is %v, served %v, storage %v", v["name"], v["served"], v["storage"])
+		}
+	}
+	if strategy != "None" || len(versions) != 2 {
+		i.t.Errorf("the strategy is %q, with %d versions", strategy, len(versions))
+	}
+}
+
 // The objects that stay after an uninstall can be read and written without the program.
 func TestUninstallLeavesReadableObjects(t *testing.T) {
 	t.Parallel()
@@ -278,20 +297,30 @@ func TestUninstallLeavesReadableObjects(t *testing.T) {
 	if status, stdout, stderr := i.call("uninstall"); status != 0 {
 		t.Fatalf("%s%s", stdout, stderr)
 	}
-	d := i.definition("last.example.com")
-	strategy, _, _ := unstructured.NestedString(d.Object, "spec", "conversion", "strategy")
-	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
-	for _, each := range versions {
-		if v := each.(map[string]any); v["served"] != v["storage"] {
-			t.Errorf("the version is %v, %v, %v", v["name"], v["served"], v["storage"])
-		}
-	}
-	if strategy != "None" || len(versions) != 2 {
-		t.Errorf("the strategy is %q, with %d versions", strategy, len(versions))
-	}
+	i.checkServesStorageVersionOnly("last.example.com")
 	if _, err := balls.Patch(t.Context(), "one", kube.MergePatch(map[string]any{"spec": map[string]any{"colour": "blue"}})); err != nil {
 		t.Errorf("a write after the uninstall: %v", err)
 	}
+}
+
+// Regression: an uninstall without the Deployment ended the conversion while both versions were served. Then API servers
+// delivered the fields of one version in the other one.
+func TestUninstallWithoutItsDeploymentLeavesReadableObjects(t *testing.T) {
+	t.Parallel()
+	i := withConverter[orphanProgram](newInstallation[orphanProgram](t))
+	i.apply("--watch-namespace", "default")
+	namespace := i.cluster.Namespace(t)
+	ball := &kube.CustomResource[ball1[orphanProgram], kube.None]{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	ball.Spec.Colour = "red"
+	yaretest.Eventually(t, func() error {
+		_, err := kube.Namespaced[kube.CustomResource[ball1[orphanProgram], kube.None]](i.client, namespace).Apply(t.Context(), ball)
+		return err
+	})
+	i.cluster.Kubectl(t, "", "delete", "deployment", i.name, "--namespace", i.in)
+	if status, stdout, stderr := i.call("uninstall", "--watch-namespace", "default"); status != 0 {
+		t.Fatalf("%s%s", stdout, stderr)
+	}
+	i.checkServesStorageVersionOnly("orphan.example.com")
 }
 
 // An uninstall refuses if objects may be stored in two versions and the program is gone, and says how to install the program again.

@@ -83,17 +83,19 @@ func oldStoredVersions(definition *live.Object) []string {
 
 // handOverConversions makes the objects readable that stay after the end of the program. If another installation
 // exists, it converts the objects from now on. Otherwise all objects are stored in the storage version, and only that
-// version is served. The program still runs, because the objects of other versions are read through it.
+// version is served. The program still runs, because the objects of other versions are read through it. Without a Deployment
+// all objects are stored in the storage version already: see checkConversions.
 func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
-	if f.deployment.Metadata.UID == "" {
-		return nil
-	}
 	converted, err := convertedDefinitions(ctx, c, f)
 	if err != nil || len(converted) == 0 {
 		return err
 	}
-	if len(f.others) > 0 {
-		next := f.others[max(0, slices.IndexFunc(f.others, func(d *live.Object) bool { return d.Status.ReadyReplicas > 0 }))]
+	others, err := otherDeployments(ctx, c, &f.Installation)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		next := others[max(0, slices.IndexFunc(others, func(d *live.Object) bool { return d.Status.ReadyReplicas > 0 }))]
 		for _, definition := range converted {
 			if err := handOver(ctx, c, definition, next); err != nil {
 				return err
@@ -101,8 +103,10 @@ func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 		}
 		return nil
 	}
-	if err := f.Migrate(ctx); err != nil {
-		return fmt.Errorf("store the objects that stay in one version: %w", err)
+	if f.deployment.Metadata.UID != "" {
+		if err := f.Migrate(ctx); err != nil {
+			return fmt.Errorf("store the objects that stay in one version: %w", err)
+		}
 	}
 	for _, definition := range converted {
 		var patch []kube.PatchOperation

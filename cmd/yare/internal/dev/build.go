@@ -37,7 +37,7 @@ type builder struct {
 const minShownDuration = 3 * time.Second
 
 // build builds the operator, and reads the CRDs and permissions that it prints.
-func (b *builder) build(ctx context.Context) error {
+func (b *builder) build(ctx context.Context) (err error) {
 	b.files.refresh(ctx)
 	started := time.Now()
 	last, step := b.durations, "build "+b.target.dir
@@ -52,11 +52,15 @@ func (b *builder) build(ctx context.Context) error {
 	}
 	binary := filepath.Join(b.folder, fmt.Sprintf("build-%d", b.buildCount), b.target.programName())
 	b.buildCount++
+	defer func() {
+		if err != nil {
+			removeBuild(binary)
+		}
+	}()
 	if err := b.target.build(ctx, binary); err != nil {
 		return err
 	}
 	if b.binary != "" && haveSameContent(b.binary, binary) {
-		removeBuild(binary)
 		return errUnchanged
 	}
 	definitions, err := askCRDs(ctx, binary, b.target.shown)

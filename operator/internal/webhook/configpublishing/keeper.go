@@ -83,6 +83,9 @@ func (k *keeper) update(ctx context.Context) bool {
 	for i, f := range k.known {
 		attempt(f, func() error { return k.correct(ctx, f, k.configurations[i]) })
 		k.configurations[i].recordLastKnown(f.LastKnown, k.config.Target)
+		if f.NeedsRead {
+			k.configurations[i].removed.forget()
+		}
 	}
 	return isRight
 }

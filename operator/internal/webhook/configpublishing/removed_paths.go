@@ -48,6 +48,13 @@ func (r *removedPaths) record(paths map[string]string) {
 	r.present = paths
 }
 
+// forget removes all paths. A replica that may have missed a change does not know which entries are removed.
+func (r *removedPaths) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.removals)
+}
+
 // contains reports whether a path was removed within the last removalTime.
 func (r *removedPaths) contains(path string) bool {
 	r.mu.Lock()

@@ -56,35 +56,41 @@ type endpoint struct {
 	calls chan struct{}
 }
 
-// liveKind is a Kind with the schemas of the cluster, and the time from which it is used.
+// liveKind is a Kind with the schemas of the cluster, and the time from which it is used. Until then before is used.
 type liveKind struct {
-	kind *Kind
-	from time.Time
+	kind   *Kind
+	from   time.Time
+	before *Kind
 }
 
 // kindAt returns the kind that converts the objects of a call that begins at t.
 func (e *endpoint) kindAt(t time.Time) *Kind {
-	if live := e.live.Load(); live != nil && !t.Before(live.from) {
+	switch live := e.live.Load(); {
+	case live == nil:
+		return e.kind
+	case t.Before(live.from):
+		return live.before
+	default:
 		return live.kind
 	}
-	return e.kind
 }
 
 // UseSchemas makes the Handler convert the objects of the kind of a path with the schemas that the cluster has, by the names of
-// the versions: see [Kind.WithLiveSchemas]. The schemas are used after a delay. Until then each API server has seen them.
-// A schema that cannot be used is logged.
+// the versions: see [Kind.WithLiveSchemas]. The schemas are used after a delay. Until then each API server has seen them, and the
+// Handler uses the schemas that it has used before. A schema that cannot be used is logged.
 func (h *Handler) UseSchemas(path string, schemas map[string]*crd.Schema, delay time.Duration) {
 	e := h.endpoints[path]
 	if e == nil {
 		return
 	}
-	e.live.Store(nil)
 	kind, err := e.kind.WithLiveSchemas(schemas)
 	if err != nil {
+		e.live.Store(nil)
 		h.log.Warn("the fields that only the CustomResourceDefinition of the cluster has are not converted", "kind", e.kind.resource.String(), "error", err)
 		return
 	}
-	e.live.Store(&liveKind{kind, time.Now().Add(delay)})
+	now := time.Now()
+	e.live.Store(&liveKind{kind: kind, from: now.Add(delay), before: e.kindAt(now)})
 }
 
 // NewHandler returns a Handler of kinds. It returns an error if two kinds have one path.

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
@@ -154,6 +156,45 @@ func TestFieldsThatOnlyTheClusterKnows(t *testing.T) {
 	if k, err := withoutLive.WithLiveSchemas(same); err != nil || len(k.copied) != 0 || k.checks["v1"] != withoutLive.checks["v1"] {
 		t.Errorf("with the own schemas: %v, %v", k.copied, err)
 	}
+}
+
+// A change of a definition that is not about its schemas, such as another bundle, makes API servers convert all objects anew.
+// Regression: for ten seconds after the change a Handler did not know the fields that only the cluster has.
+func TestFieldsOfTheClusterAreKnownWhileADefinitionChanges(t *testing.T) {
+	t.Parallel()
+	withoutLive, _, newer := torchKinds(t)
+	synctest.Test(t, func(t *testing.T) {
+		h, err := NewHandler([]*Kind{withoutLive}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const delay = 10 * time.Second
+		check := func(when string, want string) {
+			t.Helper()
+			kind := h.endpoints[withoutLive.Path()].kindAt(time.Now())
+			if got := specText(convertText(t, kind, torch("v1", `"watts":40`), "v2").Object); got != want {
+				t.Errorf("%s: %s, want %s", when, got, want)
+			}
+		}
+		use := func(from *Kind) {
+			schemas := make(map[string]*crd.Schema)
+			for _, v := range from.Versions() {
+				schemas[v.Resource.Version] = v.Schema
+			}
+			h.UseSchemas(withoutLive.Path(), schemas, delay)
+		}
+		use(newer)
+		check("before API servers have seen the schemas", "{}")
+		time.Sleep(delay)
+		check("after", `{"watts":40}`)
+		use(newer)
+		check("after another change", `{"watts":40}`)
+		time.Sleep(delay / 2)
+		use(withoutLive)
+		check("after a change that removes the field", `{"watts":40}`)
+		time.Sleep(delay)
+		check("without the field", "{}")
+	})
 }
 
 // specText returns the JSON of the spec of an object.
