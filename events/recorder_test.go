@@ -304,6 +304,28 @@ func TestTooManyEvents(t *testing.T) {
 	})
 }
 
+// Regression: a full table made room for a new note of an object by its former note, and kept a nil series. The process ended by a
+// panic.
+func TestFullTableEvictsTheSameObject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newServer(), events.New("web")
+		_, end := run(t, r, s)
+		for i := range 2048 {
+			r.Normal(pod(fmt.Sprint("web-", i)), "Scaled", "Scale", "scaled to 1")
+			time.Sleep(10 * time.Millisecond) // web-0 has the oldest event
+		}
+		for _, note := range []int{2, 3} {
+			r.Normal(pod("web-0"), "Scaled", "Scale", "scaled to %d", note)
+			synctest.Wait()
+		}
+		end()
+		if got := len(s.events(t)); got != 2050 {
+			t.Errorf("there are %d events", got)
+		}
+	})
+}
+
 // At the end all pending events are written, within a bounded time.
 func TestEnd(t *testing.T) {
 	t.Parallel()

@@ -75,7 +75,7 @@ func (t *table) countOccurrence(k seriesKey, note, resourceVersion string, now t
 	case t.seriesCount == maxSeries && !t.evictLocked():
 		t.stats.Dropped++
 	default:
-		t.byKey[k] = append(siblings, &series{
+		t.byKey[k] = append(t.byKey[k], &series{ // evictLocked may have removed one of the siblings
 			seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
 			name: newEventName(k.regarding),
 		})

@@ -306,6 +306,9 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 	case e.state == ready && e.class >= class:
 		return
 	case e.state == ready:
+		if e.class == Low {
+			q.idleWorkers.wake() // the worker that was woken for e has found no key, if Low was held
+		}
 		q.ready.classes[e.class].remove(e)
 	default:
 		e.readyAt = since

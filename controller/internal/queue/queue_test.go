@@ -147,6 +147,39 @@ func TestLowIsHeld(t *testing.T) {
 	})
 }
 
+// Regression: a key of a Low trigger that was held woke no waiting worker when another trigger, or its requeue, asked for it.
+func TestHeldLowKeyWakesAWaitingWorker(t *testing.T) {
+	for name, add := range map[string]func(*Queue){
+		"high":  func(q *Queue) { q.Add(high(a)) },
+		"later": func(q *Queue) { q.Add(in(time.Minute, high(a))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *Queue) {
+				q.HoldLow(func() bool { return true })
+				q.Add(low(a))
+				got := make(chan Key, 1)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() {
+					if item, ok := q.Get(ctx); ok {
+						got <- item.Key
+					}
+				}()
+				synctest.Wait() // the worker has found no key
+				add(q)
+				select {
+				case key := <-got:
+					if key != a {
+						t.Errorf("the worker has got %v", key)
+					}
+				case <-time.After(time.Hour):
+					t.Error("no worker was woken")
+				}
+			})
+		})
+	}
+}
+
 func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Done(a, Next{RequeueAfter: time.Second})
