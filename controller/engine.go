@@ -208,7 +208,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
+		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
