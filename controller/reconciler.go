@@ -42,6 +42,7 @@ type reconciler struct {
 	queue          workQueue
 	shownObjects   shownObjects
 	unfinished     *unfinishedObjects
+	requeueWaits   *requeueWaits
 	longReconciles *longReconciles
 	waits          *finalizerWaits
 	// cancels is nil without [CancelDeleted].
@@ -316,6 +317,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	if err == nil {
 		r.unfinished.forget(key, "")
 		r.echoes.ForgetUncertain(key)
+		result.Next = r.requeueWaits.bounded(key, result.Next)
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
@@ -355,6 +357,7 @@ func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Next {
 		}
 	}
 	r.unfinished.forget(rec.work.Key, rec.result.Object.UID)
+	r.requeueWaits.forget(rec.work.Key)
 	r.echoes.ForgetUncertain(rec.work.Key)
 	return queue.Next{}
 }
@@ -364,7 +367,7 @@ func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Next {
 func (r *reconciler) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if obj != nil {
-		callLoggingPanic(r.log, "the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), time.Millisecond) })
+		callLoggingPanic(r.log, "the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), shortestWait) })
 	}
 	return withJitter(d)
 }
