@@ -12,8 +12,9 @@ type Action struct {
 func Done() Action { return Action{} }
 
 // RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it earlier.
-// A d of zero or less counts as one second, so that requeues are never a busy loop. An example is the
-// time until a moment in the past.
+// Requeues are never a busy loop. A d of zero or less, such as the time until a moment in the past, counts as one
+// second. No other d is shorter than 10 ms. If three reconciles of an object in a row return the same d below 1 ms, d is a
+// number without a unit, such as that of RequeueAfter(30): from then on it counts as one second, and the log says so.
 func RequeueAfter(d time.Duration) Action { return Action{after: requeueDelay(d)} }
 
 // requeueDelay returns d, or one second if d is not positive.
@@ -42,5 +43,5 @@ func CleanupDone() Cleanup { return Cleanup{isDone: true} }
 func CleanupPending() Cleanup { return Cleanup{} }
 
 // CleanupRequeueAfter returns a Cleanup that is not finished. The finalizer stays. The cleanup is
-// called again after d, or earlier after a change. A d that is not positive counts as one second.
+// called again after d, or earlier after a change. A short d counts as [RequeueAfter] says.
 func CleanupRequeueAfter(d time.Duration) Cleanup { return Cleanup{after: requeueDelay(d)} }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -23,11 +24,14 @@ func exponentialDelay(first, longest time.Duration, attempt int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// withJitter returns d, or up to a tenth more.
-func withJitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }
+// withJitter returns d, or up to a tenth more. It returns the longest Duration at most.
+func withJitter(d time.Duration) time.Duration {
+	more := rand.N(d/10 + 1)
+	return min(d, math.MaxInt64-more) + more
+}
 
-// DefaultBackoff returns the wait after the attempt-th failure in a row, from 1 on: at most half
-// a second at first, twice as long after each failure, and five minutes in the end. Half of each
+// DefaultBackoff returns the wait of an attempt, from 1 on, as [Controller.Backoff] counts them: at most half
+// a second at first, twice as long for each attempt, and five minutes in the end. Half of each
 // wait is random.
 func DefaultBackoff(attempt int) time.Duration {
 	return exponentialDelay(firstRetryDelay, longestRetryDelay, attempt)

@@ -1,10 +1,18 @@
 package controller_test
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // The waits after failures are those of the guide: half a second at most at first, up to twice as long each time, and five
@@ -26,5 +34,64 @@ func TestDefaultBackoff(t *testing.T) {
 		if len(waits) < 50 {
 			t.Errorf("attempt %d: 100 waits have only %d values", attempt, len(waits))
 		}
+	}
+}
+
+// Each failure doubled the wait, also a failure of a call that a change had started. So an outage of a third of a second in
+// which an object changed ten times led to a wait of five minutes.
+func TestBurstOfChangesDoesNotLengthenTheBackoff(t *testing.T) {
+	t.Parallel()
+	conflict := &wire.Error{Code: http.StatusConflict, Answer: metav1.Status{Reason: metav1.StatusReasonConflict}}
+	for name, test := range map[string]struct {
+		err error
+		// isOfMapFunction is true if the map function fails, and not the reconcile.
+		isOfMapFunction bool
+	}{
+		"errors": {err: errors.New("down")}, "conflicts": {err: conflict}, "map function": {errors.New("down"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				c := s.client()
+				var isDown atomic.Bool
+				var succeeded atomic.Int64
+				begin := time.Now()
+				call := func() error {
+					if isDown.Load() {
+						return test.err
+					}
+					succeeded.Store(int64(time.Since(begin)))
+					return nil
+				}
+				create(t, c, plant("rose"))
+				start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+					if test.isOfMapFunction {
+						return controller.Done(), nil
+					}
+					return controller.Done(), call()
+				}), controller.New(doNothing[Garden], controller.Name("mapping"), controller.Watches(func(context.Context, *Plant, *kube.Client) ([]kube.Key, error) {
+					if test.isOfMapFunction {
+						return nil, call()
+					}
+					return nil, nil
+				})))
+				time.Sleep(time.Minute)
+				isDown.Store(true)
+				apply(t, c, garden("eden"))
+				for i := range 10 {
+					changed, rose := garden("eden"), plant("rose")
+					changed.Spec.Size, rose.Spec.Height = i+10, i+10
+					apply(t, c, changed)
+					apply(t, c, rose)
+					time.Sleep(34 * time.Millisecond)
+				}
+				isDown.Store(false)
+				up := time.Since(begin)
+				time.Sleep(time.Hour)
+				if waited := time.Duration(succeeded.Load()) - up; waited < 0 || waited > time.Second {
+					t.Errorf("the next call that succeeded was %s after an outage of 340ms", waited)
+				}
+			})
+		})
 	}
 }

@@ -230,8 +230,9 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 }
 
 // Backoff sets the function that returns how long to wait after a failure. attempt counts the
-// failures in a row, from 1 on. Conflicts do not count, and have a back-off of their own. The
-// wait is never shorter than the server demands, and up to a tenth is added to it at random.
+// waits in a row, from 1 on. A reconcile that a change starts during a wait, and that fails, begins no other wait: policy is
+// called with the same attempt, and the retry is not later than it was before. Conflicts do not count, and have a back-off
+// of their own. The wait is never shorter than 10 ms or than the server demands, and up to a tenth is added to it at random.
 // [DefaultBackoff] is the default. It also applies if the object could not be read or policy
 // panics. The panic is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
@@ -310,7 +311,7 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	}
 	needs := kube.Needs{
 		Controllers: []string{cfg.name}, FieldManagers: []string{cfg.manager}, Reconciles: []wire.Resource{cfg.kind.Resource},
-		Finalizers: slices.Concat(cfg.former, cfg.retired), EveryReplica: true, ShutdownTime: cfg.grace + lastWait,
+		Finalizers: slices.Concat(cfg.former, cfg.retired), EveryReplica: true, ShutdownTime: min(cfg.grace, longestGrace) + lastWait,
 		OwnerLabels: ownerLabels(cfg.watched),
 	}
 	if cfg.finalizer != "" {

@@ -49,14 +49,14 @@ func (f emitterFunc) run(ctx context.Context, emit func(Trigger)) error { return
 
 // Every triggers all objects at an interval. Up to a tenth is added to each
 // interval at random, so that several programs do not resync at the same moments. A resync neither
-// overtakes changes nor ends a back-off.
+// overtakes changes nor ends a back-off. An interval below 10 ms is an error.
 func Every(interval time.Duration) Option { return addEmitter(every{interval}) }
 
 type every struct{ interval time.Duration }
 
 func (e every) check() error {
-	if e.interval <= 0 {
-		return fmt.Errorf("the interval %s is not positive: write one such as controller.Every(time.Hour)", e.interval)
+	if e.interval < shortestWait {
+		return fmt.Errorf("the interval %s is shorter than %s: write one with a unit, such as controller.Every(time.Hour)", e.interval, shortestWait)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ import (
 // lastWait is how long calls may take to return after their context has ended.
 const lastWait = 3 * time.Second
 
+// longestGrace is the longest grace that the requirements of a program name. A longer one stands for "for ever".
+const longestGrace = 100 * 365 * 24 * time.Hour
+
 // errWaiting is the error of [watch.Until] in the functions of a controller's author.
 var errWaiting = errors.New("a controller must not wait, because other objects wait with it: return controller.RequeueAfter, or name the kind as a source, whose changes trigger the reconcile")
 
@@ -208,9 +211,10 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
-		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
-		finalizers: f, read: reader.read, clientFor: p.clientFor, isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
+		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
+		requeueWaits: newRequeueWaits(e.log),
+		waits:        &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
+		finalizers:   f, read: reader.read, clientFor: p.clientFor, isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
 	}
 	if cfg.cancelsDeleted {

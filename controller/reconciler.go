@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -36,9 +37,12 @@ type reconciler struct {
 	// tracer may be nil.
 	tracer wire.Tracer
 
+	// clock is the clock of queue. It is nil for the real clock.
+	clock          *clock.Clock
 	queue          workQueue
 	shownObjects   shownObjects
 	unfinished     *unfinishedObjects
+	requeueWaits   *requeueWaits
 	longReconciles *longReconciles
 	waits          *finalizerWaits
 	// cancels is nil without [CancelDeleted].
@@ -313,6 +317,7 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	if err == nil {
 		r.unfinished.forget(key, "")
 		r.echoes.ForgetUncertain(key)
+		result.Next = r.requeueWaits.bounded(key, result.Next)
 		if rec.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
@@ -324,15 +329,19 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	next := queue.Next{IsRetried: true}
 	switch {
 	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
-		failing.backoffCount, failing.conflictCount = 0, 0
+		failing.backoff = queue.RetryWait{}
+		failing.forgetConflicts()
 		result.Next, next.IsRetried = 0, false
 	case isConflict(err):
 		failing.recordConflict(time.Now())
-		result.Next = exponentialDelay(firstConflictDelay, longestConflictDelay, failing.conflictCount)
+		result.Next = failing.conflictWait.Next(r.clock.Now(), 0, func(attempt int) time.Duration {
+			return exponentialDelay(firstConflictDelay, longestConflictDelay, attempt)
+		})
 	default:
-		failing.backoffCount++
-		failing.conflictCount = 0
-		result.Next = r.retryDelay(rec.object, err, failing.backoffCount)
+		failing.forgetConflicts()
+		result.Next = failing.backoff.Next(r.clock.Now(), withJitter(serverDelay(err)), func(attempt int) time.Duration {
+			return r.retryDelay(rec.object, err, attempt)
+		})
 	}
 	next.RetryAfter = result.Next
 	r.report(&rec.context, rec.object, *result, failing)
@@ -348,17 +357,17 @@ func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Next {
 		}
 	}
 	r.unfinished.forget(rec.work.Key, rec.result.Object.UID)
+	r.requeueWaits.forget(rec.work.Key)
 	r.echoes.ForgetUncertain(rec.work.Key)
 	return queue.Next{}
 }
 
-// retryDelay returns the back-off after a failure: the longer of the wait of the policy and the delay
-// that the server asked for. Up to a tenth is added at random. So objects that fail together are
-// retried at different times.
+// retryDelay returns the wait of the policy after a failure. Up to a tenth is added at random. So objects that fail
+// together are retried at different times.
 func (r *reconciler) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if obj != nil {
-		callLoggingPanic(r.log, "the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), time.Millisecond) })
+		callLoggingPanic(r.log, "the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), shortestWait) })
 	}
-	return withJitter(max(d, serverDelay(err)))
+	return withJitter(d)
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -35,13 +36,13 @@ type unfinishedEntry struct {
 type unfinishedObject struct {
 	// errorCount is the number of reconciles in a row that failed for any reason.
 	errorCount int
-	// backoffCount is the number of failures in a row without conflicts. The back-off policy
-	// sees it.
-	backoffCount int
-	// conflictCount is the number of conflicts in a row, and conflictsSince is the time of the
-	// first of them.
+	// backoff is the wait after failures in a row without conflicts. The back-off policy sees its attempts.
+	backoff queue.RetryWait
+	// conflictCount is the number of conflicts in a row, conflictsSince is the time of the first of them, and conflictWait
+	// is the wait after them.
 	conflictCount  int
 	conflictsSince time.Time
+	conflictWait   queue.RetryWait
 	// conflictReportAfter is how long conflicts must last before they are logged once more.
 	conflictReportAfter time.Duration
 	// isWaitLogged is true once a log line reports that the deleted object waits for finalizers.
@@ -117,6 +118,9 @@ func (u *unfinishedObjects) countFailing() int {
 	defer u.mu.Unlock()
 	return u.failingCount
 }
+
+// forgetConflicts ends a row of conflicts.
+func (o *unfinishedObject) forgetConflicts() { o.conflictCount, o.conflictWait = 0, queue.RetryWait{} }
 
 // recordConflict counts a conflict at a time.
 func (o *unfinishedObject) recordConflict(now time.Time) {

@@ -41,8 +41,8 @@ type Queue[S comparable] struct {
 	barriers []chan struct{}
 	// wake has an element whenever ready has become longer.
 	wake chan struct{}
-	// backoff returns the wait after a number of failures in a row.
-	backoff func(failures int) time.Duration
+	// backoff returns the wait of an attempt: see [queue.RetryWait].
+	backoff func(attempt int) time.Duration
 }
 
 // Key names a watched object. The zero Key names none.
@@ -104,14 +104,14 @@ type job struct {
 	isRunning bool
 	// isChanged is true if a change came while the job was running.
 	isChanged bool
-	// failures counts the failures in a row.
-	failures int
+	// wait is the back-off since the first failure in a row.
+	wait queue.RetryWait
 	// retry puts the job into Queue.ready when its back-off is over.
 	retry *time.Timer
 }
 
-// NewQueue returns an empty Queue. backoff returns the wait after a number of failures in a row.
-func NewQueue[S comparable](backoff func(failures int) time.Duration) *Queue[S] {
+// NewQueue returns an empty Queue. backoff returns the wait of an attempt: see [queue.RetryWait].
+func NewQueue[S comparable](backoff func(attempt int) time.Duration) *Queue[S] {
 	return &Queue[S]{jobs: make(map[Key[S]]*job), wake: make(chan struct{}, 1), backoff: backoff}
 }
 
@@ -214,20 +214,21 @@ func (q *Queue[S]) End(k Key[S], rest Task, hasFailed bool) {
 	j.isRunning = false
 	isChanged := j.isChanged
 	j.isChanged = false
+	var after time.Duration
 	if hasFailed {
 		rest.Changes.Merge(j.Changes)
 		rest.HasOverflowed = rest.HasOverflowed || j.HasOverflowed
 		rest.keepReplaced(j.Replaced...)
 		j.Task = rest
-		j.failures++
+		after = j.wait.Next(time.Now(), 0, q.backoff)
 	} else {
-		j.failures = 0
+		j.wait = queue.RetryWait{}
 	}
 	switch {
 	case isChanged:
 		q.pushLocked(k)
 	case hasFailed:
-		j.retry = time.AfterFunc(q.backoff(j.failures), func() {
+		j.retry = time.AfterFunc(after, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.pushLocked(k)

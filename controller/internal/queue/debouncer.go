@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -53,7 +54,8 @@ func (d *Debouncer) Add(t Trigger) {
 	// The merged trigger is an echo only if each of the triggers is an echo.
 	t.Echo = min(t.Echo, h.Echo)
 	h.Trigger = t
-	h.timer.Reset(max(0, min(d.quiet, maxQuietTimes*d.quiet-time.Since(h.first))))
+	longest := min(d.quiet, math.MaxInt64/maxQuietTimes) * maxQuietTimes
+	h.timer.Reset(max(0, min(d.quiet, longest-time.Since(h.first))))
 }
 
 // release passes on the trigger of an object, unless it was passed on already.
