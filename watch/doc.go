@@ -25,7 +25,8 @@
 //     the difference: objects that are not in the list are Deleted, unchanged objects are not
 //     mentioned, and another object under an old name is a deletion and an addition.
 //   - The list comes as a stream where the server can do that (KEP-3157), and in pages
-//     otherwise. A list that breaks off leaves nothing behind.
+//     otherwise. After two streams in a row that the server has ended before the list was complete, the list
+//     comes in pages too. A list that breaks off leaves nothing behind.
 //   - An object that does not fit its Go type is reported, and the other objects are served. An object whose
 //     metadata cannot be read is reported, and is not missing from a list. If not even its name can be read,
 //     that list reports no object as missing, and the next list decides.

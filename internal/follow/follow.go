@@ -57,6 +57,10 @@ type follower struct {
 	// server that does not know streaming lists, no streaming list ends. On a server that stalls
 	// for a moment, a later one does.
 	endlessListCount int
+	// unfinishedListCount is the number of streaming lists in a row that the server has begun, and has ended before they were
+	// complete: by an ERROR event, or without any reason. errorEventCount is the number of the latest of them that an ERROR
+	// event has ended.
+	unfinishedListCount, errorEventCount int
 }
 
 // run lists and watches until ctx ends or the consumer leaves the loop.
@@ -90,21 +94,42 @@ func (f *follower) listOrWatch(ctx context.Context) error {
 	if f.isPaged {
 		err := f.listPages(ctx)
 		f.isPaged = f.shouldPageAgain()
+		f.unfinishedListCount, f.errorEventCount = 0, 0
 		return err
 	}
 	err := f.watcher.watch(ctx)
 	if !q.isListing {
-		f.endlessListCount = 0
+		f.endlessListCount, f.unfinishedListCount, f.errorEventCount = 0, 0, 0
 		return err
 	}
-	if !isStreamingListFailure(err) {
-		return err
+	if f.isPaged = f.shouldPage(err); f.isPaged {
+		return nil
 	}
-	if isIdle(err) {
-		f.endlessListCount++
+	return err
+}
+
+// shouldPage counts a streaming list that failed with err. It returns whether the list is repeated in pages, at once:
+//
+//	the server has refused the list, or the list had no end   at the first time
+//	the list ended by an ERROR event, or without any reason   at the second time in a row
+//
+// An API server sends an ERROR event in place of a streaming list if its etcd cannot report the progress of watches. It ends
+// a streaming list without any reason if others write more during the list than it keeps for the watch.
+func (f *follower) shouldPage(err error) bool {
+	switch {
+	case isStreamingListFailure(err):
+		if isIdle(err) {
+			f.endlessListCount++
+		}
+		return true
+	case f.watcher.hasErrorEvent && !kube.HasReason(err, metav1.StatusReasonGone):
+		f.unfinishedListCount++
+		f.errorEventCount++
+	case errors.Is(err, errUnfinished):
+		f.unfinishedListCount++
+		f.errorEventCount = 0
 	}
-	f.isPaged = true
-	return nil
+	return f.unfinishedListCount >= 2
 }
 
 // listPages reads the whole state in pages.
@@ -131,10 +156,17 @@ func (f *follower) listPages(ctx context.Context) error {
 // shouldPageAgain reports whether the list after a paged list comes in pages too. The result depends on why the former was
 // paged:
 //
-//	endlessListCount 0   the server has refused a streaming list: true
-//	endlessListCount 1   one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
-//	endlessListCount 2   the server does not know streaming lists: true
-func (f *follower) shouldPageAgain() bool { return f.endlessListCount != 1 }
+//	the server has refused a streaming list: true
+//	one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
+//	two streaming lists in a row had no end: true, because the server does not know streaming lists
+//	two streaming lists in a row ended by an ERROR event: true
+//	two streaming lists in a row ended early in another way: false
+func (f *follower) shouldPageAgain() bool {
+	if f.unfinishedListCount >= 2 {
+		return f.errorEventCount >= 2
+	}
+	return f.endlessListCount != 1
+}
 
 // handleNotFound handles the answer err. The answer reports that the server does not know the resource of the
 // stream. Discovery decides: without a successful discovery nothing is concluded. If the server does not serve the

@@ -2,10 +2,14 @@ package follow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube/wire"
@@ -59,6 +63,63 @@ func TestBusyServerWithoutStreamingLists(t *testing.T) {
 		})
 	}
 }
+
+// Bugs: a server whose etcd cannot report the progress of watches answers each streaming list with an ERROR event, and a
+// server that is new to a kind ends streaming lists early while others write. Streaming lists were tried again and again,
+// with waits that grew to 30 seconds.
+func TestStreamingListsThatTheServerEnds(t *testing.T) {
+	t.Parallel()
+	errorEvent := stream(frame("ERROR", status(500, "InternalError")))
+	early := stream(added(object("a", 1)))
+	refused := refuse(503, "ServiceUnavailable")
+	inPages := page("5", "", object("a", 1))
+	for name, c := range map[string]struct {
+		answers []answer
+		want    []string
+	}{
+		"by an error event: all later lists come in pages": {
+			[]answer{errorEvent, errorEvent, inPages, stream(gone())}, []string{"watch all", "watch all", "list", "watch from 5", "list"},
+		},
+		"without a reason: the next list is a streaming list": {
+			[]answer{early, early, inPages, stream(gone())}, []string{"watch all", "watch all", "list", "watch from 5", "watch all"},
+		},
+		"in both ways": {
+			[]answer{errorEvent, early, inPages, stream(gone())}, []string{"watch all", "watch all", "list", "watch from 5", "watch all"},
+		},
+		"and the server is away in between": {
+			[]answer{early, refused, early, inPages, stream(gone())}, []string{"watch all", "watch all", "watch all", "list", "watch from 5", "watch all"},
+		},
+		"once": {
+			[]answer{errorEvent, stream(endOfList("5"), gone())}, []string{"watch all", "watch all", "watch all"},
+		},
+		"by an error event with 410": {
+			[]answer{stream(gone()), stream(gone()), stream(gone())}, []string{"watch all", "watch all", "watch all", "watch all"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{t: t, answers: append(c.answers, func(*wire.Request) (*wire.Response, error) { return nil, errStop })}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				for _, err := range follow.Changes(ctx, s, things) {
+					if errors.Is(err, errStop) {
+						break
+					}
+				}
+				if diff := cmp.Diff(c.want, s.requests()); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+				if i := slices.Index(c.want, "list"); i > 0 && i < len(s.times) && !s.times[i].Equal(s.times[i-1]) {
+					t.Errorf("the list waited for %s", s.times[i].Sub(s.times[i-1]))
+				}
+			})
+		})
+	}
+}
+
+// errStop ends a script.
+var errStop = errors.New("the script is at its end")
 
 // The time that the consumer of a list takes is not the server's: a large list comes as one
 // stream, however slow the consumer is.

@@ -62,6 +62,8 @@ type watcher struct {
 	// list. The next watch need not bring one: a server sends none for some resources, and
 	// none before it has seen an event itself.
 	hasBookmark bool
+	// hasErrorEvent is true if an ERROR event has ended the latest watch.
+	hasErrorEvent bool
 	// hasPings is true if the transport checks the connection of the latest watch by pings.
 	hasPings bool
 }
@@ -69,7 +71,7 @@ type watcher struct {
 // watch makes one watch, and publishes that it has ended if it was open. The watch begins from the version of the sequence
 // or, without a version, with a streaming list. The error is nil if the next watch may follow at once.
 func (w *watcher) watch(ctx context.Context) error {
-	w.hasBookmark = false
+	w.hasBookmark, w.hasErrorEvent = false, false
 	w.sequence.backoff.beginWatch()
 	isRegularEnd, err := w.openAndRead(ctx)
 	if errors.Is(err, errStopped) {
@@ -225,6 +227,7 @@ func (w *watcher) handleFrame(frame wire.Frame) error {
 	case "BOOKMARK":
 		return w.handleBookmark(frame.Object)
 	case "ERROR":
+		w.hasErrorEvent = true
 		return q.stream.StatusError(frame.Object)
 	default:
 		return watchError(q.stream, fmt.Errorf("%w: its type is %q", errBadFrame, frame.Type))
