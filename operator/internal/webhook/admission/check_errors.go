@@ -66,17 +66,3 @@ func isTransient(err error) bool {
 	e, ok := kube.AsError(err)
 	return ok && (kube.IsUnreachable(err) || e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError)
 }
-
-// splitFields returns the field errors of e that old lacks, and the field errors that old has too.
-func (e checkErrors) splitFields(old checkErrors) (added, same []*field.Error) {
-	for _, each := range e.fields {
-		into := &added
-		for _, other := range old.fields {
-			if each.Type == other.Type && each.Field == other.Field && each.ErrorBody() == other.ErrorBody() {
-				into = &same
-			}
-		}
-		*into = append(*into, each)
-	}
-	return added, same
-}

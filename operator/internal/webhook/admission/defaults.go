@@ -52,7 +52,11 @@ func runDefaulter(ctx context.Context, e *endpoint, object any, request []byte) 
 	}
 	e.webhook.setDefaults(ctx, object)
 	if result, err = kube.Marshal(object); err == nil && !bytes.Equal(before, result) {
-		d.compareObjects("", e.schema, before, result, request)
+		schema, err := e.schemaOf()
+		if err != nil {
+			return d, nil, err
+		}
+		d.compareObjects("", schema, before, result, request)
 	}
 	return d, result, err
 }

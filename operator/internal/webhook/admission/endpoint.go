@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
@@ -15,8 +16,9 @@ type endpoint struct {
 	path    string
 	// client reads for the function.
 	client *kube.Client
-	// schema is the schema of the objects. It is nil for a validator that is not strict.
-	schema   *crd.Schema
+	// schemaOf returns the schema of the objects. It makes the schema once, at the first call or, if it is needed for each call of
+	// the webhook, at the start.
+	schemaOf func() (*crd.Schema, error)
 	isStrict bool
 	// calls holds an element for each call in flight, and for each function that has not returned.
 	calls chan struct{}
@@ -27,11 +29,11 @@ func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
 		webhook: w, path: w.Path(), client: options.Client.With(readOnly(w)), isStrict: options.IsStrict,
 		calls: make(chan struct{}, options.MaxCalls),
 	}
+	e.schemaOf = sync.OnceValues(func() (*crd.Schema, error) { return schemaOf(w.Type) })
 	if !options.IsStrict && !w.IsDefaulter {
 		return e, nil
 	}
-	var err error
-	e.schema, err = schemaOf(w.Type)
+	_, err := e.schemaOf()
 	return e, err
 }
 

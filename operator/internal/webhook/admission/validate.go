@@ -27,8 +27,12 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 		return refusedAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
 	}
 	if e.isStrict {
+		schema, err := e.schemaOf()
+		if err != nil {
+			return failedAnswer(err.Error())
+		}
 		for _, each := range f.fields {
-			if problem := pathProblem(e.schema, each.Field); problem != "" {
+			if problem := pathProblem(schema, each.Field); problem != "" {
 				return failedAnswer(fmt.Sprintf("%s returned a field error with the path %q: %s", e.webhook, each.Field, problem))
 			}
 		}
@@ -41,8 +45,12 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 		if old.isTransient {
 			return unavailableAnswer(err)
 		}
-		added, same := f.splitFields(old)
-		for _, each := range same {
+		schema, err := e.schemaOf()
+		if err != nil {
+			return failedAnswer(err.Error())
+		}
+		added, excused := ratchet(f.fields, newStablePaths(schema, after), old.fields, newStablePaths(schema, before))
+		for _, each := range excused {
 			Warn(ctx, each.Error())
 		}
 		f.fields = added

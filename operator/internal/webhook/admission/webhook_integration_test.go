@@ -149,6 +149,7 @@ type (
 		Args     []string          `json:"args,omitempty"`
 		Content  map[string]string `json:"content,omitempty"`
 		Box      widgetBox         `json:"box,omitzero"`
+		Boxes    []widgetBox       `json:"boxes,omitempty"`
 		Atom     *widgetBox        `json:"atom,omitempty" crd:"mapType=atomic"`
 	}
 	widgetPort struct {
@@ -157,9 +158,10 @@ type (
 		Protocol string `json:"protocol,omitempty"`
 	}
 	widgetBox struct {
-		Width  int32  `json:"width,omitempty"`
-		Height int32  `json:"height,omitempty"`
-		Label  string `json:"label,omitempty"`
+		Width  int32    `json:"width,omitempty"`
+		Height int32    `json:"height,omitempty"`
+		Label  string   `json:"label,omitempty"`
+		Tags   []string `json:"tags,omitempty"`
 	}
 	widgetStatus struct {
 		Replicas int32  `json:"replicas,omitempty"`
