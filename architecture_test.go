@@ -33,13 +33,15 @@ var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "event
 // package needs an entry here and in docs/architecture.md.
 var layers = map[string][]string{
 	"internal/jsonscan": {},
-	"internal/ident":    {},
+	// It decodes and encodes JSON by the rules of Kubernetes.
+	"internal/jsonscan/kubejson": {},
+	"internal/ident":             {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
 	"internal/access": {"kube", "kube/wire"},
 	// It decodes objects.
-	"kube/internal/jsonplan": {"internal/jsonscan"},
+	"kube/internal/jsonplan": {"internal/jsonscan", "internal/jsonscan/kubejson"},
 	// It forms the plurals of kinds.
 	"kube/internal/plural": {},
 	// It reads kubeconfig files.
@@ -55,11 +57,8 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	// It decodes and encodes JSON by the rules of Kubernetes.
-	"kube/internal/kubejson": {},
-
-	"kube/wire": {"internal/ident", "internal/jsonscan", "kube/internal/kubejson"},
-	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "kube/internal/kubejson", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
+	"kube/wire": {"internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
+	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "internal/jsonscan/kubejson", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
 	"crd":       {"kube", "kube/wire", "internal/ident"},
 	// It follows streams, and returns changes as bytes.
 	"internal/follow": {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
@@ -81,7 +80,7 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "kube/wire", "controller"},
-	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan"},
+	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/plane/policy", "internal/logctx", "internal/access", "internal/manifest"}, library...),

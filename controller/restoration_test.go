@@ -45,7 +45,7 @@ func TestRestorationIsReconciled(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if got := s.object("plants", "default", "rose")["spec"]; got.(object)["height"] != 1.0 {
+		if got := s.object("plants", "default", "rose")["spec"]; got.(object)["height"] != int64(1) {
 			t.Errorf("the rose is %v, want the height 1", got)
 		}
 	})

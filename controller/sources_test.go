@@ -313,11 +313,11 @@ func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
 					t.Errorf("an apply and a read made %d requests, want %d", got, want)
 				}
 				// Somebody edits the Secret.
-				if _, err := kube.Namespaced[corev1.Secret](c, "default").Patch(t.Context(), "eden", kube.JSONPatch(kube.AddAt("/stringData/key", "other"))); err != nil {
+				if _, err := kube.Namespaced[corev1.Secret](c, "default").Patch(t.Context(), "eden", kube.JSONPatch(kube.AddAt("/data/key", "b3RoZXI="))); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				if got := s.object("secrets", "default", "eden")["stringData"].(object)["key"]; got != "value" {
+				if got := s.object("secrets", "default", "eden")["data"].(object)["key"]; got != "dmFsdWU=" {
 					t.Errorf("an edit of the Secret was not put right: the key is %v", got)
 				}
 			})

@@ -162,7 +162,7 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 				}
 				s.refuseWatches(nil)
 				time.Sleep(time.Hour)
-				if o := s.object("plants", "default", "rose"); o == nil || o["spec"].(object)["height"] != 1.0 {
+				if o := s.object("plants", "default", "rose"); o == nil || o["spec"].(object)["height"] != int64(1) {
 					t.Errorf("an hour later the rose is %v: the apply of height 1 was skipped", o)
 				}
 			})
@@ -248,7 +248,7 @@ func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
 		apply(t, c, rose(7)) // somebody
 		reconciles.Store(0)
 		time.Sleep(2 * time.Minute)
-		if h := s.object("plants", "default", "rose")["spec"].(object)["height"]; reconciles.Load() == 0 || h != 1.0 {
+		if h := s.object("plants", "default", "rose")["spec"].(object)["height"]; reconciles.Load() == 0 || h != int64(1) {
 			t.Errorf("after %d reconciles, each of which applied 1, the rose is %v high", reconciles.Load(), h)
 		}
 		s.refuseWatches(nil)

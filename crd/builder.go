@@ -1,9 +1,11 @@
 package crd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -21,6 +23,7 @@ type builder struct {
 	tags        *tagSet
 	columns     *columns
 	selectables *selectableFields
+	modules     otherModules
 }
 
 // newBuilder returns a builder for the type t.
@@ -31,6 +34,7 @@ func newBuilder(t kube.Type) *builder {
 		root: t.Go, hasStatus: t.HasStatus(), sources: p.sources, problems: p, fields: fieldCollector{p.sources, p},
 		tags:    &tagSet{root: t.Go, byPath: t.Definition.Tags, matched: map[string]bool{}, problems: p},
 		columns: &columns{root: t.Go, problems: p}, selectables: new(selectableFields),
+		modules: newOtherModules(),
 	}
 }
 
@@ -138,7 +142,7 @@ func (b *builder) schemaWithoutComment(t reflect.Type, at position, asStruct boo
 	case encodedAsText:
 		return &Schema{Type: typeString}
 	case encodedUnknown:
-		b.problems.addf(at.goName, "%s encodes itself, so its schema cannot be seen; tag the field crd:%q (or what it is in JSON; type=%s if its JSON has its fields), or give the type a method CRDTag() string or OpenAPISchemaType() []string", t, at.typeKey(typeString), typeStruct)
+		b.addUntyped(at, typeString, "%s encodes itself, so its schema cannot be seen; tag the field crd:%q (or what it is in JSON; type=%s if its JSON has its fields), or give the type a method CRDTag() string or OpenAPISchemaType() []string", t, at.typeKey(typeString), typeStruct)
 		return nil
 	}
 	return b.schemaUnlessRecursive(t, at)
@@ -153,7 +157,7 @@ func (b *builder) schemaUnlessRecursive(t reflect.Type, at position) *Schema {
 			for _, inner := range at.ancestors[i+1:] {
 				trail = append(trail, inner.fieldName)
 			}
-			b.problems.addf(at.goName, "the type %s contains itself (%s → %s), and a schema cannot; tag %s crd:%q, which takes any fields, or make it a runtime.RawExtension",
+			b.addUntyped(at, typeObject, "the type %s contains itself (%s → %s), and a schema cannot; tag %s crd:%q, which takes any fields, or make it a runtime.RawExtension",
 				t, strings.Join(append(trail, at.goName), " → "), t, at.goName, at.typeKey(typeObject))
 			return nil
 		}
@@ -313,7 +317,12 @@ func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired 
 	for _, t := range slices.Backward(tags) {
 		at.typeKeys = append(at.typeKeys, t.typeKeys(nil)...)
 	}
-	if s = b.schemaOfFieldType(f, at); s == nil {
+	earlier := len(b.problems.all)
+	s = b.schemaOfFieldType(f, at)
+	if !b.modules.isOther(f.owner.pkg) && b.modules.isOther(elementType(f.Type).PkgPath()) {
+		b.joinProblemsOfOtherModule(f, at, earlier)
+	}
+	if s == nil {
 		return nil, false
 	}
 	if text := b.sources.commentOfField(f); text != "" {
@@ -355,6 +364,112 @@ func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired 
 		}
 	}
 	return s, effects.isRequired
+}
+
+// untypedError is the problem of a field whose type has no schema. A key type=… solves it.
+type untypedError struct {
+	error
+	// path is the path of the field for the Tags of a Definition, and key is the key.
+	path, key string
+}
+
+// addUntyped adds the problem that the type at a position has no schema. A key with the type name solves it.
+func (b *builder) addUntyped(at position, name, format string, args ...any) {
+	earlier := len(b.problems.all)
+	b.problems.addf(at.goName, format, args...)
+	path := at.tagPath
+	for range at.scope {
+		path = strings.TrimSuffix(path, "[*]")
+	}
+	for i, err := range b.problems.all[earlier:] {
+		b.problems.all[earlier+i] = untypedError{err, path, at.typeKey(name)}
+	}
+}
+
+// joinProblemsOfOtherModule replaces the problems from the index earlier on, which are those within the type of f, by one
+// problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself stay.
+// Example: url.URL has eleven fields without a JSON name.
+func (b *builder) joinProblemsOfOtherModule(f field, at position, earlier int) {
+	var own, inner []error
+	for _, err := range b.problems.all[earlier:] {
+		if strings.Contains(err.Error(), at.goName+": ") {
+			own = append(own, err)
+		} else {
+			inner = append(inner, err)
+		}
+	}
+	if len(inner) == 0 {
+		return
+	}
+	b.problems.all = append(b.problems.all[:earlier], own...)
+	reason, _, _ := strings.Cut(inner[0].Error(), ";")
+	if more := len(inner) - 1; more > 0 {
+		reason += fmt.Sprintf(" (%d more fields of the type have no schema)", more)
+	}
+	elements := position{scope: scopeOf(f.Type)}
+	advice := fmt.Sprintf("tag %s crd:%q, which takes any fields, or %s if its JSON is a string",
+		at.goName, elements.typeKey(typeObject), elements.typeKey(typeString))
+	if i := slices.IndexFunc(inner, func(err error) bool { return errors.As(err, new(untypedError)) }); i >= 0 {
+		var untyped untypedError
+		errors.As(inner[i], &untyped)
+		advice += fmt.Sprintf("; or give each of its fields a type in the Definition's Tags, as in %q: %q",
+			untyped.path, untyped.key)
+	}
+	b.problems.addf(at.goName, "%s belongs to another module and has no schema: %s; %s",
+		elementType(f.Type), reason, advice)
+}
+
+// elementType returns the type of the elements of t, a pointer, a list or a map of any depth, or t itself.
+func elementType(t reflect.Type) reflect.Type {
+	for t.Name() == "" {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+	return t
+}
+
+// scopeOf returns the scope of the elements of t in a tag: items and values for a list of maps.
+func scopeOf(t reflect.Type) (scope []string) {
+	for t.Name() == "" {
+		switch t.Kind() {
+		case reflect.Slice, reflect.Array:
+			scope = append(scope, "items")
+		case reflect.Map:
+			scope = append(scope, "values")
+		case reflect.Pointer:
+		default:
+			return scope
+		}
+		t = t.Elem()
+	}
+	return scope
+}
+
+// otherModules holds the paths of the modules that the program requires. It is empty if the program has no record of them.
+type otherModules []string
+
+// newOtherModules returns the modules that the program requires, from what the linker records in the program.
+func newOtherModules() (m otherModules) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, required := range info.Deps {
+		m = append(m, required.Path)
+	}
+	return m
+}
+
+// isOther reports whether a package belongs to a required module or to the standard library. The path of a package of the
+// standard library has no dot in its first element. So has the path main, which is the program.
+func (m otherModules) isOther(pkg string) bool {
+	first, _, _ := strings.Cut(pkg, "/")
+	return pkg != "" && pkg != "main" && !strings.Contains(first, ".") ||
+		slices.ContainsFunc(m, func(module string) bool { return pkg == module || strings.HasPrefix(pkg, module+"/") })
 }
 
 // schemaOfFieldType returns the schema of f before the other keys of its tag change it: the schema of

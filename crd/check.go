@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,6 +21,7 @@ func checkSchema(s *Schema) []error {
 	if s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum {
 		problemf("the minimum %v is above the maximum %v", *s.Minimum, *s.Maximum)
 	}
+	problems = append(problems, checkBounds(s)...)
 	for _, pair := range []struct {
 		what     string
 		low, top *int64
@@ -47,6 +50,81 @@ func checkSchema(s *Schema) []error {
 		}
 	}
 	return problems
+}
+
+// checkBounds returns an error for each bound of a number that the format of the number cannot hold. A server accepts such a
+// bound, and then refuses every value of the field. An example is maximum=4294967295 of an int32.
+func checkBounds(s *Schema) (problems []error) {
+	for _, bound := range []struct {
+		key   string
+		value *float64
+		round func(float64) float64
+	}{
+		{exclusiveKey("minimum", s.ExclusiveMinimum), s.Minimum, math.Ceil},
+		{exclusiveKey("maximum", s.ExclusiveMaximum), s.Maximum, math.Floor},
+		{"multipleOf", s.MultipleOf, math.Ceil},
+	} {
+		if bound.value == nil || fitsFormat(s, *bound.value) {
+			continue
+		}
+		nearest := *bound.value
+		if s.Type == typeInteger {
+			nearest = bound.round(nearest)
+		}
+		problems = append(problems, fmt.Errorf("%s=%s: the format %s of the field cannot hold it, "+
+			"so a server would refuse every value of the field: the nearest value that works is %s",
+			bound.key, numberText(*bound.value), cmp.Or(s.Format, s.Type), numberText(nearestFitting(s, nearest))))
+	}
+	return problems
+}
+
+// exclusiveKey returns the key of a tag for a bound that the key sets: minimum or exclusiveMinimum.
+func exclusiveKey(key string, isExclusive bool) string {
+	if isExclusive {
+		return "exclusive" + capital(key)
+	}
+	return key
+}
+
+// numberText returns a number as a tag has it, with all of its digits.
+func numberText(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e21 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// fitsFormat reports whether API servers take v for a number of the format of s. They write v with the fewest digits that
+// name the float64, and read that text in the format. So 9223372036854774784 (…775000) fits an int64, and -9223372036854775808
+// (…776000) does not.
+func fitsFormat(s *Schema, v float64) bool {
+	var err error
+	switch text := strconv.FormatFloat(v, 'f', -1, 64); {
+	case s.Type == typeInteger && s.Format == "int32":
+		_, err = strconv.ParseInt(text, 10, 32)
+	case s.Type == typeInteger:
+		_, err = strconv.ParseInt(text, 10, 64)
+	case s.Format == "float":
+		_, err = strconv.ParseFloat(text, 32)
+	}
+	return err == nil
+}
+
+// nearestFitting returns the value nearest to v, which is whole if s is an integer, that fits the format of s.
+func nearestFitting(s *Schema, v float64) float64 {
+	if fitsFormat(s, v) {
+		return v
+	}
+	limit := float64(math.MaxFloat32)
+	switch {
+	case s.Type == typeInteger && s.Format == "int32" && v > 0:
+		limit = math.MaxInt32
+	case s.Type == typeInteger && s.Format == "int32":
+		limit = -math.MinInt32
+	case s.Type == typeInteger:
+		limit = math.MaxInt64 - 1023 // the greatest float64 below 1<<63
+	}
+	return math.Copysign(limit, v)
 }
 
 // checkList returns the reasons why a server refuses a list that is a set or a map.

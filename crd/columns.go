@@ -22,7 +22,9 @@ type columns struct {
 // add adds the column that the tag of a field at a position asks for.
 func (l *columns) add(d, wide *directive, s *Schema, at position) error {
 	if at.isInElement {
-		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; name a path in the Definition's Columns", d)
+		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; "+
+			"name the path of one element in the Definition's Columns, as in .spec.ports[0].port or "+
+			`.status.conditions[?(@.type=="Ready")].status, or the path of a list of scalars`, d)
 	}
 	kind := columnType(s)
 	if kind == "" {
@@ -58,6 +60,10 @@ func (l *columns) all(root *Schema, defined []kube.Column) []Column {
 			l.problems.addf(name, "the path %q must begin with a dot, as in .spec.image", d.JSONPath)
 		case isPlain && s == nil:
 			l.problems.addf(name, "the path %s names no field", d.JSONPath)
+		case severalValues(d.JSONPath) != "":
+			l.problems.addf(name, "the path %s names several values by %s, and a server shows the first of them alone; "+
+				`name one element, as in [0] or [?(@.name=="web")], or the list itself, which is shown as JSON`,
+				d.JSONPath, severalValues(d.JSONPath))
 		}
 		kinds := []string{"string", "integer", "number", "boolean", "date"}
 		if d.Type == "" {

@@ -37,6 +37,33 @@ func TestOrderOfColumns(t *testing.T) {
 	}
 }
 
+// Bug: a server shows the first of several values alone, and the error of a column within a list advised such a path.
+func TestColumnOfSeveralValues(t *testing.T) {
+	t.Parallel()
+	port := &Schema{Type: typeObject, Properties: map[string]*Schema{"port": {Type: typeInteger}}}
+	root := &Schema{Type: typeObject, Properties: map[string]*Schema{"spec": {Type: typeObject, Properties: map[string]*Schema{
+		"ports": {Type: typeArray, Items: port}, "args": {Type: typeArray, Items: &Schema{Type: typeString}},
+	}}}}
+	for path, part := range map[string]string{
+		".spec.ports[*].port": "[*]", ".spec.ports[*]['port']": "[*]", "..port": "..", ".spec.*": ".*", ".spec.args[0:]": "[0:]", ".spec.args[1:3]": "[1:3]",
+		".spec.args[:]": "[:]", ".spec.args[0,1]": "[0,1]", ".spec['ports','args']": "['ports','args']", ".spec.ports[ * ].port": "[ * ]",
+		`.spec.ports[?(@.port==80)].ports[*]`: "[*]",
+		".spec.args":                          "", ".spec.args[0]": "", ".spec.args[-1]": "", ".spec.args[-1:]": "", ".spec.args[:1]": "", ".spec.args[1:2]": "", `.metadata.annotations.example\.com/a`: "",
+		`.status.conditions[?(@.type=="Ready")].status`: "", ".spec.ports[?(@.port==80)].port": "", ".metadata.annotations['a..b[*],c:d']": "", `.spec.ports[?(@.name=="a[*]")].port`: "",
+	} {
+		p := new(problems)
+		c := &columns{root: reflect.TypeFor[struct{}](), problems: p}
+		c.all(root, []kube.Column{{Name: "Ports", JSONPath: path}})
+		err := errors.Join(p.all...)
+		if part == "" && err != nil || part != "" && (err == nil || !strings.Contains(err.Error(), "several values by "+part+",")) {
+			t.Errorf("%s: want an error that names %q, got: %v", path, part, err)
+		}
+	}
+	if err := new(columns).add(&directive{key: "column"}, nil, &Schema{Type: typeInteger}, position{isInElement: true}); err == nil || strings.Contains(err.Error(), "[*]") {
+		t.Errorf("the error of a column in a list is: %v", err)
+	}
+}
+
 // A server refuses a definition with more selectable fields.
 func TestTooManySelectableFields(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,8 @@
 //	nullable                  null is kept; not with an enum, for keys of a list, or for
 //	                          items of a set
 //	enum=a|b|c                the possible values
-//	minimum=0 maximum=10      bounds of a number
+//	minimum=0 maximum=10      bounds of a number, which the format of the field can hold. A bound is a
+//	                          float64: the greatest of an int64 is 9223372036854774784
 //	exclusiveMinimum=0        a bound that is not allowed itself; likewise exclusiveMaximum.
 //	                          Without a value it goes with the minimum before it
 //	multipleOf=5

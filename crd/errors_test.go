@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -124,6 +125,34 @@ func TestRefused(t *testing.T) {
 		{"minimum above maximum", held[struct {
 			A int `json:"a" crd:"minimum=2,maximum=1"`
 		}], []string{"minimum 2 is above the maximum 1"}},
+		{"maximum above int64", held[struct {
+			A int64 `json:"a" crd:"maximum=9223372036854775807"`
+		}], []string{"cannot hold 9223372036854775807", "the nearest value that works is 9223372036854774784"}},
+		{"minimum of int64", held[struct {
+			A int64 `json:"a" crd:"minimum=-9223372036854775808"`
+		}], []string{"minimum=-9223372036854775808: the format int64 of the field cannot hold it", "works is -9223372036854774784"}},
+		{"maximum that a float64 rounds", held[struct {
+			A int64 `json:"a" crd:"maximum=9007199254740993"`
+		}], []string{"stored as a float64, which cannot hold 9007199254740993", "works is 9007199254740992"}},
+		{"maximum above int32", held[struct {
+			A int32 `json:"a" crd:"maximum=4294967295"`
+		}], []string{"maximum=4294967295: the format int32", "works is 2147483647"}},
+		{"exclusive maximum above int32", held[struct {
+			A int32 `json:"a" crd:"exclusiveMaximum=2147483648"`
+		}], []string{"exclusiveMaximum=2147483648: the format int32", "works is 2147483647"}},
+		{"minimum of an integer with a fraction", held[struct {
+			A int32 `json:"a" crd:"minimum=0.5"`
+			B int64 `json:"b" crd:"maximum=-0.5,exclusiveMaximum"`
+		}], []string{"minimum=0.5: the format int32", "works is 1\n", "exclusiveMaximum=-0.5: the format int64", "works is -1"}},
+		{"multiple above int32", held[struct {
+			A int32 `json:"a" crd:"multipleOf=4294967296"`
+		}], []string{"multipleOf=4294967296: the format int32", "works is 2147483647"}},
+		{"maximum above float32", held[struct {
+			A float32 `json:"a" crd:"maximum=1e300"`
+		}], []string{"maximum=1e+300: the format float", "works is 3.4028234663852886e+38"}},
+		{"maximum above float64", held[struct {
+			A float64 `json:"a" crd:"minimum=-1e400"`
+		}], []string{"cannot hold -1e400", "works is -1.7976931348623157e+308"}},
 		{"minLength above maxLength", held[struct {
 			A string `json:"a" crd:"minLength=2,maxLength=1"`
 		}], []string{"minLength=2 is above maxLength=1"}},
@@ -370,4 +399,38 @@ type left struct {
 
 type right struct {
 	Lefts map[string]left `json:"lefts"`
+}
+
+// linked has a type of the standard library, none of whose fields has a JSON name.
+type linked struct {
+	Link  url.URL              `json:"link"`
+	Links map[string][]url.URL `json:"links"`
+}
+
+// Bug: url.URL led to eleven errors, and each advised a tag in a type that belongs to another module.
+func TestTypeOfAnotherModule(t *testing.T) {
+	t.Parallel()
+	_, err := held[linked]()
+	if err == nil {
+		t.Fatal("url.URL has a schema")
+	}
+	for _, want := range []string{
+		`crd_test.linked.Link: url.URL belongs to another module and has no schema: url.URL.Scheme: the field has no JSON name (10 more fields`,
+		`tag crd_test.linked.Link crd:"type=object", which takes any fields, or type=string if its JSON is a string`,
+		`tag crd_test.linked.Links crd:"values.items.type=object", which takes any fields, or values.items.type=string`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "url.URL belongs to"); n != 2 || strings.Contains(err.Error(), "write `json") {
+		t.Errorf("there are %d errors, want one for each field, and no advice to change url.URL: %v", n, err)
+	}
+	type followed struct {
+		Link  url.URL              `json:"link" crd:"type=object"`
+		Links map[string][]url.URL `json:"links" crd:"values.items.type=object"`
+	}
+	if _, err := held[followed](); err != nil {
+		t.Errorf("the advice does not help: %v", err)
+	}
 }

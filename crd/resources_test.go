@@ -165,6 +165,8 @@ type PlantSpec struct {
 	Max      int32                        `json:"max,omitempty" crd:"minimum=0,rule='self <= 100',message='at most a hundred'"`
 	Code     string                       `json:"code,omitempty" crd:"pattern='^[a-z]+(,[a-z]+)*$',maxLength=8"`
 	Null     *string                      `json:"null,omitempty" crd:"nullable"`
+	Seeds    int64                        `json:"seeds,omitempty" crd:"minimum=-9223372036854774784,maximum=9223372036854774784"`
+	Pots     int32                        `json:"pots,omitempty" crd:"exclusiveMinimum=-2147483648,maximum=2147483647"`
 }
 
 // Port is a port.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -134,13 +136,17 @@ func applyTagKey(s *Schema, d directive) error {
 // number returns the effect of a key that sets a number.
 func number(fieldOf func(*Schema) **float64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
-		if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
-			return fmt.Errorf("the value must be a number, as in %s=3", d.key)
-		}
 		v, err := strconv.ParseFloat(d.value, 64)
+		_, errLiteral := literal(&Schema{Type: typeNumber}, d.value)
 		switch {
-		case err != nil:
-			return err
+		case errors.Is(err, strconv.ErrRange):
+			return fmt.Errorf("a bound is stored as a float64, which cannot hold %s: the nearest value that works is %s",
+				d.value, numberText(math.Copysign(math.MaxFloat64, v)))
+		case err != nil || errLiteral != nil:
+			return fmt.Errorf("the value must be a number, as in %s=3", d.key)
+		case s.Type == typeInteger && !isExact(d.value, v):
+			return fmt.Errorf("a bound is stored as a float64, which cannot hold %s: the nearest value that works is %s",
+				d.value, numberText(nearestFitting(s, v)))
 		case d.key == "multipleOf" && s.Type == typeInteger && v != float64(int64(v)):
 			return errors.New("the value must be a whole number, as the field is")
 		case d.key == "multipleOf" && v <= 0:
@@ -149,6 +155,12 @@ func number(fieldOf func(*Schema) **float64) func(*Schema, directive) error {
 		*fieldOf(s) = &v
 		return nil
 	}
+}
+
+// isExact reports whether v is the number of a text, and no rounded one, or the number has a fraction.
+func isExact(text string, v float64) bool {
+	exact, ok := new(big.Rat).SetString(text)
+	return !ok || !exact.IsInt() || exact.Cmp(new(big.Rat).SetFloat64(v)) == 0
 }
 
 // exclusive returns the effect of a key that sets an exclusive bound. Without a value it makes the bound

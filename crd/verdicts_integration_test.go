@@ -57,6 +57,12 @@ func verdictCases() []schemaCase {
 		{name: "default that is no multiple", of: held[struct {
 			N float64 `json:"n,omitempty" crd:"multipleOf=0.1,default=0.35"`
 		}]},
+		{name: "bounds that their formats can hold", of: held[struct {
+			A int64   `json:"a,omitempty" crd:"minimum=-9223372036854774784,maximum=9223372036854774784"`
+			B int32   `json:"b,omitempty" crd:"minimum=-2147483648,exclusiveMaximum=2147483647,multipleOf=1e3"`
+			C float32 `json:"c,omitempty" crd:"minimum=-3.4028234663852886e38,maximum=0.1"`
+			D float64 `json:"d,omitempty" crd:"minimum=0.5,maximum=1e300"`
+		}]},
 		{name: "default that is no time", of: held[struct {
 			T metav1.Time `json:"t,omitempty" crd:"default=tomorrow"`
 		}]},
@@ -98,7 +104,7 @@ func verdictCases() []schemaCase {
 			O   any            `json:"o,omitempty" crd:"default='{\"a\":1}'"`
 			W   string         `json:"a-b.c,omitempty" crd:"column"`
 			Q   [3]string      `json:"q" crd:"listType=set"`
-			Big int64          `json:"big" crd:"maximum=9223372036854775807"`
+			Big int64          `json:"big" crd:"maximum=9223372036854774784"`
 		}]},
 		{name: "lists in lists", of: held[struct {
 			L [][]keyed `json:"l,omitempty" crd:"items.listType=map,items.listMapKey=v"`

@@ -90,6 +90,9 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 //
 // The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].
 //
+// The stringData of a Secret is sent as data, where the server stores it. So the server removes a key that a later apply leaves
+// out. A key of stringData overrules the same key of data.
+//
 // The client of a reconcile skips an apply that would change nothing, and returns the cached
 // object. If only the metadata is cached, as of a Secret, the result is t with the metadata of the cache.
 func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, error) {

@@ -2,9 +2,13 @@ package kube
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
@@ -40,10 +44,46 @@ func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, erro
 			t.resource, name, signOfRead)
 	}
 	body, err := a.pruner.applyBody(obj, t.resource, !t.hasStatusSubresource)
+	if err == nil && t.resource.GroupResource() == (schema.GroupResource{Resource: "secrets"}) {
+		body, err = withStringDataMoved(body)
+	}
 	if err != nil {
 		return nil, a.encodeError(obj, err)
 	}
 	return a.requestWithBody(body, obj, obj.GetResourceVersion(), options), nil
+}
+
+// withStringDataMoved returns the apply of a Secret without stringData. Its keys are in data, as the server stores them. A key
+// of stringData overrules the same key of data, as on the server. So {"data":{"a":"MQ=="},"stringData":{"a":"2","b":"3"}} becomes
+// {"data":{"a":"Mg==","b":"Mw=="}}. The server would record the fields of stringData as owned, and would not remove a key from
+// data that a later apply leaves out.
+func withStringDataMoved(body []byte) ([]byte, error) {
+	var members map[string]jsontext.Value
+	if err := Unmarshal(body, &members); err != nil || members["stringData"] == nil {
+		return body, err
+	}
+	var secret struct {
+		StringData map[string]string         `json:"stringData"`
+		Data       map[string]jsontext.Value `json:"data"`
+	}
+	if err := Unmarshal(body, &secret); err != nil {
+		return nil, err
+	}
+	delete(members, "stringData")
+	if len(secret.StringData) > 0 && secret.Data == nil {
+		secret.Data = make(map[string]jsontext.Value)
+	}
+	for key, text := range secret.StringData {
+		secret.Data[key] = jsontext.Value(strconv.Quote(base64.StdEncoding.EncodeToString([]byte(text))))
+	}
+	if secret.Data != nil {
+		data, err := Marshal(secret.Data)
+		if err != nil {
+			return nil, err
+		}
+		members["data"] = data
+	}
+	return Marshal(members)
 }
 
 // statusRequest returns the apply of the status of obj to the version of the live object.

@@ -8,16 +8,16 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 	"github.com/yare-go/yare/kube/internal/jsonplan"
-	"github.com/yare-go/yare/kube/internal/kubejson"
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
-// match in case.
+// Unmarshal decodes JSON by the rules of Kubernetes (sigs.k8s.io/json). These are the rules of encoding/json, with two
+// exceptions. Names must match in case. In a value of the type any, an integer that fits is an int64, and any other number
+// is a float64. In a named interface type, as of type Value interface{}, all numbers are float64.
 func Unmarshal(data []byte, into any) error { return kubejson.Unmarshal(data, into) }
 
 // Marshal encodes JSON by the rules of Kubernetes.
@@ -28,7 +28,7 @@ func Marshal(v any) ([]byte, error) { return kubejson.Marshal(v) }
 type decoder struct{ plans *jsonplan.Decoder }
 
 // newDecoder returns a decoder that makes a plan of each type.
-func newDecoder() decoder { return decoder{jsonplan.NewDecoder(kubejson.OnePass())} }
+func newDecoder() decoder { return decoder{jsonplan.NewDecoder()} }
 
 // decode decodes data into the zero value that into points to. A plan decodes what is plain. The other
 // values are left to kubejson.Decode: the plan of a Deployment leaves {"spec":{"replicas":1.0}}, because 1.0 is
@@ -103,8 +103,8 @@ func (d objectDecoder) decodeContent(data []byte, obj Object) error {
 	if !ok {
 		return d.decoder.decode(data, obj)
 	}
-	content := make(map[string]any)
-	if err := utiljson.Unmarshal(data, &content); err != nil { // integers stay integers
+	var content map[string]any
+	if err := d.decoder.decode(data, &content); err != nil {
 		return err
 	}
 	u.SetUnstructuredContent(content)

@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,5 +36,28 @@ func TestConditionHasTheTimeOfTheReconcile(t *testing.T) {
 	}
 	if second.ObservedGeneration != 7 || second.Status != metav1.ConditionTrue || len(conditions) != 1 {
 		t.Errorf("the conditions are %+v", conditions)
+	}
+}
+
+// Bug: a message of more than 32,768 bytes, such as an error with a log in it, made the server refuse the whole status.
+func TestLongMessageOfACondition(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ message, want string }{
+		"short":                 {"it failed", "it failed"},
+		"as long as possible":   {strings.Repeat("a", 32768), strings.Repeat("a", 32768)},
+		"a byte longer":         {strings.Repeat("a", 32769), strings.Repeat("a", 32765) + "…"},
+		"runes of two bytes":    {strings.Repeat("é", 20000), strings.Repeat("é", 16382) + "…"},
+		"runes of four bytes":   {strings.Repeat("😀", 10000), strings.Repeat("😀", 8191) + "…"},
+		"no UTF-8":              {"it failed: \xff\xfe", "it failed: \uFFFD"},
+		"much that is no UTF-8": {strings.Repeat("a\xff", 16384), strings.Repeat("a\uFFFD", 8191) + "a…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var conditions []metav1.Condition
+			kube.SetCondition(t.Context(), &conditions, &corev1.Pod{}, "Ready", false, "Failed", c.message)
+			if got := conditions[0].Message; got != c.want || len(got) > 32768 {
+				t.Errorf("the message has %d bytes and ends with %q, want %d bytes", len(got), got[max(0, len(got)-8):], len(c.want))
+			}
+		})
 	}
 }

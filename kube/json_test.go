@@ -3,6 +3,7 @@ package kube
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,12 +20,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
 // fixtures returns the JSON files that k8s.io/api has of each of its types.
@@ -176,6 +178,10 @@ func TestJSONRules(t *testing.T) {
 		"bytes":          `{"bytes":"aGVsbG8="}`,
 		"large int":      `{"int":9223372036854775807}`,
 		"float":          `{"float":1e21,"any":0.1}`,
+		"any int":        `{"any":{"id":9007199254740993,"list":[-9223372036854775808,-0,1.0,1e3,null,{"deep":9223372036854775807}]}}`,
+		"any large":      `{"any":9223372036854775808}`,
+		"any too large":  `{"any":[1,1e400]}`,
+		"any twice":      `{"any":{"a":1,"a":2,"b":"\ud800"}}`,
 		"escapes":        `{"text":"<a href=\"x\">&\u2028\ud83d\ude00\u0000"}`,
 		"invalid utf-8":  "{\"text\":\"a\xffb\"}",
 		"lone surrogate": `{"text":"\ud800"}`,
@@ -207,7 +213,7 @@ func TestJSONRules(t *testing.T) {
 			if errOurs != nil {
 				return
 			}
-			if _, ok := ours.Any.(float64); !ok && !reflect.DeepEqual(ours, theirs) {
+			if !reflect.DeepEqual(ours, theirs) {
 				t.Errorf("decoded differently:\n%s", cmp.Diff(string(stdMarshal(t, theirs)), string(stdMarshal(t, ours))))
 			}
 			encoded, err := Marshal(ours)
@@ -268,6 +274,7 @@ func (wrapped) Definition() Definition {
 
 func FuzzJSONLikeKubernetes(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"a","creationTimestamp":null},"spec":{"replicas":0,"template":{"spec":{"containers":[{"image":"i","resources":{"limits":{"cpu":"1"}}}]}}}}`))
+	f.Add([]byte(`{"a":[9007199254740993,9223372036854775808,-0,0.0,1e2,{"b":null,"c":true,"d":"\u00e9"}],"e":{},"f":[]}`))
 	f.Add([]byte(`{"metadata":{"labels":{"a":"b"}},"SPEC":{},"spec":{"strategy":{"rollingUpdate":{"maxSurge":"25%"}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var ours, theirs, fresh appsv1.Deployment
@@ -281,10 +288,47 @@ func FuzzJSONLikeKubernetes(f *testing.F) {
 		if errOurs != nil {
 			t.Fatalf("refused %q: %v", data, errOurs)
 		}
+		var ourAny, theirAny, freshAny map[string]any
+		if utiljson.Unmarshal(data, &theirAny) == nil {
+			if err := errors.Join(Unmarshal(data, &ourAny), newDecoder().decode(data, &freshAny)); err != nil ||
+				!reflect.DeepEqual(ourAny, theirAny) || !reflect.DeepEqual(freshAny, theirAny) {
+				t.Fatalf("%q: decoded %#v and %#v, error %v, want %#v", data, ourAny, freshAny, err, theirAny)
+			}
+		}
 		a, errA := stdjson.Marshal(ours)
 		b, errB := stdjson.Marshal(theirs)
 		if (errA == nil) != (errB == nil) || !bytes.Equal(a, b) {
 			t.Fatalf("%q: decoded\n%s (%v), want\n%s (%v)", data, a, errA, b, errB)
 		}
 	})
+}
+
+// An integer in a value of any type is decoded as an integer, also behind a named interface, in an unstructured object, and in
+// what an author decodes. As a float64 the identifier below would be 9007199254740992.
+func TestIntegersInAny(t *testing.T) {
+	t.Parallel()
+	type value interface{}
+	type loose struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              map[string]value `json:"spec"`
+	}
+	const data = `{"metadata":{"name":"a"},"spec":{"id":9007199254740993,"ratio":1.5}}`
+	want := map[string]any{"id": int64(9007199254740993), "ratio": 1.5}
+	var l loose
+	if err := newDecoder().decode([]byte(data), &l); err != nil || l.Spec["id"] != want["id"] || l.Spec["ratio"] != want["ratio"] {
+		t.Errorf("decoded %#v, %v", l.Spec, err)
+	}
+	var u unstructured.Unstructured
+	if err := (objectDecoder{decoder: newDecoder()}).decode([]byte(data), &u); err != nil || !reflect.DeepEqual(u.Object["spec"], want) {
+		t.Errorf("decoded the unstructured object %#v, %v", u.Object, err)
+	}
+	var plain struct{ Spec any }
+	if err := Unmarshal([]byte(`{"Spec":{"id":9007199254740993,"ratio":1.5}}`), &plain); err != nil || !reflect.DeepEqual(plain.Spec, want) {
+		t.Errorf("decoded %#v, %v", plain.Spec, err)
+	}
+	var known any = new(float64) // an interface that points to a value keeps its type
+	if err := Unmarshal([]byte(`3`), &known); err != nil || *known.(*float64) != 3 {
+		t.Errorf("decoded %#v, %v", known, err)
+	}
 }

@@ -75,7 +75,7 @@ func FuzzPlan(f *testing.F) {
 	for _, text := range []string{
 		`{"kind":"K","apiVersion":"v1","metadata":{"name":"n","labels":{"a":"b","c":""},"creationTimestamp":"2026-01-02T03:04:05Z","generation":7,"managedFields":[{"manager":"m","time":"2026-01-02T03:04:05+01:00","fieldsV1":{"f:a":{"k:{\"b\":1}":{}}}}],"ownerReferences":[{"controller":true}],"finalizers":["f"]}}`,
 		`{"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1"}},"ports":[{"containerPort":80}],"livenessProbe":{"httpGet":{"port":"http"}}}],"nodeSelector":{},"tolerations":[]},"status":{"replicas":-1}}`,
-		`{"any":[1,{"a":null}],"numbers":"AQI=","floats":[1e3,-0],"pointers":["a",null],"nested":{"a":["b"],"c":null,"d":[]},"Maps":{"a":{"b":true}}}`,
+		`{"any":[1,9007199254740993,9223372036854775808,1.5,"a",true,false,{},[],{"a":null}],"numbers":"AQI=","floats":[1e3,-0],"pointers":["a",null],"nested":{"a":["b"],"c":null,"d":[]},"Maps":{"a":{"b":true}}}`,
 		`{"small":127,"unsigned":65535,"standard":{"a": 1},"number":12,"self":{"self":{"small":-128}},"struct":{"Text":"\u00e9\n\ud83d\ude00"}}`,
 		`{"small":128}`, `{"small":1.0}`, `{"unsigned":-1}`, `{"small":-0}`, `{"small":"1"}`, `{"small":null,"self":null,"any":null,"struct":null,"number":null,"standard":null}`,
 		`{"kind":"a","kind":"b"}`, `{"metadata":{"labels":{"a":"b","a":"c"}}}`, `{"nested":{"a":["b"],"a":["c"]}}`, `{"metadata":{"labels":{"a":null}}}`, `{"metadata":{"finalizers":["a",null]}}`,
@@ -122,7 +122,7 @@ func TestTypesWithoutPlan(t *testing.T) {
 		new(struct {
 			A string `json:"a'b"` //nolint:staticcheck // the quote is what is tested
 		}),
-		new(any),
+		new(fmt.Stringer),
 	} {
 		if d.plans.Decode([]byte(`{}`), into) {
 			t.Errorf("%T has a plan", into)

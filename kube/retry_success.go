@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"reflect"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -81,8 +79,7 @@ func removesObject(body []byte) bool {
 // member, because they differ in a label selector.
 func isSameObject(live, wanted []byte) bool {
 	var l, w map[string]any
-	// Not Unmarshal: in a float64, two large integers can be the same.
-	if utiljson.Unmarshal(live, &l) != nil || utiljson.Unmarshal(wanted, &w) != nil {
+	if Unmarshal(live, &l) != nil || Unmarshal(wanted, &w) != nil {
 		return false
 	}
 	for _, o := range []map[string]any{l, w} {

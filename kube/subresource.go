@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 	"github.com/yare-go/yare/kube/wire"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/util/json"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
@@ -64,7 +64,8 @@ func EditManifest[T any, P kube.ObjectOf[T]](m *Manifests, edit func(*T)) error 
 	return nil
 }
 
-// AddManifest adds an object before all Deployments, such as a ConfigMap that the program mounts. The
+// AddManifest adds an object before all Deployments, such as a ConfigMap that the program mounts, or a
+// MutatingAdmissionPolicy and its binding. The
 // object gets the labels of the installation, so that it is updated and removed with the rest.
 func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 	object, err := manifestOf[T, P](t)
@@ -83,8 +84,22 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 	return nil
 }
 
-// manifestOf returns t as an apply would send it.
+// manifestOf returns t as an apply would send it. A Secret keeps its stringData, because base64 would hide the placeholders of
+// a chart.
 func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
+	if secret, ok := any(t).(*corev1.Secret); ok && len(secret.StringData) > 0 {
+		withoutTexts := *secret
+		withoutTexts.StringData = nil
+		object, err := manifestOf[corev1.Secret](&withoutTexts)
+		if err == nil {
+			texts := make(map[string]any, len(secret.StringData))
+			for key, text := range secret.StringData {
+				texts[key] = text
+			}
+			object["stringData"] = texts
+		}
+		return object, err
+	}
 	var recorded []byte
 	// The recorder refuses the apply, which is not an error here.
 	recorder := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
@@ -94,7 +109,7 @@ func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
 	_, err := kube.Apply(context.Background(), kube.NewClientFromHandler(recorder), P(t))
 	object := make(map[string]any)
 	if errors.Is(err, errRecorded) {
-		err = json.Unmarshal(recorded, &object) // integers stay integers
+		err = kube.Unmarshal(recorded, &object)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode a manifest: %w", err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -419,5 +420,25 @@ func TestManifestsForACompany(t *testing.T) {
 		if status, _, stderr := call(strings.Fields("manifests --image i:1 "+wrong), Watcher[gadget](idle)); status == 0 {
 			t.Errorf("%s is accepted: %s", wrong, stderr)
 		}
+	}
+}
+
+// The texts of a Secret stay texts in manifests: a chart has placeholders in them, which base64 would hide.
+func TestStringDataOfManifests(t *testing.T) {
+	t.Parallel()
+	m := new(Manifests)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "login"}, Data: map[string][]byte{"key": []byte("k")}, StringData: map[string]string{"url": "https://{{namespace}}"},
+	}
+	if err := AddManifest(m, secret); err != nil {
+		t.Fatal(err)
+	}
+	got := m.Objects[0]
+	want := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "ns", "name": "login"},
+		"data": map[string]any{"key": "aw=="}, "stringData": map[string]any{"url": "https://{{namespace}}"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(secret.StringData) != 1 {
+		t.Errorf("the Secret (-want +got):\n%s", diff)
 	}
 }

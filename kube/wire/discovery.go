@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
 // Discover returns the resources that the server serves in a version of a group, without their

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/yare-go/yare/internal/jsonscan"
-	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
 // Frame is one event of a watch as the server sent it, not decoded.

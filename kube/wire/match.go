@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
 // Match is a condition on the objects of a list by which servers cannot select. A handler

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/yare-go/yare/kube/internal/kubejson"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
 // Stream identifies what a list and a watch follow. Two parts of a program with equal Streams

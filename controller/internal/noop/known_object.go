@@ -33,7 +33,7 @@ func (o *knownObject) decode() error {
 	if o.fields != nil {
 		return nil
 	}
-	// kube.Unmarshal would decode two large integers into the same float64.
+	// utiljson follows the same rules as kube.Unmarshal, with fewer allocations.
 	if err := utiljson.Unmarshal(o.object, &o.fields); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func Sample(o kube.Object) (json.RawMessage, error) {
 		return nil, err
 	}
 	var object unstructured.Unstructured
-	if err := json.Unmarshal(data, &object.Object); err != nil {
+	if err := kube.Unmarshal(data, &object.Object); err != nil {
 		return nil, err
 	}
 	kind, err := kube.TypeOfObject(o)

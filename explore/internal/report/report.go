@@ -41,6 +41,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/rules"
 	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
 )
 
 // functions returns the functions of both templates.
@@ -185,7 +186,7 @@ func describeStep(s finding.Step, applied map[string]any) string {
 		name := kindAndName(object)
 		names = append(names, name)
 		var content any
-		if err := json.Unmarshal(object, &content); err != nil {
+		if err := kube.Unmarshal(object, &content); err != nil {
 			continue // the name says it
 		}
 		if former, isKnown := applied[name]; isKnown && strings.HasPrefix(name, "Secret ") {

@@ -220,6 +220,21 @@ apiVersion: admissionregistration.k8s.io/v1alpha9
 kind: MutatingAdmissionPolicy
 metadata: {name: future}
 spec: {}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: mailbox-pods}
+spec:
+  matchConstraints:
+    objectSelector: {matchLabels: {app.kubernetes.io/part-of: mailbox}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+  reinvocationPolicy: Never
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{spec: Object.spec{enableServiceLinks: false}}'}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: mailbox-pods}
+spec: {policyName: mailbox-pods}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -242,5 +257,15 @@ spec: {}
 	}
 	if made.Data["mark"] != "seen" {
 		t.Errorf("the data is %v: the policy is not enforced", made.Data)
+	}
+	for part, want := range map[string]bool{"mailbox": false, "another": true} { // the policy of the guide
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: part, Labels: map[string]string{"app.kubernetes.io/part-of": part}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
+		}
+		pod, err := kube.Namespaced[corev1.Pod](client, namespace).Create(t.Context(), pod, kube.DryRun())
+		if err != nil || *pod.Spec.EnableServiceLinks != want {
+			t.Errorf("a Pod of %s has enableServiceLinks %v, want %t: %v", part, pod.Spec.EnableServiceLinks, want, err)
+		}
 	}
 }

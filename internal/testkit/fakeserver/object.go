@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -119,7 +120,7 @@ func isDryRun(r *wire.Request) bool { return r.Query.Get("dryRun") == metav1.Dry
 
 func bodyOf(r *wire.Request) (map[string]any, error) {
 	var content map[string]any
-	if err := json.Unmarshal(r.Body, &content); err != nil {
+	if err := kube.Unmarshal(r.Body, &content); err != nil {
 		return nil, badRequest(r, err.Error())
 	}
 	if _, ok := content["metadata"].(map[string]any); !ok && r.Verb != wire.VerbPatch {
@@ -178,7 +179,7 @@ func encode(v any) []byte {
 // decoded decodes an object that the server itself encoded.
 func decoded(text []byte) map[string]any {
 	var v map[string]any
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := kube.Unmarshal(text, &v); err != nil {
 		panic(err)
 	}
 	return v

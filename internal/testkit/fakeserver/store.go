@@ -1,9 +1,10 @@
 package fakeserver
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // state is the content of a backup.
@@ -55,7 +56,7 @@ func (s *store) putObject(id objectID, content map[string]any) *object {
 func (s *store) putText(id objectID, text func(version int) []byte) {
 	s.version++
 	o := &object{id: id, version: s.version, text: text(s.version)}
-	if json.Unmarshal(o.text, &o.content) != nil {
+	if kube.Unmarshal(o.text, &o.content) != nil {
 		o.content = map[string]any{"metadata": map[string]any{}}
 	}
 	s.setObject(id, o)

@@ -78,7 +78,7 @@ func (w *writer) createObject(r *wire.Request, id objectID, content map[string]a
 	}
 	metadata["creationTimestamp"] = now()
 	if hasGeneration(r.Resource) {
-		metadata["generation"] = 1.0
+		metadata["generation"] = int64(1)
 	}
 	w.uids++
 	metadata["uid"] = fmt.Sprintf("uid-%d", w.uids)
@@ -248,7 +248,7 @@ func (w *writer) replaceObject(r *wire.Request, live *object, content map[string
 		return answer(live, r), nil
 	}
 	if former["generation"] != nil && !reflect.DeepEqual(withoutStatus(live.content), withoutStatus(content)) {
-		metadata["generation"] = former["generation"].(float64) + 1
+		metadata["generation"] = former["generation"].(int64) + 1
 	}
 	if isDryRun(r) {
 		return answer(newObject(live.id, live.version, content), r), nil
@@ -320,8 +320,8 @@ func (w *writer) deleteObject(live *object, dry bool) *object {
 	}
 	content := clone(live.content)
 	metadata = metadataOf(content)
-	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), 0.0
-	if generation, ok := metadata["generation"].(float64); ok {
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), int64(0)
+	if generation, ok := metadata["generation"].(int64); ok {
 		metadata["generation"] = generation + 1
 	}
 	if dry {

@@ -661,7 +661,7 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	if p.retires && strings.Contains(fmt.Sprint(metadata["finalizers"]), "old.example.com") {
 		w.problemLocked("%s has the finalizers %v", t, metadata["finalizers"])
 	}
-	desired := p.desired(labels, int(o["spec"].(map[string]any)["size"].(float64)))
+	desired := p.desired(labels, int(o["spec"].(map[string]any)["size"].(int64)))
 	if p.waits && !d.mayHaveChild(p, namespace, name) {
 		return
 	}
@@ -673,7 +673,7 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	case !p.follows(name): // nothing shows what strangers do to the child
 	case kid == nil:
 		w.problemLocked("%s has no child", t)
-	case kid["spec"].(map[string]any)["height"] != float64(desired):
+	case kid["spec"].(map[string]any)["height"] != int64(desired):
 		w.problemLocked("%s wants its child to be %d high, and it is %v", t, desired, kid["spec"])
 	case p.byLabel:
 		if got, want := fmt.Sprint(kid["metadata"].(map[string]any)["labels"]), fmt.Sprintf("map[app:%s owner:%v tier:y]", p.name, metadata["uid"]); got != want {
@@ -702,7 +702,7 @@ func (d *driver) checkShared(p *plan, t target, metadata map[string]any, desired
 		w.problemLocked("%s has applied the shared child, which does not exist", t)
 	case shared["metadata"].(map[string]any)["labels"].(map[string]any)[ownerLabel] != metadata["uid"]:
 		w.problemLocked("%s has applied the shared child, which has the labels %v", t, shared["metadata"].(map[string]any)["labels"])
-	case shared["spec"].(map[string]any)["height"] != float64(desired):
+	case shared["spec"].(map[string]any)["height"] != int64(desired):
 		w.problemLocked("%s wants the shared child to be %d high, and it is %v", t, desired, shared["spec"])
 	}
 }
@@ -710,11 +710,11 @@ func (d *driver) checkShared(p *plan, t target, metadata map[string]any, desired
 // mayHaveChild reports whether a Waiter has what it waits for: the child of the one before, as
 // high as itself at least.
 func (d *driver) mayHaveChild(p *plan, namespace, name string) bool {
-	size := func(o map[string]any, field string) float64 {
+	size := func(o map[string]any, field string) int64 {
 		if o == nil {
 			return 0
 		}
-		return o["spec"].(map[string]any)[field].(float64)
+		return o["spec"].(map[string]any)[field].(int64)
 	}
 	for i, each := range parentNames {
 		if each == name && i > 0 {

@@ -9,9 +9,9 @@
 // lists two fields: "name" decodes a string into field 0, and "args" decodes strings into field 1. The
 // input {"name":"web","port":80} sets field 0, skips port, and leaves field 1 nil.
 //
-// A plan adds no rules. It leaves what is not plain to the decoder of all types. Types that are not plain are
-// interfaces, floating-point numbers, and structs with unusual tags. Values that are not plain have duplicate
-// members, invalid UTF-8, or mistakes.
+// A plan adds no rules. It leaves what is not plain to the decoder of all types, which is package kubejson. Types that are
+// not plain are interfaces with methods, floating-point numbers, and structs with unusual tags. Values that are not plain
+// have duplicate members, invalid UTF-8, or mistakes.
 package jsonplan
 
 import (
@@ -27,12 +27,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
 // Decoder decodes JSON by plans. It is safe for concurrent use.
 type Decoder struct {
-	// options are the options of the decoder of all types.
-	options json.Options
 	planner planner
 	// roots holds the complete plans of the types that were decoded. *typePlan by reflect.Type.
 	roots sync.Map
@@ -40,11 +39,8 @@ type Decoder struct {
 	states sync.Pool // of *decodeState
 }
 
-// NewDecoder returns a Decoder. The options are the options of the decoder of all types. They must be the
-// options of encoding/json, except that the case of names must match.
-func NewDecoder(options json.Options) *Decoder {
-	return &Decoder{options: options}
-}
+// NewDecoder returns a Decoder.
+func NewDecoder() *Decoder { return new(Decoder) }
 
 // Decode decodes data into the zero value that into points to, and reports whether it succeeded. If so, the
 // value is the value that the decoder of all types would make. If Decode returns false, the value may
@@ -127,7 +123,7 @@ func (s *decodeState) decode(p *typePlan, v reflect.Value, depth int) bool {
 		if !ok {
 			return false
 		}
-		i, err := strconv.ParseInt(number, 10, p.t.Bits())
+		i, err := strconv.ParseInt(string(number), 10, p.t.Bits())
 		v.SetInt(i)
 		return err == nil
 	case kindUint:
@@ -135,11 +131,17 @@ func (s *decodeState) decode(p *typePlan, v reflect.Value, depth int) bool {
 		if !ok {
 			return false
 		}
-		i, err := strconv.ParseUint(number, 10, p.t.Bits())
+		i, err := strconv.ParseUint(string(number), 10, p.t.Bits())
 		v.SetUint(i)
 		return err == nil
 	case kindTime:
 		return s.decodeTime(v.Addr().Interface().(*metav1.Time))
+	case kindAny:
+		value, ok := s.anyValue(c, depth)
+		if ok {
+			v.Set(reflect.ValueOf(value))
+		}
+		return ok
 	}
 	from := s.At
 	if !s.SkipValue(depth) {
@@ -149,7 +151,7 @@ func (s *decodeState) decode(p *typePlan, v reflect.Value, depth int) bool {
 	if p.kind == kindMethod && c != 'n' {
 		return to.(stdjson.Unmarshaler).UnmarshalJSON(raw) == nil
 	}
-	return json.Unmarshal(raw, to, s.decoder.options) == nil
+	return json.Unmarshal(raw, to, kubejson.OnePass()) == nil
 }
 
 // decodeStruct decodes a struct, which has not more than maxFields fields.
@@ -297,6 +299,87 @@ func (s *decodeState) decodeStringMap(to *map[string]string) bool {
 	}
 }
 
+// anyValue returns a value that is not null as an any has it. Its first byte is c, and it is nested in depth other values.
+func (s *decodeState) anyValue(c byte, depth int) (any, bool) {
+	switch c {
+	case '{':
+		return s.anyMembers(depth)
+	case '[':
+		return s.anyElements(depth)
+	case '"':
+		text, ok := s.text()
+		return s.stringOf(text), ok
+	case 't':
+		return true, s.SkipLiteral("true")
+	case 'f':
+		return false, s.SkipLiteral("false")
+	}
+	number, ok := s.number(c)
+	if !ok {
+		return nil, false
+	}
+	value, err := kubejson.Number(number)
+	return value, err == nil
+}
+
+// anyMembers returns an object as an any has it.
+func (s *decodeState) anyMembers(depth int) (map[string]any, bool) {
+	if depth >= jsonscan.MaxDepth {
+		return nil, false
+	}
+	s.At++
+	members := make(map[string]any)
+	if s.Next() == '}' {
+		s.At++
+		return members, true
+	}
+	for n := 1; ; n++ {
+		text, ok := s.name()
+		if !ok {
+			return nil, false
+		}
+		name := s.stringOf(text)
+		if members[name], ok = s.anyOrNull(depth + 1); !ok {
+			return nil, false
+		}
+		if more, ok := s.more('}'); !more {
+			return members, ok && len(members) == n
+		}
+	}
+}
+
+// anyElements returns an array as an any has it.
+func (s *decodeState) anyElements(depth int) ([]any, bool) {
+	if depth >= jsonscan.MaxDepth {
+		return nil, false
+	}
+	s.At++
+	elements := []any{}
+	if s.Next() == ']' {
+		s.At++
+		return elements, true
+	}
+	for {
+		element, ok := s.anyOrNull(depth + 1)
+		if !ok {
+			return nil, false
+		}
+		elements = append(elements, element)
+		if more, ok := s.more(']'); !more {
+			return elements, ok
+		}
+	}
+}
+
+// anyOrNull returns the next value as anyValue does. A null is nil.
+func (s *decodeState) anyOrNull(depth int) (any, bool) {
+	c := s.Next()
+	if c == 'n' {
+		return nil, s.SkipLiteral("null")
+	}
+	return s.anyValue(c, depth)
+}
+
 // decodeTime decodes a time as UnmarshalJSON of Time does.
 func (s *decodeState) decodeTime(to *metav1.Time) bool {
 	text, ok := s.text()
@@ -383,11 +466,11 @@ func (s *decodeState) stringOf(text []byte) string {
 	return *shared
 }
 
-// number returns a number, whose first byte is c. It returns false if it is not an integer.
-func (s *decodeState) number(c byte) (string, bool) {
+// number returns a number, whose first byte is c. It returns false if there is no number.
+func (s *decodeState) number(c byte) ([]byte, bool) {
 	from := s.At
 	if c != '-' && (c < '0' || c > '9') || !s.SkipNumber() {
-		return "", false
+		return nil, false
 	}
-	return string(s.Data[from:s.At]), true
+	return s.Data[from:s.At], true
 }

@@ -52,6 +52,8 @@ const (
 	kindStrings
 	kindMap
 	kindStringMap
+	// kindAny is an interface without methods.
+	kindAny
 )
 
 // maxFields is how many fields the plan of a struct has at most.
@@ -155,6 +157,10 @@ func (m *planner) fillLocked(p *typePlan) {
 			return
 		}
 		p.kind, p.elem = kindMap, m.planLocked(p.t.Elem())
+	case reflect.Interface:
+		if p.t.NumMethod() == 0 {
+			p.kind = kindAny
+		}
 	case reflect.Struct:
 		if fields, ok := m.fieldsLocked(nil, p.t, nil); ok && len(fields) <= maxFields {
 			p.kind, p.fields = kindStruct, fields

@@ -257,8 +257,12 @@ func (c *comparer) compareRules(elements []string, before, after schema) {
 	}
 }
 
-// isEqual reports whether two values are equal, where numbers may be of different Go types.
+// isEqual reports whether two values are equal, where numbers may be of different Go types. Two large integers can have the same
+// float64, and are compared as integers.
 func isEqual(a, b any) bool {
+	if _, isInteger := a.(int64); isInteger && reflect.TypeOf(a) == reflect.TypeOf(b) {
+		return a == b
+	}
 	m, isNumber := numberOf(a)
 	n, areNumbers := numberOf(b)
 	return isNumber && areNumbers && m == n || reflect.DeepEqual(a, b)

@@ -1,11 +1,12 @@
 package definitions
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // definition returns a Definition with one served version, whose spec has a schema.
@@ -13,7 +14,7 @@ func definition(t *testing.T, spec string) Spec {
 	t.Helper()
 	var d Spec
 	text := fmt.Sprintf(`{"versions":[{"name":"v1","served":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":%s}}}}]}`, spec)
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
+	if err := kube.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -72,6 +73,10 @@ func TestCompare(t *testing.T) {
 			before: object(`"a":{"type":"integer","enum":[1,2]}`), after: object(`"a":{"type":"integer","enum":[2,3]}`),
 			want: []string{"spec.a cannot be any of [1]"}, concerned: `{"a":1}`, free: `{"a":2}`,
 		},
+		"a large value of an enumeration goes": { // as a float64, both are 9007199254740992
+			before: object(`"a":{"type":"integer","enum":[9007199254740992,9007199254740993]}`), after: object(`"a":{"type":"integer","enum":[9007199254740992]}`),
+			want: []string{"spec.a cannot be any of [9007199254740993]"}, concerned: `{"a":9007199254740993}`, free: `{"a":9007199254740992}`,
+		},
 		"bounds": {
 			before: object(`"a":{"type":"integer","minimum":1,"maximum":9},"s":{"type":"string"}`), after: object(`"a":{"type":"integer","minimum":2,"maximum":10},"s":{"type":"string","maxLength":3}`),
 			want: []string{"spec.a must be at least 2", "spec.s must have at most 3 characters"}, concerned: `{"a":1}`, free: `{"a":2}`,
@@ -109,7 +114,7 @@ func TestCompare(t *testing.T) {
 					continue
 				}
 				var value any
-				if err := json.Unmarshal([]byte(text), &value); err != nil {
+				if err := kube.Unmarshal([]byte(text), &value); err != nil {
 					t.Fatal(err)
 				}
 				if changes[0].Concerns(map[string]any{"spec": value}) != want {

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/crd"
@@ -304,7 +303,7 @@ func (r *renderer) addValue(value any) {
 func (r *renderer) addJSON(content []byte, err error) {
 	object := Object{}
 	if err == nil {
-		err = json.Unmarshal(content, &object) // integers stay integers
+		err = kube.Unmarshal(content, &object)
 	}
 	if err != nil {
 		r.errs = append(r.errs, fmt.Errorf("render an object: %w", err))

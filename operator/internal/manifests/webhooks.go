@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -98,7 +96,7 @@ func (w *Webhooks) objects() (all []Object, err error) {
 			var entries any
 			content, err := kube.Marshal(c.Entries)
 			if err == nil {
-				err = json.Unmarshal(content, &entries) // integers stay integers
+				err = kube.Unmarshal(content, &entries)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("render the entries of the %s: %w", c.Resource.Kind, err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/yare-go/yare/crd"
@@ -216,7 +215,7 @@ func changeVersions(ctx context.Context, client *kube.Client, r wire.Resource, c
 			} `json:"spec"`
 		}
 		if err == nil {
-			err = json.Unmarshal(response.Body, &raw) // integers stay integers
+			err = kube.Unmarshal(response.Body, &raw)
 		}
 		if err == nil {
 			d := &liveDefinition{Metadata: raw.Metadata}

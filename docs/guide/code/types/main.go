@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"embed"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,6 +30,8 @@ type DatabaseSpec struct {
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 	// The users, each with a name of its own.
 	Users []User `json:"users,omitempty" crd:"listType=map,listMapKey=name,maxItems=100"`
+	// The settings of the engine.
+	Settings map[string]any `json:"settings,omitempty"`
 }
 
 // Backup is a plan for backups.
@@ -76,6 +79,20 @@ type Database = kube.CustomResource[DatabaseSpec, kube.None]
 
 func main() { operator.Main(controller.New(reconcile)) }
 
-func reconcile(context.Context, *Database, *kube.Client) (controller.Action, error) {
+func reconcile(_ context.Context, d *Database, _ *kube.Client) (controller.Action, error) {
+	if maxConnections(d.Spec.Settings) < 1 {
+		return controller.Done(), controller.Terminal(errors.New("spec.settings.max_connections is less than 1"))
+	}
 	return controller.Done(), nil
+}
+
+// maxConnections returns the setting max_connections.
+func maxConnections(settings map[string]any) float64 {
+	switch n := settings["max_connections"].(type) {
+	case int64:
+		return float64(n)
+	case float64: // such as 1e3
+		return n
+	}
+	return 100
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/controller"
@@ -42,11 +44,41 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "careful" { // the page shows both
 		operator.Main(controller.New(reconcile), careful())
 	}
-	operator.Main(
+	operator.Program{Parts: parts, Manifests: addPodPolicy}.Main()
+}
+
+func parts() ([]operator.Part, error) {
+	return []operator.Part{
 		controller.New(reconcile),
 		operator.Validate(validate, controller.Reads[corev1.ConfigMap](wire.VerbGet)),
 		operator.Default(setDefaults),
-	)
+	}, nil
+}
+
+// addPodPolicy adds a policy that completes the Pods of mailboxes, which are not objects of this program.
+func addPodPolicy(m *operator.Manifests) error {
+	policy := &admissionv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "mailbox-pods"},
+		Spec: admissionv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/part-of": "mailbox"}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}}},
+			},
+			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			Mutations: []admissionv1.Mutation{{
+				PatchType:          admissionv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: "Object{spec: Object.spec{enableServiceLinks: false}}"},
+			}},
+		},
+	}
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "mailbox-pods"},
+		Spec:       admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "mailbox-pods"},
+	}
+	return errors.Join(operator.AddManifest(m, policy), operator.AddManifest(m, binding))
 }
 
 // careful returns a validator that is also asked about deletions, and about labels and annotations.

@@ -5,6 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
+	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -17,12 +18,7 @@ type codec struct {
 // decode returns an object with the content of a text. It decodes as [kube.Unmarshal] does, in less time.
 func (c codec) decode(text []byte) (any, error) {
 	object := c.newObject()
-	err := json.Unmarshal(text, object, jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false), jsonv1.ReportErrorsWithLegacySemantics(false))
-	if err != nil {
-		object = c.newObject()
-		err = kube.Unmarshal(text, object)
-	}
-	return object, err
+	return object, kubejson.Decode(text, object)
 }
 
 // encode returns the JSON of an object.

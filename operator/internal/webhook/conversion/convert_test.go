@@ -102,6 +102,28 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// Bug: the other version of an object with free content had 9007199254740992 in place of the integer 9007199254740993.
+func TestIntegersOfFreeContent(t *testing.T) {
+	t.Parallel()
+	first, err := kube.ResourceOf[free1]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := first
+	second.Version = "v2"
+	k, err := NewKind([]Version{{Resource: first, Served: true, Storage: true}, {Resource: second, Served: true}}, []*Step{NewStep(
+		func(a *free1, b *free2) { b.Spec = freeSpec2(a.Spec) }, func(b *free2, a *free1) { a.Spec = freeSpec1(b.Spec) },
+	)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spec = `"spec":{"id":9007199254740993,"list":[-9223372036854775808,1.5]}`
+	there := convertText(t, k, `{"apiVersion":"laws.example.com/v1","kind":"Free","metadata":{"name":"a"},`+spec+`}`, "v2")
+	if text := keptText(there, "v1"); text != "" || !strings.Contains(string(there.Object), spec) {
+		t.Errorf("the object in v2 is %s, and the annotations keep %q", there.Object, text)
+	}
+}
+
 // keptText returns the values of the annotations that keep values of a version, sorted.
 func keptText(c converted, version string) string {
 	var texts []string
