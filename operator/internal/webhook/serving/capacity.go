@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // MaxBodies bounds the bodies of all calls of a [Capacity] in flight, in bytes. The body of a call whose function has not
@@ -12,13 +13,24 @@ const MaxBodies = 64 << 20
 
 // Capacity counts the calls in flight and their bodies, and waits for their end. A Capacity is safe for concurrent use.
 type Capacity struct {
+	bodyOnce sync.Once
+	// bytes are the places of all bodies that are kept, one for each byte. It is nil before the first call.
+	bytes *Places
+
 	mu sync.Mutex
-	// bytes is the size of all bodies that are kept.
-	bytes int64
 	// running counts the calls in flight and their functions. A call whose function has not returned counts twice.
 	running int
 	// idle is closed when running becomes zero. It is nil before the first call.
 	idle chan struct{}
+	// refused counts the refused calls since the last line about them, which was logged at the time logged.
+	refused int
+	logged  time.Time
+}
+
+// bodies returns the places of the bodies.
+func (c *Capacity) bodies() *Places {
+	c.bodyOnce.Do(func() { c.bytes = NewPlaces(MaxBodies) })
+	return c.bytes
 }
 
 // Begin adds a call, or a function that may go on after the answer to its call. The caller ends it by [Capacity.End].
@@ -55,23 +67,4 @@ func (c *Capacity) Wait(ctx context.Context) error {
 			return fmt.Errorf("%d calls of API servers and functions of such calls have not ended: %w", running, ctx.Err())
 		}
 	}
-}
-
-// Reserve adds n bytes of a body if there is room for them, and reports whether there was. The caller then gives them back by
-// [Capacity.Release].
-func (c *Capacity) Reserve(n int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	hasRoom := c.bytes+n <= MaxBodies
-	if hasRoom {
-		c.bytes += n
-	}
-	return hasRoom
-}
-
-// Release gives back n bytes.
-func (c *Capacity) Release(n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bytes -= n
 }
