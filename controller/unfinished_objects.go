@@ -35,6 +35,8 @@ type unfinishedEntry struct {
 type unfinishedObject struct {
 	// errorCount is the number of reconciles in a row that failed for any reason.
 	errorCount int
+	// failingSince is the time of the first of them.
+	failingSince time.Time
 	// backoffCount is the number of failures in a row without conflicts. The back-off policy
 	// sees it.
 	backoffCount int
@@ -106,6 +108,9 @@ func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedOb
 	if !found.isFailing {
 		found.isFailing = true
 		u.failingCount++
+	}
+	if found.object.errorCount == 0 {
+		found.object.failingSince = time.Now()
 	}
 	found.object.errorCount++
 	return found.object
