@@ -6,6 +6,9 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -59,6 +62,9 @@ func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageI
 			return nil, err
 		}
 		fmt.Fprintf(report, "yare: /%s for %s: %.1f MB, compressed %.1f MB\n", b.name, b.platform, float64(len(b.content))/1e6, float64(size)/1e6)
+		if _, missing := b.licenceTexts(); len(missing) > 0 {
+			fmt.Fprintf(report, "yare: no licence text was found of %s: add what its licence demands to the image by other means\n", strings.Join(missing, ", "))
+		}
 	}
 	return mutate.Annotations(index, binaries[0].labels()).(v1.ImageIndex), nil
 }
@@ -75,22 +81,30 @@ func newImage(config *v1.ConfigFile, layer mutate.Addendum) (v1.Image, error) {
 	return mutate.Append(image, layer)
 }
 
-// layerContent returns the files of an image as a tar archive: the binary and, if they are asked
-// for, the root certificates.
-func layerContent(name string, content []byte, created time.Time, certificates bool) ([]byte, error) {
+// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from and, if they
+// are asked for, the root certificates.
+func layerContent(b binary, certificates bool) ([]byte, error) {
+	files, _ := b.licenceTexts()
+	if certificates {
+		files[certificatesPath] = rootCertificates()
+	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	if certificates {
-		for _, dir := range []string{"etc/", "etc/ssl/", "etc/ssl/certs/"} {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: created}); err != nil {
-				return nil, err
+	folders := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for i := range name {
+			if folder := name[:i+1]; name[i] == '/' && !folders[folder] {
+				folders[folder] = true
+				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()}); err != nil {
+					return nil, err
+				}
 			}
 		}
-		if err := writeFile(w, certificatesPath, 0o644, created, rootCertificates()); err != nil {
+		if err := writeFile(w, name, 0o644, b.created(), files[name]); err != nil {
 			return nil, err
 		}
 	}
-	if err := writeFile(w, name, 0o755, created, content); err != nil {
+	if err := writeFile(w, b.name, 0o755, b.created(), b.content); err != nil {
 		return nil, err
 	}
 	err := w.Close()

@@ -30,8 +30,8 @@ type binary struct {
 	// content is the file.
 	content []byte
 	info    *debug.BuildInfo
-	// licences has the licences of the modules, by their paths.
-	licences map[string]string
+	// licences has the licences of the modules, by their paths: see moduleLicences.
+	licences map[string]licence
 }
 
 // build compiles the main package in dir for a platform.
@@ -110,6 +110,31 @@ func buildError(ctx context.Context, dir string, p platform, err error, output [
 	return fmt.Errorf("compile %s for %s: %w%s", dir, p, err, text)
 }
 
+// licenceTexts returns the licence texts of the modules and of Go that the binary was compiled from, by their paths in the image,
+// such as licences/github.com/a/b@v1.2.3/LICENSE. It also returns the modules without a text.
+func (b binary) licenceTexts() (files map[string][]byte, missing []string) {
+	files = make(map[string][]byte)
+	add := func(key, name, version string) {
+		texts := b.licences[key].texts
+		if len(texts) == 0 {
+			missing = append(missing, name)
+		}
+		if version != "" && version != "(devel)" {
+			name += "@" + version
+		}
+		for file, text := range texts {
+			files["licences/"+name+"/"+file] = text
+		}
+	}
+	add(goLicence, "go", "")
+	add(b.info.Main.Path, b.info.Main.Path, b.info.Main.Version)
+	for _, m := range b.info.Deps {
+		name, version, _ := compiledModule(m)
+		add(m.Path, name, version)
+	}
+	return files, missing
+}
+
 // setting returns a setting of the build, or "" if the binary does not have it.
 func (b binary) setting(key string) string {
 	for _, s := range b.info.Settings {
@@ -151,7 +176,7 @@ func (b binary) labels() map[string]string {
 // image returns the image of the binary.
 func (b binary) image(certificates bool) (v1.Image, error) {
 	created := v1.Time{Time: b.created()}
-	content, err := layerContent(b.name, b.content, b.created(), certificates)
+	content, err := layerContent(b, certificates)
 	if err != nil {
 		return nil, err
 	}
