@@ -12,17 +12,15 @@ import (
 // failureEventAfter is how long an object must have failed until an event reports it.
 const failureEventAfter = 3 * time.Minute
 
-// EventRecorder records events about objects. The Recorder of package events implements it. Its methods may be called
-// concurrently.
-type EventRecorder interface {
-	// Warning records an event that somebody should look at. The note is a format as in package fmt for args.
+// eventRecorder records events about objects. The Recorder of package events implements it.
+type eventRecorder = interface {
 	Warning(obj kube.Object, reason, action, note string, args ...any)
 }
 
 // failureEvents records why an object is stuck, for its users, who may not read the log of the program.
 type failureEvents struct {
 	// recorder is nil in a program that records no events.
-	recorder EventRecorder
+	recorder eventRecorder
 }
 
 // recordFailure records the error of a result if the object has failed for a while, or waits for a change after a terminal error.

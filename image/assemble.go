@@ -2,12 +2,9 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"encoding/pem"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,36 +76,6 @@ func newImage(config *v1.ConfigFile, layer mutate.Addendum) (v1.Image, error) {
 	image = mutate.MediaType(image, types.OCIManifestSchema1)
 	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
 	return mutate.Append(image, layer)
-}
-
-// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from and, if they
-// are asked for, the root certificates.
-func layerContent(b binary, certificates bool) ([]byte, error) {
-	files, _ := b.licenceTexts()
-	if certificates {
-		files[certificatesPath] = rootCertificates()
-	}
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	folders := make(map[string]bool)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for i := range name {
-			if folder := name[:i+1]; name[i] == '/' && !folders[folder] {
-				folders[folder] = true
-				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()}); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if err := writeFile(w, name, 0o644, b.created(), files[name]); err != nil {
-			return nil, err
-		}
-	}
-	if err := writeFile(w, b.name, 0o755, b.created(), b.content); err != nil {
-		return nil, err
-	}
-	err := w.Close()
-	return archive.Bytes(), err
 }
 
 // writeFile writes a file that root owns to a tar archive.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -8,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,7 +179,7 @@ func (b binary) labels() map[string]string {
 // image returns the image of the binary.
 func (b binary) image(certificates bool) (v1.Image, error) {
 	created := v1.Time{Time: b.created()}
-	content, err := layerContent(b, certificates)
+	content, err := b.layerContent(certificates)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +192,36 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 		OS: "linux", Architecture: b.platform.arch, Created: created,
 		Config: v1.Config{User: user, WorkingDir: "/", Entrypoint: []string{"/" + b.name}, Labels: b.labels()},
 	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
+}
+
+// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from and, if they
+// are asked for, the root certificates.
+func (b binary) layerContent(certificates bool) ([]byte, error) {
+	files, _ := b.licenceTexts()
+	if certificates {
+		files[certificatesPath] = rootCertificates()
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	folders := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for i := range name {
+			if folder := name[:i+1]; name[i] == '/' && !folders[folder] {
+				folders[folder] = true
+				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := writeFile(w, name, 0o644, b.created(), files[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeFile(w, b.name, 0o755, b.created(), b.content); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return archive.Bytes(), err
 }
 
 // attestation returns the bill of materials of the binary as BuildKit attaches it to an image: a

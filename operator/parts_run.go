@@ -44,7 +44,9 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs
 		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
 	}
 	for _, part := range partsWithin(parts) {
-		if recorder, ok := part.(controller.EventRecorder); ok {
+		if recorder, ok := part.(interface {
+			Warning(obj kube.Object, reason, action, note string, args ...any)
+		}); ok {
 			r.runtime.Events = recorder
 			break
 		}

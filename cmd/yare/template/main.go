@@ -39,7 +39,7 @@ func main() {
 	operator.Program{
 		Name: "widget-operator",
 		Parts: func() ([]operator.Part, error) {
-			return []operator.Part{newController(), operator.SecureListener(), events.New("widget-operator")}, nil // the recorder says in an event of a Widget why it fails
+			return []operator.Part{newController(), operator.SecureListener(), events.New("widget-operator")}, nil
 		},
 	}.Main()
 }

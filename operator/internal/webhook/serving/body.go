@@ -3,16 +3,11 @@ package serving
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
-
-	"github.com/yare-go/yare/operator/internal/connlimit"
 )
 
 // A body that has taken longer than bodyGrace, and a longer answer, has to keep up with bodyRate, in bytes for each second after
@@ -52,41 +47,6 @@ func (r *Refusal) IsOverload() bool { return r.Code == http.StatusTooManyRequest
 
 // errOverload is the error of a call without a place.
 var errOverload = errors.New("this replica has too many calls of webhooks in flight")
-
-// ReadBody reads the body of a call, which has the most bytes. It returns an error if the length is missing or larger, if there is
-// no room for the body (see [Places]), and if the body comes slower than 1 MiB a second after the first two seconds. The caller
-// releases the body.
-func (c *Capacity) ReadBody(w http.ResponseWriter, r *http.Request, most int64) (*Body, *Refusal) {
-	size := r.ContentLength
-	switch {
-	case size < 0: // API servers send the length
-		return nil, &Refusal{http.StatusLengthRequired, errors.New("the header Content-Length is missing")}
-	case size > most:
-		return nil, &Refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d MiB", most>>20)}
-	}
-	reader := bodyReader{control: http.NewResponseController(w), body: r.Body}
-	b := &Body{taken: c.bodies().Take(r.Context(), addressOf(r), size, reader.cancel)}
-	if b.taken == nil {
-		return nil, &Refusal{http.StatusTooManyRequests, errOverload}
-	}
-	b.Retain()
-	b.Bytes = make([]byte, size)
-	err := reader.read(b.Bytes)
-	b.taken.Keep()
-	switch {
-	case err == nil:
-		connlimit.RecordCall(r.Context())
-		return b, nil
-	case reader.isCanceled.Load():
-		err = &Refusal{http.StatusTooManyRequests, errOverload}
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &Refusal{http.StatusRequestTimeout, fmt.Errorf("the body of %d bytes came slower than 1 MiB a second", size)}
-	default:
-		err = &Refusal{http.StatusBadRequest, err}
-	}
-	b.Release()
-	return nil, err.(*Refusal)
-}
 
 // bodyReader reads one body. cancel may be called concurrently.
 type bodyReader struct {
@@ -143,21 +103,4 @@ func addressOf(r *http.Request) string {
 		return r.RemoteAddr // that of a Unix socket
 	}
 	return host
-}
-
-// refusalPause is the shortest time between two lines about refused calls.
-const refusalPause = time.Minute
-
-// LogRefusal logs that a call was refused, once a minute at most: whoever reaches the port can send calls.
-func (c *Capacity) LogRefusal(log *slog.Logger, r *http.Request, refusal *Refusal) {
-	c.mu.Lock()
-	c.refused++
-	n, isDue := c.refused, time.Since(c.logged) >= refusalPause
-	if isDue {
-		c.refused, c.logged = 0, time.Now()
-	}
-	c.mu.Unlock()
-	if isDue {
-		log.Warn("calls to the port of the webhooks were refused", "calls", n, "path", r.URL.Path, "address", addressOf(r), "error", refusal.Error())
-	}
 }

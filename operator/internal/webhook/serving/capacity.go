@@ -2,9 +2,15 @@ package serving
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/operator/internal/connlimit"
 )
 
 // MaxBodies bounds the bodies of all calls of a [Capacity] in flight, in bytes. The body of a call whose function has not
@@ -66,5 +72,57 @@ func (c *Capacity) Wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("%d calls of API servers and functions of such calls have not ended: %w", running, ctx.Err())
 		}
+	}
+}
+
+// ReadBody reads the body of a call, which has the most bytes. It returns an error if the length is missing or larger, if there is
+// no room for the body (see [Places]), and if the body comes slower than 1 MiB a second after the first two seconds. The caller
+// releases the body.
+func (c *Capacity) ReadBody(w http.ResponseWriter, r *http.Request, most int64) (*Body, *Refusal) {
+	size := r.ContentLength
+	switch {
+	case size < 0: // API servers send the length
+		return nil, &Refusal{http.StatusLengthRequired, errors.New("the header Content-Length is missing")}
+	case size > most:
+		return nil, &Refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("the body is larger than %d MiB", most>>20)}
+	}
+	reader := bodyReader{control: http.NewResponseController(w), body: r.Body}
+	b := &Body{taken: c.bodies().Take(r.Context(), addressOf(r), size, reader.cancel)}
+	if b.taken == nil {
+		return nil, &Refusal{http.StatusTooManyRequests, errOverload}
+	}
+	b.Retain()
+	b.Bytes = make([]byte, size)
+	err := reader.read(b.Bytes)
+	b.taken.Keep()
+	switch {
+	case err == nil:
+		connlimit.RecordCall(r.Context())
+		return b, nil
+	case reader.isCanceled.Load():
+		err = &Refusal{http.StatusTooManyRequests, errOverload}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = &Refusal{http.StatusRequestTimeout, fmt.Errorf("the body of %d bytes came slower than 1 MiB a second", size)}
+	default:
+		err = &Refusal{http.StatusBadRequest, err}
+	}
+	b.Release()
+	return nil, err.(*Refusal)
+}
+
+// refusalPause is the shortest time between two lines about refused calls.
+const refusalPause = time.Minute
+
+// LogRefusal logs that a call was refused, once a minute at most: whoever reaches the port can send calls.
+func (c *Capacity) LogRefusal(log *slog.Logger, r *http.Request, refusal *Refusal) {
+	c.mu.Lock()
+	c.refused++
+	n, isDue := c.refused, time.Since(c.logged) >= refusalPause
+	if isDue {
+		c.refused, c.logged = 0, time.Now()
+	}
+	c.mu.Unlock()
+	if isDue {
+		log.Warn("calls to the port of the webhooks were refused", "calls", n, "path", r.URL.Path, "address", addressOf(r), "error", refusal.Error())
 	}
 }
