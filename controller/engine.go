@@ -58,15 +58,16 @@ type engine struct {
 	// clock is the clock of the queue. It is nil for the real clock.
 	clock *clock.Clock
 
-	subscriptions *subscriptions
-	queue         *queue.Queue
-	enqueuer      *enqueuer
-	mapQueue      *mapQueue
-	echoes        *echo.Tracker
-	unfinished    *unfinishedObjects
-	cancels       *cancelRegistry
-	doubtSettled  signal
-	dispatcher    *dispatcher
+	subscriptions  *subscriptions
+	queue          *queue.Queue
+	enqueuer       *enqueuer
+	mapQueue       *mapQueue
+	echoes         *echo.Tracker
+	unfinished     *unfinishedObjects
+	cancels        *cancelRegistry
+	longReconciles *longReconciles
+	doubtSettled   signal
+	dispatcher     *dispatcher
 }
 
 // newEngine returns an engine with the parts that need no open stream.
@@ -91,6 +92,8 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		e.programLog = slog.Default()
 	}
 	e.log = e.programLog.With("controller", cfg.name)
+	e.longReconciles = newLongReconciles(e.log, cfg.timeout, cfg.concurrency)
+	e.longReconciles.events.recorder = rt.Events
 	e.enqueuer = newEnqueuer(subscriptions, cfg.kind.Resource, cfg.quiet, e.queue.Add, e.queue.DropGone)
 	var uids *relation.UIDIndex
 	if len(ownerLabels(cfg.watched)) > 0 {
@@ -148,17 +151,16 @@ func (e *engine) registerStats() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countFailing(),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countFailing(), LongestRunning: e.longReconciles.longest(time.Now()),
 		}
 	})
 }
 
 // lateParts are the parts that newLateParts makes once the streams are open, because they read from the cache.
 type lateParts struct {
-	mapper         *mapper
-	reconciler     *reconciler
-	longReconciles *longReconciles
-	repair         *doubtRepair
+	mapper     *mapper
+	reconciler *reconciler
+	repair     *doubtRepair
 	// deselected is nil if the reconciled kind has no selectors, or the controller no finalizers.
 	deselected *deselectedObjects
 }
@@ -191,7 +193,6 @@ func (e *engine) newLateParts() (*lateParts, error) {
 			log: e.log, queue: e.mapQueue, reconciledKind: reconciledKind,
 			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
 		},
-		longReconciles: newLongReconciles(e.log, cfg.timeout, cfg.concurrency),
 		repair: &doubtRepair{
 			doubtSettled: e.doubtSettled, forget: forget,
 			isAnyStoreDoubted: e.subscriptions.isAnyStoreDoubted, releaseLow: e.queue.ReleaseLow,
@@ -211,11 +212,11 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: late.longReconciles,
+		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: e.longReconciles,
 		requeueWaits: newRequeueWaits(e.log),
 		waits:        &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
 		finalizers:   f, read: reader.read, clientFor: p.clientFor, isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
-		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult}).report,
+		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult, events: failureEvents{rt.Events}}).report,
 	}
 	if cfg.cancelsDeleted {
 		late.reconciler.cancels = e.cancels
@@ -269,7 +270,7 @@ func (e *engine) startParts(ctx, reconcilesCtx context.Context, late *lateParts,
 	for range e.configuration.concurrency {
 		running.Go(func() { late.reconciler.run(ctx, reconcilesCtx, running) })
 	}
-	running.Go(func() { late.longReconciles.run(ctx) })
+	running.Go(func() { e.longReconciles.run(ctx) })
 	running.Go(func() { late.repair.run(ctx) })
 	if late.deselected != nil {
 		running.Go(func() { runEmitter(ctx, e.log, late.deselected.run, e.enqueuer.emit) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 const (
@@ -27,6 +28,7 @@ type longReconciles struct {
 	// timeout is the timeout of the controller, or 0.
 	timeout     time.Duration
 	concurrency int
+	events      failureEvents
 
 	mu sync.Mutex
 	// running holds the calls that have not returned.
@@ -34,6 +36,7 @@ type longReconciles struct {
 }
 
 type runningReconcile struct {
+	object  wire.Ref
 	started time.Time
 	// reportAfter is how long the function may run before the next log line.
 	reportAfter time.Duration
@@ -43,9 +46,9 @@ func newLongReconciles(log *slog.Logger, timeout time.Duration, concurrency int)
 	return &longReconciles{log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningReconcile)}
 }
 
-// begin records that a call for k has started.
-func (l *longReconciles) begin(k kube.Key) {
-	c := runningReconcile{started: time.Now(), reportAfter: longReconcile}
+// begin records that a call for k has started. object is the object of k.
+func (l *longReconciles) begin(k kube.Key, object wire.Ref) {
+	c := runningReconcile{object: object, started: time.Now(), reportAfter: longReconcile}
 	if l.timeout > 0 {
 		c.reportAfter = l.timeout + timeoutSlack
 	}
@@ -61,21 +64,31 @@ func (l *longReconciles) end(k kube.Key) {
 	delete(l.running, k)
 }
 
-// takeLong returns the durations of the calls that have been running for longer than their reportAfter.
-// It returns each of them again only after twice its present duration.
-func (l *longReconciles) takeLong(now time.Time) map[kube.Key]time.Duration {
+// longest returns how long the call that was started first has been running, or 0.
+func (l *longReconciles) longest(now time.Time) (d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var long map[kube.Key]time.Duration
+	for _, c := range l.running {
+		d = max(d, now.Sub(c.started))
+	}
+	return d
+}
+
+// takeLong returns the durations of the calls that have been running for longer than their reportAfter, by their objects.
+// It returns each of them again only after twice its present duration.
+func (l *longReconciles) takeLong(now time.Time) map[wire.Ref]time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var long map[wire.Ref]time.Duration
 	for k, c := range l.running {
 		d := now.Sub(c.started)
 		if d < c.reportAfter {
 			continue
 		}
 		if long == nil {
-			long = make(map[kube.Key]time.Duration)
+			long = make(map[wire.Ref]time.Duration)
 		}
-		long[k] = d
+		long[c.object] = d
 		c.reportAfter = 2 * d
 		l.running[k] = c
 	}
@@ -91,13 +104,14 @@ func (l *longReconciles) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			for k, d := range l.takeLong(now) {
+			for object, d := range l.takeLong(now) {
 				text, hint := "a reconcile does not return", "give the controller a Timeout, and pass the context to what may block"
 				if l.timeout > 0 {
 					text, hint = "a reconcile ignores that its context has ended", "pass the context to what may block"
 				}
-				l.log.Warn(text, "namespace", k.Namespace, "name", k.Name,
+				l.log.Warn(text, "namespace", object.Namespace, "name", object.Name,
 					"running", d.Round(time.Second), "concurrency", l.concurrency, "hint", hint)
+				l.events.recordHang(object)
 			}
 		}
 	}

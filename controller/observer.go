@@ -28,6 +28,8 @@ type QueueStats struct {
 	Failing int
 	// Oldest is the longest time that an object in Ready has been waiting.
 	Oldest time.Duration
+	// LongestRunning is how long the reconcile function that was called first of those that have not returned has been running.
+	LongestRunning time.Duration
 	// Retries counts the reconciles that failed and are retried, since the start.
 	Retries uint64
 	// Triggers counts the triggers since the start. Several triggers can lead to one reconcile.

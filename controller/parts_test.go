@@ -428,7 +428,7 @@ func TestLongCallsAreReportedWithGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLongReconciles(discard, 0, 1)
-		l.begin(key("a"))
+		l.begin(key("a"), wire.Ref{Namespace: "default", Name: "a"})
 		for _, step := range []struct {
 			wait time.Duration
 			want int

@@ -273,7 +273,7 @@ func (r *reconciler) withTimeout(ctx context.Context) (context.Context, context.
 // the cause, such as the timeout, to an error of the function.
 func callAuthor[R any](ctx context.Context, long *longReconciles, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
 	rec.step = step
-	long.begin(rec.work.Key)
+	long.begin(rec.work.Key, rec.result.Object)
 	defer long.end(rec.work.Key)
 	result, err := f(ctx, rec.object, client)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {

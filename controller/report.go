@@ -19,6 +19,7 @@ type reporter struct {
 	// observer may be nil.
 	observer Observer
 	onResult []func(Result)
+	events   failureEvents
 }
 
 // report reports the result r of a call for obj, which is nil if the object could not be read. A
@@ -35,6 +36,9 @@ func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, failin
 		c.log(slog.LevelError, r.logText(), attributes)
 	case isVerbose:
 		c.log(slog.LevelDebug, r.logText(), attributes)
+	}
+	if failing != nil {
+		p.events.recordFailure(r, failing.failingSince)
 	}
 	if p.observer != nil {
 		callLoggingPanic(p.log, "the observer of results", func() { p.observer.Result(r) })

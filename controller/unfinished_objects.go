@@ -36,6 +36,8 @@ type unfinishedEntry struct {
 type unfinishedObject struct {
 	// errorCount is the number of reconciles in a row that failed for any reason.
 	errorCount int
+	// failingSince is the time of the first of them.
+	failingSince time.Time
 	// backoff is the wait after failures in a row without conflicts. The back-off policy sees its attempts.
 	backoff queue.RetryWait
 	// conflictCount is the number of conflicts in a row, conflictsSince is the time of the first of them, and conflictWait
@@ -107,6 +109,9 @@ func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedOb
 	if !found.isFailing {
 		found.isFailing = true
 		u.failingCount++
+	}
+	if found.object.errorCount == 0 {
+		found.object.failingSince = time.Now()
 	}
 	found.object.errorCount++
 	return found.object

@@ -2,10 +2,10 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -59,6 +59,9 @@ func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageI
 			return nil, err
 		}
 		fmt.Fprintf(report, "yare: /%s for %s: %.1f MB, compressed %.1f MB\n", b.name, b.platform, float64(len(b.content))/1e6, float64(size)/1e6)
+		if _, missing := b.licenceTexts(); len(missing) > 0 {
+			fmt.Fprintf(report, "yare: no licence text was found of %s: add what its licence demands to the image by other means\n", strings.Join(missing, ", "))
+		}
 	}
 	return mutate.Annotations(index, binaries[0].labels()).(v1.ImageIndex), nil
 }
@@ -73,28 +76,6 @@ func newImage(config *v1.ConfigFile, layer mutate.Addendum) (v1.Image, error) {
 	image = mutate.MediaType(image, types.OCIManifestSchema1)
 	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
 	return mutate.Append(image, layer)
-}
-
-// layerContent returns the files of an image as a tar archive: the binary and, if they are asked
-// for, the root certificates.
-func layerContent(name string, content []byte, created time.Time, certificates bool) ([]byte, error) {
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	if certificates {
-		for _, dir := range []string{"etc/", "etc/ssl/", "etc/ssl/certs/"} {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: created}); err != nil {
-				return nil, err
-			}
-		}
-		if err := writeFile(w, certificatesPath, 0o644, created, rootCertificates()); err != nil {
-			return nil, err
-		}
-	}
-	if err := writeFile(w, name, 0o755, created, content); err != nil {
-		return nil, err
-	}
-	err := w.Close()
-	return archive.Bytes(), err
 }
 
 // writeFile writes a file that root owns to a tar archive.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -8,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +33,8 @@ type binary struct {
 	// content is the file.
 	content []byte
 	info    *debug.BuildInfo
-	// licences has the licences of the modules, by their paths.
-	licences map[string]string
+	// licences has the licences of the modules, by their paths: see moduleLicences.
+	licences map[string]licence
 }
 
 // build compiles the main package in dir for a platform.
@@ -110,6 +113,31 @@ func buildError(ctx context.Context, dir string, p platform, err error, output [
 	return fmt.Errorf("compile %s for %s: %w%s", dir, p, err, text)
 }
 
+// licenceTexts returns the licence texts of the modules and of Go that the binary was compiled from, by their paths in the image,
+// such as licences/github.com/a/b@v1.2.3/LICENSE. It also returns the modules without a text.
+func (b binary) licenceTexts() (files map[string][]byte, missing []string) {
+	files = make(map[string][]byte)
+	add := func(key, name, version string) {
+		texts := b.licences[key].texts
+		if len(texts) == 0 {
+			missing = append(missing, name)
+		}
+		if version != "" && version != "(devel)" {
+			name += "@" + version
+		}
+		for file, text := range texts {
+			files["licences/"+name+"/"+file] = text
+		}
+	}
+	add(goLicence, "go", "")
+	add(b.info.Main.Path, b.info.Main.Path, b.info.Main.Version)
+	for _, m := range b.info.Deps {
+		name, version, _ := compiledModule(m)
+		add(m.Path, name, version)
+	}
+	return files, missing
+}
+
 // setting returns a setting of the build, or "" if the binary does not have it.
 func (b binary) setting(key string) string {
 	for _, s := range b.info.Settings {
@@ -151,7 +179,7 @@ func (b binary) labels() map[string]string {
 // image returns the image of the binary.
 func (b binary) image(certificates bool) (v1.Image, error) {
 	created := v1.Time{Time: b.created()}
-	content, err := layerContent(b.name, b.content, b.created(), certificates)
+	content, err := b.layerContent(certificates)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +192,36 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 		OS: "linux", Architecture: b.platform.arch, Created: created,
 		Config: v1.Config{User: user, WorkingDir: "/", Entrypoint: []string{"/" + b.name}, Labels: b.labels()},
 	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
+}
+
+// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from and, if they
+// are asked for, the root certificates.
+func (b binary) layerContent(certificates bool) ([]byte, error) {
+	files, _ := b.licenceTexts()
+	if certificates {
+		files[certificatesPath] = rootCertificates()
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	folders := make(map[string]bool)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for i := range name {
+			if folder := name[:i+1]; name[i] == '/' && !folders[folder] {
+				folders[folder] = true
+				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()}); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := writeFile(w, name, 0o644, b.created(), files[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeFile(w, b.name, 0o755, b.created(), b.content); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return archive.Bytes(), err
 }
 
 // attestation returns the bill of materials of the binary as BuildKit attaches it to an image: a

@@ -15,16 +15,33 @@ import (
 // unknownLicence stands in a bill of materials for a licence that is not known (SPDX 2.3, section 7.15).
 const unknownLicence = "NOASSERTION"
 
-// moduleLicences returns the licences of the modules that the main package in dir depends on, by the paths of the modules:
-// see licenceIn. A module whose folder is not known is left out.
-func moduleLicences(ctx context.Context, dir string, environ []string) (map[string]string, error) {
+// licence is the licence of a module.
+type licence struct {
+	// expression is an SPDX expression, such as "Apache-2.0 AND MIT", or unknownLicence.
+	expression string
+	// texts holds the contents of the files with licences and notices, by the names of the files.
+	texts map[string][]byte
+}
+
+// goLicence is the key of the licence of Go and its standard library among those of modules.
+const goLicence = "std"
+
+// moduleLicences returns the licences of the modules that the main package in dir depends on, by the paths of the modules, and
+// that of Go by goLicence. A module whose folder is not known is left out.
+func moduleLicences(ctx context.Context, dir string, environ []string) (map[string]licence, error) {
+	root := exec.CommandContext(ctx, "go", "env", "GOROOT")
+	root.Dir, root.Env = dir, environ
+	goroot, err := root.Output()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-mod=readonly", "-json=Path,Dir,Replace", "all")
 	cmd.Dir, cmd.Env = dir, environ
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
 	}
-	licences := make(map[string]string)
+	licences := map[string]licence{goLicence: licenceIn(strings.TrimSpace(string(goroot)))}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var module struct {
 			Path, Dir string
@@ -44,18 +61,23 @@ func moduleLicences(ctx context.Context, dir string, environ []string) (map[stri
 	}
 }
 
-// licenceIn returns the licences that the files of a folder contain, as an SPDX expression such as "Apache-2.0 AND MIT".
-func licenceIn(dir string) string {
+// licenceIn returns the licence that the files of a folder contain. A licence may demand that its text and the notices of the
+// authors go with a binary.
+func licenceIn(dir string) licence {
 	var found []string
-	for _, pattern := range []string{"LICEN[CS]E*", "COPYING*"} {
+	texts := make(map[string][]byte)
+	for _, pattern := range []string{"LICEN[CS]E*", "COPYING*", "NOTICE*", "PATENTS*"} {
 		files, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is valid
 		for _, file := range files {
 			if text, err := os.ReadFile(file); err == nil {
-				found = append(found, licencesOf(string(text))...)
+				texts[filepath.Base(file)] = text
+				if strings.HasPrefix(pattern, "LICEN") || strings.HasPrefix(pattern, "COPYING") {
+					found = append(found, licencesOf(string(text))...)
+				}
 			}
 		}
 	}
-	return joinLicences(found)
+	return licence{joinLicences(found), texts}
 }
 
 // licencesOf returns the licences whose wording is in a text.

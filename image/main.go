@@ -65,6 +65,8 @@ type options struct {
 	ca string
 	// platforms are the platforms of the image.
 	platforms []platform
+	// provenance names the file for the provenance. It is empty if there is none.
+	provenance string
 	// certificates adds the root certificates to the image.
 	certificates bool
 }
@@ -89,6 +91,7 @@ func parseOptions(args []string) (options, error) {
 	flags.BoolVar(&o.insecure, "insecure", false, "")
 	flags.StringVar(&o.ca, "ca", "", "")
 	flags.StringVar(&platforms, "platform", "linux/amd64,linux/arm64", "")
+	flags.StringVar(&o.provenance, "provenance", "", "")
 	flags.BoolVar(&o.certificates, "ca-certificates", false, "")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -178,6 +181,11 @@ func makeImage(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		}
 		if err := writeArchive(o.output, folder, docker); err != nil {
 			return err
+		}
+	}
+	if o.provenance != "" {
+		if err := writeProvenance(o.provenance, newProvenance(binaries, o.certificates)); err != nil {
+			return fmt.Errorf("write the provenance: %w", err)
 		}
 	}
 	if o.push != "" {

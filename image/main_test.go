@@ -65,6 +65,8 @@ func beacon(t *testing.T) string {
 		"main.go":      "package main\n\nfunc main() { println(\"Fl(2) 10s\") }\n",
 		"tagged.go":    "//go:build tagged\n\npackage main\n\nfunc init() { println(\"tagged\") }\n",
 		"other/lib.go": "package other\n",
+		"LICENSE":      "Permission is hereby granted, free of charge, to whoever sees the light\n",
+		"NOTICE":       "This program has a lamp under the Apache License, version 2.0\n",
 	} {
 		path := filepath.Join(origin, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -286,6 +288,7 @@ func checkImage(t *testing.T, d v1.Descriptor, config v1.ConfigFile, layer []byt
 	}
 	files, headers := untar(t, unzipped)
 	h := headers["beacon"]
+	checkLicences(t, files, headers)
 	if len(headers) != 1 || h == nil || h.Mode != 0o755 || h.Uid != 0 || h.ModTime.UTC().Format(time.RFC3339) != commitTime {
 		t.Fatalf("the files of the image: %v", headers)
 	}
@@ -298,6 +301,29 @@ func checkImage(t *testing.T, d v1.Descriptor, config v1.ConfigFile, layer []byt
 	}
 	if out, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || string(out) != "Fl(2) 10s\n" {
 		t.Errorf("the program prints %q, %v", out, err)
+	}
+}
+
+// checkLicences checks the licence texts in an image, and removes them from its headers. Regression: the image had no text of the
+// licences of its modules, which most of them demand.
+func checkLicences(t *testing.T, files map[string][]byte, headers map[string]*tar.Header) {
+	t.Helper()
+	var found []string
+	for name, h := range headers {
+		if !strings.HasPrefix(name, "licences/") {
+			continue
+		}
+		delete(headers, name)
+		if h.Typeflag == tar.TypeReg {
+			found = append(found, regexp.MustCompile("@[^/]*").ReplaceAllString(name, "")+" "+strings.Fields(string(files[name]))[0])
+		}
+	}
+	slices.Sort(found)
+	want := []string{"licences/github.com/lights/beacon/LICENSE Permission", "licences/github.com/lights/beacon/NOTICE This", "licences/go/LICENSE Copyright"}
+	for _, each := range want {
+		if !slices.Contains(found, each) { // Go has a file PATENTS too
+			t.Errorf("the licences are %q, without %q", found, each)
+		}
 	}
 }
 
@@ -383,6 +409,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
+// Regression: the bill called the hash of go.sum, which is that of a list of files, the SHA256 of a file.
 func TestBillOfMaterials(t *testing.T) {
 	t.Parallel()
 	info := &debug.BuildInfo{
@@ -396,7 +423,7 @@ func TestBillOfMaterials(t *testing.T) {
 	}
 	d := bill{
 		name: "beacon", info: info, created: binary{info: info}.created(), certificates: []byte("roots"),
-		licences: map[string]string{"example.org/beacon": "MIT", "example.org/oil": "Apache-2.0 AND MIT"},
+		licences: map[string]licence{"example.org/beacon": {expression: "MIT"}, "example.org/oil": {expression: "Apache-2.0 AND MIT"}},
 	}.document(v1.Hash{Algorithm: "sha256", Hex: "abc"})
 	var got []string
 	for _, p := range d.Packages {
@@ -404,11 +431,14 @@ func TestBillOfMaterials(t *testing.T) {
 		for _, c := range p.Checksums {
 			line += " " + c.Algorithm + " " + c.Value[:8]
 		}
+		if p.SourceInfo != "" {
+			line += ": " + p.SourceInfo
+		}
 		got = append(got, line)
 	}
 	want := []string{
 		"example.org/beacon v1.2.0 pkg:golang/example.org/beacon@v1.2.0 MIT",
-		"example.org/lens v0.9.0+incompatible pkg:golang/example.org/lens@v0.9.0%2Bincompatible NOASSERTION SHA256 00010203",
+		"example.org/lens v0.9.0+incompatible pkg:golang/example.org/lens@v0.9.0%2Bincompatible NOASSERTION: the hash of the module in go.sum is h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 		"example.org/lamp  pkg:golang/example.org/lamp NOASSERTION",
 		"example.org/gas v3.0.0 pkg:golang/example.org/gas@v3.0.0 Apache-2.0 AND MIT",
 		"stdlib 1.26.8 pkg:golang/stdlib@1.26.8 BSD-3-Clause",
@@ -426,5 +456,28 @@ func TestBillOfMaterials(t *testing.T) {
 	}
 	if d.Creation.Created != "1970-01-01T00:00:00Z" {
 		t.Errorf("without a commit it was created %s", d.Creation.Created)
+	}
+}
+
+// A provenance names the commit, Go and the modules, and is the same wherever the image is made.
+func TestProvenance(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "provenance.json")
+	makeFile(t, nil, beacon(t), "--platform=linux/amd64", "--provenance="+file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := decode[provenance](t, text)
+	d := p.Definition
+	if d.Parameters.Package != "github.com/lights/beacon" || !slices.Equal(d.Parameters.Platforms, []string{"linux/amd64"}) || p.Run.Builder.ID == "" {
+		t.Errorf("the provenance is %s", text)
+	}
+	if first := d.Dependencies[0]; first.URI != "git+https://github.com/lights/beacon" || len(first.Digest["gitCommit"]) != 40 {
+		t.Errorf("the source is %+v", first)
+	}
+	sum := dirHash("h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if want := "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"; sum["dirHash"] != want {
+		t.Errorf("the digest of a module is %v, want %s", sum, want)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -56,6 +55,7 @@ type spdxPackage struct {
 	DownloadLocation string          `json:"downloadLocation"`
 	FilesAnalyzed    bool            `json:"filesAnalyzed"`
 	Checksums        []spdxChecksum  `json:"checksums,omitempty"`
+	SourceInfo       string          `json:"sourceInfo,omitempty"`
 	LicenseConcluded string          `json:"licenseConcluded"`
 	LicenseDeclared  string          `json:"licenseDeclared"`
 	Copyright        string          `json:"copyrightText"`
@@ -85,7 +85,7 @@ type bill struct {
 	info    *debug.BuildInfo
 	created time.Time
 	// licences has the licences of modules, by their paths: see moduleLicences.
-	licences map[string]string
+	licences map[string]licence
 	// certificates is the file of root certificates in the image, or empty.
 	certificates []byte
 }
@@ -117,19 +117,31 @@ func (b bill) document(image v1.Hash) spdxDocument {
 		d.Packages = append(d.Packages, p)
 		return p.ID
 	}
-	main := add(newPackage(b.info.Main.Path, b.info.Main.Version, "", b.licences[b.info.Main.Path]))
+	main := add(newPackage(b.info.Main.Path, b.info.Main.Version, "", b.licences[b.info.Main.Path].expression))
 	d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", main})
 	for _, m := range b.info.Deps {
 		name, version, sum := compiledModule(m)
-		d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path]))})
+		d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path].expression))})
 	}
-	// A version of Go may have the names of experiments behind it.
-	version, _, _ := strings.Cut(strings.TrimPrefix(b.info.GoVersion, "go"), " ")
-	d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", version, "", "BSD-3-Clause"))})
+	d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", goVersion(b.info), "", "BSD-3-Clause"))})
 	if len(b.certificates) > 0 {
 		d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", add(certificatesPackage(b.certificates))})
 	}
 	return d
+}
+
+// goVersion returns the version of Go of a binary, such as 1.26.8. The binary may have the names of experiments behind it.
+func goVersion(info *debug.BuildInfo) string {
+	version, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
+	return version
+}
+
+// packageURL returns the URL of a module, without a version that is not known.
+func packageURL(name, version string) string {
+	if version == "" || version == "(devel)" {
+		return "pkg:golang/" + name
+	}
+	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
 // certificatesPackage returns the package of the file of root certificates. Its list is that of Mozilla (MPL-2.0), as the
@@ -162,22 +174,18 @@ func compiledModule(m *debug.Module) (path, version, sum string) {
 }
 
 // newPackage returns a package of a document, without its ID. version is empty or "(devel)" if it is not known. sum is as
-// in go.sum, such as h1:…, which is the SHA-256 of a list of the files with their hashes. sum and licence may be empty.
+// in go.sum, such as h1:…, which is the hash of a list of the files with their hashes. sum and licence may be empty.
 func newPackage(name, version, sum, licence string) spdxPackage {
 	p := spdxPackage{
 		Name: name, DownloadLocation: "NOASSERTION", Copyright: "NOASSERTION",
 		LicenseConcluded: unknownLicence, LicenseDeclared: cmp.Or(licence, unknownLicence),
 	}
-	locator := "pkg:golang/" + name
-	if version != "" && version != "(devel)" {
+	if version != "(devel)" {
 		p.Version = version
-		locator += "@" + strings.ReplaceAll(version, "+", "%2B")
 	}
-	p.References = []spdxReference{{"PACKAGE-MANAGER", "purl", locator}}
-	if hash, ok := strings.CutPrefix(sum, "h1:"); ok {
-		if digest, err := base64.StdEncoding.DecodeString(hash); err == nil {
-			p.Checksums = []spdxChecksum{{"SHA256", hex.EncodeToString(digest)}}
-		}
+	p.References = []spdxReference{{"PACKAGE-MANAGER", "purl", packageURL(name, version)}}
+	if sum != "" { // not a checksum: SPDX has no algorithm that hashes a list of files
+		p.SourceInfo = "the hash of the module in go.sum is " + sum
 	}
 	return p
 }

@@ -172,7 +172,7 @@ func (c *programConversions) checkApply(ctx context.Context, client *kube.Client
 // makeHandler makes the handler of the conversions with its metrics. It is called once.
 func (c *programConversions) makeHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
 	var err error
-	c.handler, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: newConversionMetrics(registry)})
+	c.handler, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: newConversionMetrics(registry, c.kinds)})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.handler.HasPath(r.URL.Path) {
 			c.handler.ServeHTTP(w, r)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/yare-go/yare/kube"
@@ -22,12 +23,15 @@ const (
 // writeHelp prints how to call a program of that name. parts and defined are nil if the parts of the program
 // cannot be made.
 func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type) {
-	kinds := ""
-	for _, t := range defined {
-		kinds += fmt.Sprintf(", %s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version)
+	var names []string
+	for _, t := range defined { // several parts can have one type
+		if name := fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	if kinds != "" {
-		kinds = " for " + strings.TrimPrefix(kinds, ", ")
+	kinds := ""
+	if len(names) > 0 {
+		kinds = " for " + strings.Join(names, ", ")
 	}
 	indent := "\n" + strings.Repeat(" ", len(program)+18)
 	command := ownCommand(program)

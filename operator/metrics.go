@@ -63,7 +63,8 @@ func registerProcessMetrics(r *metrics.Registry) {
 	for _, each := range []struct{ name, help, source string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
 		{"go_gc_heap_live_bytes", "Objects on the heap that the last garbage collection found live.", "/gc/heap/live:bytes"},
-		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system.", "/memory/classes/total:bytes"},
+		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system, with what it has given back.", "/memory/classes/total:bytes"},
+		{"go_memstats_heap_released_bytes", "Memory that the Go runtime has given back to the system.", "/memory/classes/heap/released:bytes"},
 		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {
 		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.source) })

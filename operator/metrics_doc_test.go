@@ -22,10 +22,10 @@ func metricTypes(t *testing.T) []string {
 	m := newProgramMetrics(nil)
 	registerStreamMetrics(m.registry, func() []cache.Stats { return nil }, func() []follow.StreamState { return nil })
 	registerPagesCertificate(m.registry, func() (time.Time, error) { return time.Now(), nil })
-	newCallMetrics(m.registry)
+	newCallMetrics(m.registry, nil)
 	registerWebhookCertificates(m.registry, func() certificates.Status { return certificates.Status{} })
 	registerWebhookConfigurations(m.registry, func() []configpublishing.Status { return nil })
-	newConversionMetrics(m.registry)
+	newConversionMetrics(m.registry, nil)
 	registerPublishedConversions(m.registry, func() []crdpublishing.Status { return nil })
 	registerObjectCounts(m.registry, nil, func() []crdpublishing.Status { return nil })
 	var text strings.Builder

@@ -3,7 +3,9 @@ package operator
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
@@ -41,8 +43,40 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs
 	r.runtime = &controller.Runtime{
 		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
 	}
+	for _, part := range partsWithin(parts) {
+		if recorder, ok := part.(interface {
+			Warning(obj kube.Object, reason, action, note string, args ...any)
+		}); ok {
+			r.runtime.Events = recorder
+			break
+		}
+	}
 	r.group = &partGroup{runtime: r.runtime, tracker: follow.NewSyncTracker(), stop: stop}
 	return r
+}
+
+// logFirstLists logs the memory of the streams once all of them have been listed, or returns when ctx ends.
+func (r *partsRun) logFirstLists(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		var objects int
+		var compressed, sent int64
+		all := r.cache.Stats()
+		for _, s := range all {
+			objects, compressed, sent = objects+s.Objects, compressed+s.Bytes+s.Dictionary, sent+s.JSON
+		}
+		if len(all) > 0 && !slices.ContainsFunc(all, func(s cache.Stats) bool { return !s.Synced }) {
+			r.env.log.Info("the objects are in the cache", "streams", len(all), "objects", objects, "bytes", compressed, "jsonBytes", sent,
+				"heapBytes", int64(runtimeMetric("/memory/classes/heap/objects:bytes")), "limitBytes", debug.SetMemoryLimit(-1))
+			return
+		}
+	}
 }
 
 // withRequestHandlers returns c with the handlers that [addRequestHandlers] adds for this run.

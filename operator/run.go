@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"sync"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
@@ -119,6 +120,10 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if err := r.startWebhooks(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	var logging sync.WaitGroup
+	defer logging.Wait()
+	defer cancel()
+	logging.Go(func() { r.logFirstLists(ctx) })
 	return r.group.runAll(ctx, parts)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -139,4 +140,22 @@ func TestEndOfAProgramThatHangs(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+// The controllers of a program record events about objects that fail by the recorder of the program.
+func TestRecorderOfAProgram(t *testing.T) {
+	t.Parallel()
+	recorder := events.New("gadgets")
+	watcher := Watcher[gadget](func(context.Context, *kube.Client) error { return nil })
+	for name, parts := range map[string][]Part{"with": {watcher, recorder}, "without": {watcher}} {
+		needs, err := needsOf(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newPartsRun(noServer(), environment{log: slog.New(slog.DiscardHandler)}, parts, needs, func() {})
+		defer r.cache.Close()
+		if got := r.runtime.Events; (got == recorder) != (name == "with") {
+			t.Errorf("%s a recorder: %v", name, got)
+		}
+	}
 }

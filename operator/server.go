@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/yare-go/yare/operator/internal/connlimit"
 )
 
 // server serves the pages of the program.
@@ -19,6 +21,9 @@ type server struct {
 
 // shutdownTimeout is how long requests that are being answered may take at the end.
 const shutdownTimeout = time.Second
+
+// maxConnections bounds the connections to the pages of a program. Prometheus and the kubelet need a few.
+const maxConnections = 64
 
 // serve answers requests by handler until [server.close]. If the listener fails, serve calls
 // failed with the reason.
@@ -32,9 +37,9 @@ func serve(listener net.Listener, handler http.Handler, log *slog.Logger, failed
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
-		ConnState:         newConnectionLimit(maxConnections).recordState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	connlimit.New(maxConnections).Apply(s.http)
 	go func() {
 		err := s.http.Serve(listener)
 		if !errors.Is(err, http.ErrServerClosed) {

@@ -84,7 +84,7 @@ func openServedWebhooks(ctx context.Context, s webhookSettings) (webhookService,
 func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 	var err error
 	w.handler, err = admission.NewHandler(w.webhooks, admission.Options{
-		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.mode.isStrict(), Logger: w.log, Observer: newCallMetrics(rt.registry),
+		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.mode.isStrict(), Logger: w.log, Observer: newCallMetrics(rt.registry, w.webhooks),
 		IsRemoved: func(path string) bool { return w.publisher != nil && w.publisher.IsRemoved(path) },
 	})
 	if err != nil {

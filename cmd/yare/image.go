@@ -22,14 +22,14 @@ import (
 )
 
 func newImage(out *console.Console) *cobra.Command {
-	var output, push, tag, ca, platforms string
+	var output, push, tag, ca, platforms, provenance string
 	var insecure, certificates bool
 	cmd := &cobra.Command{
 		Use:   "image DIR",
 		Short: "Make a container image of the operator in DIR, without Docker",
 		Long: `image compiles the operator in DIR, a Go main package, for linux/amd64 and linux/arm64, and
 makes one image of both. The image has one layer on an empty base: the binary /NAME, which runs as
-the user 65532. Its bill of materials (SPDX) is in the index beside it.
+the user 65532, and the licence texts of its modules in /licences. Its bill of materials (SPDX) is in the index beside it.
 
 The image goes to a registry (--push), into a file (-o), or to both. The last line, on standard
 output, is the image by digest and the size of all its parts in bytes:
@@ -64,7 +64,8 @@ ctr images import, docker load, podman load and skopeo.`,
 			}
 			flags := []string{
 				"--output=" + output, "--push=" + push, "--tag=" + tag, "--ca=" + ca, "--platform=" + platforms,
-				"--insecure=" + strconv.FormatBool(insecure), "--ca-certificates=" + strconv.FormatBool(certificates), "--", args[0],
+				"--insecure=" + strconv.FormatBool(insecure), "--ca-certificates=" + strconv.FormatBool(certificates),
+				"--provenance=" + provenance, "--", args[0],
 			}
 			return runImageBuilder(cmd.Context(), out, args[0], platforms, exec.Command(binary, flags...))
 		},
@@ -75,6 +76,7 @@ ctr images import, docker load, podman load and skopeo.`,
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "allow a registry without TLS, and do not verify its certificate")
 	cmd.Flags().StringVar(&ca, "ca", "", "trust the certificates in this `FILE` too, for the registry")
 	cmd.Flags().StringVar(&platforms, "platform", "linux/amd64,linux/arm64", "the `PLATFORMS` of the image, with commas between them")
+	cmd.Flags().StringVar(&provenance, "provenance", "", "write to this `FILE` how the image was made (SLSA provenance 1), for cosign attest")
 	cmd.Flags().BoolVar(&certificates, "ca-certificates", false, "add the root certificates that Mozilla trusts, for requests to servers outside of the cluster")
 	return cmd
 }

@@ -68,7 +68,7 @@ func TestImage(t *testing.T) {
 	status, stdout, all := s.run("image", "-o", "x.tar", "--push", "example.org/a:b", "--insecure", "--platform", "linux/arm64", "op")
 	want := []string{
 		"--output=x.tar", "--push=example.org/a:b", "--tag=", "--ca=", "--platform=linux/arm64",
-		"--insecure=true", "--ca-certificates=false", "--", "op", "",
+		"--insecure=true", "--ca-certificates=false", "--provenance=", "--", "op", "",
 	}
 	if status != 3 || stdout != strings.Join(want, "\n") {
 		t.Errorf("status %d\n%s", status, all)

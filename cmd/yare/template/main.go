@@ -6,6 +6,7 @@ import (
 	"embed"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func main() {
 	operator.Program{
 		Name: "widget-operator",
 		Parts: func() ([]operator.Part, error) {
-			return []operator.Part{newController(), operator.SecureListener()}, nil
+			return []operator.Part{newController(), operator.SecureListener(), events.New("widget-operator")}, nil
 		},
 	}.Main()
 }

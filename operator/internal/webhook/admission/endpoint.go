@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
 // endpoint is a webhook of a Handler.
@@ -20,14 +21,14 @@ type endpoint struct {
 	// the webhook, at the start.
 	schemaOf func() (*crd.Schema, error)
 	isStrict bool
-	// calls holds an element for each call in flight, and for each function that has not returned.
-	calls chan struct{}
+	// calls has a place for each function that has not returned.
+	calls *serving.Places
 }
 
 func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
 	e := &endpoint{
 		webhook: w, path: w.Path(), client: options.Client.With(readOnly(w)), isStrict: options.IsStrict,
-		calls: make(chan struct{}, options.MaxCalls),
+		calls: serving.NewPlaces(int64(options.MaxCalls)),
 	}
 	e.schemaOf = sync.OnceValues(func() (*crd.Schema, error) { return schemaOf(w.Type) })
 	if !options.IsStrict && !w.IsDefaulter {
@@ -49,9 +50,9 @@ func schemaOf(t kube.Type) (*crd.Schema, error) {
 	return all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, nil
 }
 
-// readRequest returns the request of a call, or the answer if there is none.
-func (e *endpoint) readRequest(r *http.Request) (*request, *answer) {
-	request, err := readRequest(r)
+// parseRequest returns the request of a call with this body, or the answer if there is none.
+func (e *endpoint) parseRequest(body []byte) (*request, *answer) {
+	request, err := parseRequest(body)
 	own := e.webhook.Type.Resource.Version
 	switch {
 	case errors.Is(err, errOtherReview):

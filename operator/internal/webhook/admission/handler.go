@@ -122,73 +122,66 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // allowRemoved allows a call of a webhook that was removed. An API server that began the call before the removal repeats the call
 // until an answer or its timeout, and no replica may know the webhook any more.
 func (h *Handler) allowRemoved(w http.ResponseWriter, r *http.Request) {
-	if a := h.reserveBody(r); a != nil {
-		writeError(w, a.httpCode, a.err.Error())
+	body, refusal := h.capacity.ReadBody(w, r, maxBody)
+	if refusal != nil {
+		h.capacity.LogRefusal(h.log, r, refusal)
+		writeError(w, refusal.Code, refusal.Error())
 		return
 	}
-	defer h.capacity.Release(r.ContentLength)
-	request, err := readRequest(r)
+	defer body.Release()
+	request, err := parseRequest(body.Bytes)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	h.log.Debug("allowed a call of a webhook that was removed", "path", r.URL.Path)
-	writeReview(w, allowedAnswer().encode(request.uid, nil))
+	serving.WriteAnswer(w, allowedAnswer().encode(request.uid, nil))
 }
 
-// reserveBody adds the body of a call to the bodies that the Handler keeps, or returns the answer if it cannot be kept.
-func (h *Handler) reserveBody(r *http.Request) *answer {
-	switch size := r.ContentLength; {
-	case size < 0: // API servers send the length
-		return errorAnswer(http.StatusLengthRequired, ResultFailed, errors.New("the header Content-Length is missing"))
-	case size > maxBody:
-		return errorAnswer(http.StatusRequestEntityTooLarge, ResultFailed, errors.New("the body is larger than 7 MiB"))
-	case !h.capacity.Reserve(size):
-		return errorAnswer(http.StatusTooManyRequests, ResultOverload, errOverload)
+// refuse logs a refusal, and returns the answer.
+func (h *Handler) refuse(r *http.Request, refusal *serving.Refusal) *answer {
+	h.capacity.LogRefusal(h.log, r, refusal)
+	result := ResultFailed
+	if refusal.IsOverload() {
+		result = ResultOverload
 	}
-	return nil
+	return errorAnswer(refusal.Code, result, refusal)
 }
 
 // serveCall answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read, and the
-// answer.
+// answer. The body is read before the call takes a place: a slow caller has none.
 func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) (string, *answer) {
-	size := r.ContentLength
-	if a := h.reserveBody(r); a != nil {
-		return "", a
+	body, refusal := h.capacity.ReadBody(w, r, maxBody)
+	if refusal != nil {
+		return "", h.refuse(r, refusal)
 	}
-	select {
-	case e.calls <- struct{}{}:
-	default:
-		h.capacity.Release(size)
-		return "", errorAnswer(http.StatusTooManyRequests, ResultOverload, errOverload)
-	}
-	// If there is a goroutine of the function, it calls release.
-	release := func() {
-		h.capacity.Release(size)
-		<-e.calls
-	}
-	request, a := e.readRequest(r)
+	defer body.Release()
+	request, a := e.parseRequest(body.Bytes)
 	if a != nil {
-		release()
 		return "", a
 	}
 	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
 	defer cancel()
 	state := &callState{Call: request.Call}
 	if h.concerns(e, request) {
-		a = callFunction(context.WithValue(ctx, callKey{}, state), h, e, request, release)
+		place, refusal := serving.TakePlace(ctx, e.calls, r)
+		if refusal != nil {
+			return request.Operation, h.refuse(r, refusal)
+		}
+		body.Retain()
+		a = callFunction(context.WithValue(ctx, callKey{}, state), h, e, request, func() {
+			place.Release()
+			body.Release()
+		})
 	} else {
-		release()
 		a = allowedAnswer()
 	}
 	h.reportAnswer(e, request, a)
 	if a.httpCode == 0 {
-		writeReview(w, a.encode(request.uid, state.currentWarnings()))
+		serving.WriteAnswer(w, a.encode(request.uid, state.currentWarnings()))
 	}
 	return request.Operation, a
 }
-
-var errOverload = errors.New("this replica has too many calls of webhooks in flight")
 
 // functionTimeout returns how long a function may take if the API server sends a query, such as timeout=10s.
 func functionTimeout(query string) time.Duration {
@@ -229,12 +222,6 @@ func (h *Handler) reportAnswer(e *endpoint, r *request, a *answer) {
 	}
 	log.Log(context.Background(), level, text,
 		"webhook", e.webhook.Name(), "operation", r.Operation, "namespace", r.namespace, "name", r.name, "error", a.text())
-}
-
-// writeReview answers a call by an AdmissionReview.
-func writeReview(w http.ResponseWriter, review []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(review) // an API server that is gone repeats nothing
 }
 
 // writeError answers a call without an AdmissionReview. The API server repeats the call after 429 and 503, on another

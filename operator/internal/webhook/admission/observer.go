@@ -18,6 +18,11 @@ const (
 	ResultOverload Result = "overload"
 )
 
+// Results returns all results of calls.
+func Results() []Result {
+	return []Result{ResultAllowed, ResultRefused, ResultFailed, ResultUnavailable, ResultOverload}
+}
+
 // Observer counts calls. Its methods may be called concurrently, and must return at once.
 type Observer interface {
 	// ObserveCall is called at the answer to each call of a known webhook. The operation is empty if the call was

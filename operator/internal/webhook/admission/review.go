@@ -2,8 +2,7 @@ package admission
 
 import (
 	"errors"
-	"io"
-	"net/http"
+	"slices"
 
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
@@ -25,15 +24,6 @@ type request struct {
 	version string
 	// object and oldObject are JSON. They are nil if the request has none, as in a deletion.
 	object, oldObject []byte
-}
-
-// readRequest returns the request of the AdmissionReview in the body of a call.
-func readRequest(r *http.Request) (*request, error) {
-	body := make([]byte, r.ContentLength)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
-		return nil, err
-	}
-	return parseRequest(body)
 }
 
 // parseRequest returns the request of an AdmissionReview. The request refers to body.
@@ -82,6 +72,8 @@ func parseRequest(body []byte) (*request, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case !slices.Contains([]string{"CREATE", "UPDATE", "DELETE"}, r.Operation): // metrics have it as a label, and anybody can send a review
+		return nil, errors.New("the AdmissionReview has no operation that a webhook of this program is called for")
 	case r.uid == "" || r.object == nil && r.oldObject == nil:
 		return nil, errors.New("the AdmissionReview has no request with a uid and an object")
 	case r.name == "": // in a deletion of a collection, and where the server generates the name

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -52,8 +51,8 @@ type endpoint struct {
 	kind *Kind
 	// live is kind with the schemas of the cluster, or nil.
 	live atomic.Pointer[liveKind]
-	// calls holds an element for each call in flight, and for each call whose function has not returned.
-	calls chan struct{}
+	// calls has a place for each call whose function has not returned.
+	calls *serving.Places
 }
 
 // liveKind is a Kind with the schemas of the cluster, and the time from which it is used. Until then before is used.
@@ -110,7 +109,7 @@ func NewHandler(kinds []*Kind, options Options) (*Handler, error) {
 		if h.endpoints[k.Path()] != nil {
 			return nil, fmt.Errorf("the conversion of %s is there twice: give all steps of a kind to one conversion", k.GroupKind())
 		}
-		h.endpoints[k.Path()] = &endpoint{kind: k, calls: make(chan struct{}, options.MaxCalls)}
+		h.endpoints[k.Path()] = &endpoint{kind: k, calls: serving.NewPlaces(int64(options.MaxCalls))}
 	}
 	return h, nil
 }
@@ -134,18 +133,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	a := h.answerCall(r, e, began)
-	if a.err != nil {
-		level := slog.LevelWarn
-		if a.result == CallFailed {
-			level = slog.LevelError
-		}
-		h.log.Log(context.Background(), level, "a call of a conversion is not answered", "kind", e.kind.resource.String(), "error", a.err.Error())
-		writeError(w, a.httpCode, a.err)
-	} else {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(a.body) // an API server that is gone repeats nothing
-	}
+	a := h.answerCall(w, r, e, began)
 	h.observer.ObserveCall(e.kind.resource.String(), a.result, a.objects, time.Since(began))
 }
 
@@ -165,42 +153,52 @@ func errorAnswer(code int, result CallResult, err error) *answer {
 	return &answer{httpCode: code, result: result, err: err}
 }
 
-var errOverload = errors.New("this replica has too many calls of conversions in flight")
+// answerCall answers a call of e, and returns the answer. The body is read before the call takes a place: a slow caller has none.
+// It counts until the answer, which is about as large, has been written.
+func (h *Handler) answerCall(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) *answer {
+	body, refusal := h.capacity.ReadBody(w, r, maxBody)
+	if refusal == nil {
+		defer body.Release()
+		a := h.convertBody(r, e, body, began)
+		if a.err == nil {
+			serving.WriteAnswer(w, a.body)
+			return a
+		}
+		if !errors.As(a.err, &refusal) {
+			level := slog.LevelWarn
+			if a.result == CallFailed {
+				level = slog.LevelError
+			}
+			h.log.Log(context.Background(), level, "a call of a conversion is not answered", "kind", e.kind.resource.String(), "error", a.err.Error())
+			writeError(w, a.httpCode, a.err)
+			return a
+		}
+	}
+	h.capacity.LogRefusal(h.log, r, refusal)
+	result := CallFailed
+	if refusal.IsOverload() {
+		result = CallOverload
+	}
+	writeError(w, refusal.Code, refusal)
+	return errorAnswer(refusal.Code, result, refusal)
+}
 
-// answerCall returns the answer to a call of e.
-func (h *Handler) answerCall(r *http.Request, e *endpoint, began time.Time) *answer {
-	size := r.ContentLength
-	switch {
-	case size < 0: // API servers send the length
-		return errorAnswer(http.StatusLengthRequired, CallFailed, errors.New("the header Content-Length is missing"))
-	case size > maxBody:
-		return errorAnswer(http.StatusRequestEntityTooLarge, CallFailed, errors.New("the body is larger than 32 MiB"))
-	case !h.capacity.Reserve(size):
-		return errorAnswer(http.StatusTooManyRequests, CallOverload, errOverload)
-	}
-	select {
-	case e.calls <- struct{}{}:
-	default:
-		h.capacity.Release(size)
-		return errorAnswer(http.StatusTooManyRequests, CallOverload, errOverload)
-	}
-	release := func() {
-		<-e.calls
-		h.capacity.Release(size)
-	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
-		release()
-		return errorAnswer(http.StatusBadRequest, CallFailed, err)
-	}
+// convertBody returns the answer to a call of e with this body. Its error is a [serving.Refusal] if e has no place for the call.
+func (h *Handler) convertBody(r *http.Request, e *endpoint, body *serving.Body, began time.Time) *answer {
 	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
 	defer cancel()
+	place, refusal := serving.TakePlace(ctx, e.calls, r)
+	if refusal != nil {
+		return &answer{err: refusal}
+	}
 	answers := make(chan *answer, 1)
+	body.Retain()
 	h.capacity.Begin()
 	go func() {
 		defer h.capacity.End()
-		defer release()
-		answers <- h.convert(ctx, e.kindAt(began), body)
+		defer body.Release()
+		defer place.Release()
+		answers <- h.convert(ctx, e.kindAt(began), body.Bytes)
 	}()
 	select {
 	case a := <-answers:

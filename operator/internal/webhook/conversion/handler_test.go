@@ -177,7 +177,9 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%d: %d %s", length, w.Code, w.Body)
 		}
 	}
-	if !h.capacity.Reserve(serving.MaxBodies) {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, cronPath, http.NoBody)
+	r.ContentLength = serving.MaxBodies
+	if _, refusal := h.capacity.ReadBody(httptest.NewRecorder(), r, serving.MaxBodies); refusal.IsOverload() {
 		t.Error("bytes are still reserved")
 	}
 }

@@ -27,6 +27,11 @@ const (
 	CallOverload CallResult = "overload"
 )
 
+// CallResults returns all results of calls.
+func CallResults() []CallResult {
+	return []CallResult{CallAnswered, CallFailed, CallUnavailable, CallOverload}
+}
+
 // Observer counts calls and conversions. Its methods may be called concurrently, and must return at once.
 type Observer interface {
 	// ObserveConversions is called for each answered call, once for each version and result. kind is the plural and

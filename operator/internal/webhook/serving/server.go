@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/yare-go/yare/operator/internal/connlimit"
 )
 
 // Options are the settings of a [Server].
@@ -29,6 +31,10 @@ type Options struct {
 // answerTimeout is how long requests may take to be answered after the listener is closed. An API server waits at most
 // 30 s for a webhook (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts).
 const answerTimeout = 30 * time.Second
+
+// maxConnections bounds the open connections without a call. Each takes 45 KB. An API server keeps a few open, and one for each
+// call in flight.
+const maxConnections = 256
 
 // Server answers the calls of API servers. Its methods are safe for concurrent use.
 type Server struct {
@@ -61,6 +67,7 @@ func Serve(listener net.Listener, handler http.Handler, options Options) *Server
 		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){}, // no HTTP/2
 		ErrorLog:       slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
 	}
+	connlimit.New(maxConnections).Apply(s.http)
 	var connections net.Listener = connListener{listener}
 	if options.GetCertificate != nil {
 		connections = tls.NewListener(connections, &tls.Config{
