@@ -58,9 +58,9 @@ type Elector struct {
 
 	// candidate is used by Run, and after Run by Release.
 	candidate candidate
-	// isStandbyLogged is true once the log has that another replica leads.
-	isStandbyLogged bool
-	failures        failures
+	// loggedWait is the last wait for another replica that the log has.
+	loggedWait loggedWait
+	failures   failures
 }
 
 // New returns an Elector, or an error if c is invalid.
@@ -192,12 +192,37 @@ func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
 
 // observe records a state of the Lease that was read. l is nil if the Lease does not exist.
 func (e *Elector) observe(l *Lease) {
-	e.candidate.observe(l, e.clock())
+	now := e.clock()
+	e.candidate.observe(l, now)
 	e.hasSeen.Store(true)
-	if holder := e.candidate.holder(); !e.isStandbyLogged && holder != "" && holder != e.Identity {
-		e.isStandbyLogged = true
-		e.Log.Info("standing by: another replica leads", "lease", e.String(), "holder", holder)
+	e.logWait(e.candidate.untilFree(now))
+}
+
+// loggedWait is what a line of the log about a standby depends on. A renewal leads to no other line.
+type loggedWait struct {
+	holder          string
+	durationSeconds int32
+}
+
+// logWait logs that this replica stands by for the time wait, unless somebody renews the lease. It logs nothing if the lease
+// can be taken, or if the log has the holder and the duration already.
+func (e *Elector) logWait(wait time.Duration) {
+	r := recordOf(e.candidate.seen)
+	reason := loggedWait{r.holder, r.durationSeconds}
+	if wait == 0 || reason == e.loggedWait {
+		return
 	}
+	e.loggedWait = reason
+	text := "standing by: another replica leads"
+	if r.holder == "" {
+		text = "standing by: somebody has deleted or emptied the Lease, and its former holder may still lead"
+	}
+	attributes := []any{"lease", e.String(), "holder", r.holder, "unless_renewed_until", time.Now().Add(wait).Round(time.Second)}
+	if said := time.Duration(r.durationSeconds) * time.Second; said > longestCounted {
+		e.Log.Warn(text+"; the Lease names a longer duration than any that counts", append(attributes, "duration", said, "counted", longestCounted)...)
+		return
+	}
+	e.Log.Info(text, attributes...)
 }
 
 // acquire reads the Lease from the server, and takes it if it is free. It returns whether this candidate has the

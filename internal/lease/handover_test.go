@@ -1,8 +1,10 @@
 package lease
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,6 +159,50 @@ func TestTermVersion(t *testing.T) {
 				}
 				if got := two.TermVersion(); got != strconv.Itoa(want) {
 					t.Errorf("the version of the second term is %s, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+// Bug: somebody had edited the Lease to a duration of 68 years, by a typo. No replica led any more, and no log said why. The
+// deletion of the Lease did not help, because its holder may still act.
+func TestAbsurdDuration(t *testing.T) {
+	t.Parallel()
+	for name, isDeleted := range map[string]bool{"stays": false, "is deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := fakeserver.New()
+				api := requests{server.Client(), "default", "gadgets"}
+				l := leaseOf("somebody", math.MaxInt32, 7)
+				l.Metadata.ResourceVersion = ""
+				l, err := api.create(t.Context(), l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				e, log := newElector(t, server, "one"), new(bytes.Buffer)
+				e.Log = slog.New(slog.NewTextHandler(log, nil))
+				began, after := time.Now(), 10*time.Minute
+				go e.Run(ctx)
+				time.Sleep(time.Minute)
+				if isDeleted {
+					after += time.Minute // the holder may have renewed it a moment before
+					if err := deleteLease(api, l); err != nil {
+						t.Fatal(err)
+					}
+				}
+				<-e.Elected()
+				if took := time.Since(began); took < after || took > after+time.Second {
+					t.Errorf("the lease was taken after %s, want %s", took, after)
+				}
+				synctest.Wait()
+				for _, want := range []string{"level=WARN", "holder=somebody", began.Add(10*time.Minute).Format("15:04:05"), "counted=10m0s"} {
+					if !strings.Contains(log.String(), want) {
+						t.Errorf("the log does not have %q:\n%s", want, log)
+					}
 				}
 			})
 		})

@@ -79,12 +79,16 @@ func (r record) isReleased() bool { return r.holder == "" && r.durationSeconds =
 // orderly release. In the second case somebody has removed the holder by hand, and the former holder may not know that yet.
 func (r record) mayHaveLeader() bool { return r.holder != "" || r.durationSeconds > 1 }
 
-// duration returns how long r is valid after a renewal. usual stands for a duration that r lacks.
+// longestCounted is the longest duration of a record that counts, twice the longest one of an [Elector]. A record with a longer
+// duration is a mistake, such as the edit of a user. Without this limit, no replica would lead for 68 years after it.
+const longestCounted = 2 * longestDuration
+
+// duration returns how long r is valid after a renewal, longestCounted at most. usual stands for a duration that r lacks.
 func (r record) duration(usual time.Duration) time.Duration {
 	if r.durationSeconds <= 0 {
 		return usual
 	}
-	return time.Duration(r.durationSeconds) * time.Second
+	return min(time.Duration(r.durationSeconds)*time.Second, longestCounted)
 }
 
 // withRecord returns a copy of l with the record r.
