@@ -334,7 +334,9 @@ func TestTokenFileRotates(t *testing.T) {
 	}
 	check("second")
 	write("third\n")
-	check("third") // at once after a failure
+	check("second") // for a second
+	transport.token.readAt = transport.token.readAt.Add(-tokenRetryPeriod)
+	check("third")
 	// The kubeconfig's own way to such a file.
 	file := writeKubeconfig(t, "file", "SERVER", fmt.Sprintf("tokenFile: %q", token), ", insecure-skip-tls-verify: true")
 	if got := seen(t, file, authorization, (*httptest.Server).StartTLS)(); got != "Bearer third" {

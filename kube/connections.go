@@ -121,6 +121,13 @@ func (c *connections) CloseIdleConnections() {
 	c.latest.CloseIdleConnections()
 }
 
+// sendsPings reports whether connections of HTTP/2 are checked by pings.
+func (c *connections) sendsPings() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest.HTTP2.SendPingTimeout > 0
+}
+
 // latestTransport returns the transport for the next request. If [filePeriod] has passed, it reads the files again, and
 // replaces the transport if they have changed.
 func (c *connections) latestTransport() *http.Transport {

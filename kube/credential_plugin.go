@@ -28,8 +28,13 @@ const (
 // pluginTimeout is how long a credential plugin may run. Some wait for a login in a browser.
 const pluginTimeout = 5 * time.Minute
 
+// maxPluginPause is the longest pause after a run that failed.
+const maxPluginPause = time.Minute
+
 // pluginRunner runs a credential plugin, one run at a time. It keeps the credentials until their end, or
-// until the server refuses them.
+// until the server refuses them. The failure of a run is the answer to all requests that wait for the run, and to
+// those of a pause after the run. The pause lasts for a second, and twice as long after each further failure, up to
+// maxPluginPause.
 type pluginRunner struct {
 	config *ExecConfig
 	// cluster describes the server to the plugin. It is nil unless ProvideClusterInfo is set.
@@ -45,7 +50,24 @@ type pluginRunner struct {
 	mu      sync.Mutex
 	// result is nil before the first run.
 	result *pluginCredentials
+	// failure is the error of the last run, or nil. failureCount is the number of runs that failed in a row.
+	failure      *pluginError
+	failureCount int
+	// pausedUntil is when the plugin may run again after a failure.
+	pausedUntil time.Time
 }
+
+// pluginError is the error of a run of a credential plugin.
+type pluginError struct {
+	command string
+	err     error
+}
+
+func (e *pluginError) Error() string {
+	return fmt.Sprintf("get credentials from %s: %v", e.command, e.err)
+}
+
+func (e *pluginError) Unwrap() error { return e.err }
 
 // pluginCredentials are the credentials that one run of the plugin printed.
 type pluginCredentials struct {
@@ -138,13 +160,18 @@ func (e *pluginRunner) get(ctx context.Context) (*pluginCredentials, error) {
 	if ok {
 		return before, nil // of the run that ended just now
 	}
+	if err := e.pauseError(); err != nil {
+		return nil, err
+	}
 	r, err := e.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("get credentials from %s: %w", e.config.Command, err)
+		failure := &pluginError{e.config.Command, err}
+		if ctx.Err() == nil { // otherwise the caller has ended the run
+			e.recordFailure(failure)
+		}
+		return nil, failure
 	}
-	e.mu.Lock()
-	e.result = r
-	e.mu.Unlock()
+	e.recordResult(r)
 	if before != nil && !isSameCertificate(before.certificate, r.certificate) {
 		e.onRotation()
 	}
@@ -156,6 +183,33 @@ func (e *pluginRunner) current() (r *pluginCredentials, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.result, e.result != nil && (e.result.expires.IsZero() || !e.now().After(e.result.expires))
+}
+
+// pauseError returns the failure of the last run during the pause after the run. Otherwise it returns nil.
+func (e *pluginRunner) pauseError() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	left := e.pausedUntil.Sub(e.now())
+	if e.failure == nil || left <= 0 {
+		return nil
+	}
+	return fmt.Errorf("%w; it is run again in %s", e.failure, left.Round(time.Millisecond))
+}
+
+// recordFailure records that a run failed.
+func (e *pluginRunner) recordFailure(failure *pluginError) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	pause := min(time.Second<<min(e.failureCount, 10), maxPluginPause)
+	e.failure, e.pausedUntil = failure, e.now().Add(pause)
+	e.failureCount++
+}
+
+// recordResult records the credentials of a run.
+func (e *pluginRunner) recordResult(r *pluginCredentials) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.result, e.failure, e.failureCount = r, nil, 0
 }
 
 // expire makes the next request run the plugin again, unless the credentials have been renewed

@@ -145,7 +145,8 @@ func IsTooManyRequests(err error) bool {
 }
 
 // IsUnknown reports whether a write may have been carried out although it failed: the
-// connection broke, or the server failed (5xx).
+// connection broke, or the server failed (5xx). A refusal that a server sends with 5xx is not included, such as that of an apply
+// with a duplicate key, or the denial of a webhook.
 func IsUnknown(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Unknown

@@ -24,8 +24,9 @@ import (
 //     the write counts as a success. The repetition of an apply that names the resourceVersion can end with a conflict,
 //     which says that the outcome is unknown. A create, other patches and unconditional deletes are not repeated.
 //
-// A request is not repeated after an error that will not go away: a Permanent error, or a certificate that is not
-// trusted.
+// A request is not repeated after an error that will not go away: a Permanent error, a certificate that is not
+// trusted, the failure of a credential plugin, a final refusal (see finalRefusals), or the code 500 with the same message twice
+// in a row. Such a pair does not say whether the write was carried out, because a server can fail after it has stored the object.
 //
 // An example: the connection breaks after an apply was sent. The apply may have been carried out. It is
 // sent again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent
@@ -51,6 +52,7 @@ func (h retry) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) 
 	ctx, silence, cancel := withAnswerTimeout(caller, h.timeout)
 	defer cancel()
 	unknown := false // an earlier attempt may have been carried out
+	var before *wire.Error
 	for attempt := 1; ; attempt++ {
 		response, err := h.next.Do(ctx, r)
 		if err == nil {
@@ -67,9 +69,10 @@ func (h retry) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) 
 		}
 		unknown = unknown || e.Unknown
 		e.Unknown = unknown && r.Verb.IsWrite()
-		if !shouldRetry(r, e, attempt) || ctx.Err() != nil {
+		if !shouldRetry(r, e, attempt) || isSameFailure(before, e) || ctx.Err() != nil {
 			return nil, err
 		}
+		before = e
 		wait := retryWait(e, attempt)
 		next := time.Now().Add(wait)
 		if end, ok := caller.Deadline(); ok && next.After(end) || next.Sub(began)-silence.paused > h.timeout {
@@ -103,6 +106,13 @@ func shouldRetry(r *wire.Request, e *wire.Error, attempt int) bool {
 	return attempt < retryAttempts && isTransient(r, e) && (!e.Unknown || isRepeatable(r))
 }
 
+// isSameFailure reports whether an API server has answered two attempts in a row with the code 500 and the same message. before
+// is nil for the first attempt. A server that asks for a repetition has not decided. The text of a proxy is always the same.
+func isSameFailure(before, e *wire.Error) bool {
+	return before != nil && before.Code == http.StatusInternalServerError && e.Code == before.Code &&
+		e.Answer.Kind == "Status" && e.Answer.Message == before.Answer.Message && e.RetryAfter == 0
+}
+
 // retryWait returns the wait after attempt: about 100 ms after the first attempt, and twice as long after
 // each further attempt, or what the server asks for if that is longer.
 func retryWait(e *wire.Error, attempt int) time.Duration {
@@ -117,13 +127,14 @@ func isTransient(r *wire.Request, e *wire.Error) bool {
 	case e.Permanent:
 		return false
 	case e.Code == 0:
-		_, untrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)
-		return !untrusted
+		_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)
+		_, isWithoutCredentials := errors.AsType[*pluginError](e.Err)
+		return !isUntrusted && !isWithoutCredentials
 	case e.Code == http.StatusTooManyRequests:
 		// A disruption budget refuses an eviction with the same code.
 		return r.Subresource != "eviction"
 	default:
-		return e.Code >= 500 && e.Code != http.StatusNotImplemented
+		return e.Code >= 500 && e.Code != http.StatusNotImplemented && !isFinalRefusal(&e.Answer)
 	}
 }
 

@@ -18,12 +18,19 @@ var (
 	podResource    = wire.Resource{GroupVersionKind: metav1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods"}
 	unavailable    = refuse(503, metav1.StatusReasonServiceUnavailable, "later")
 	internal       = refuse(500, metav1.StatusReasonInternalError, "oops")
+	said           = refuse(500, "", "the store is broken", withStatus)
+	saidOtherwise  = refuse(500, "", "the store is closed", withStatus)
+	saidLater      = refuse(500, "", "the store is broken", withStatus, func(e *wire.Error) { e.RetryAfter = time.Second })
+	finalRefusal   = refuse(500, "", "etcdserver: request is too large", func(e *wire.Error) { e.Unknown = false })
 	tooMany        = refuse(429, metav1.StatusReasonTooManyRequests, "slow down")
 	notFound       = refuse(404, metav1.StatusReasonNotFound, `pods "p" not found`)
 	versionChanged = refuse(409, metav1.StatusReasonConflict, "the object has been modified")
 	uidChanged     = refuse(409, metav1.StatusReasonConflict, "the UID in the precondition (u) does not match the UID in record (v)")
 	done           = answer(`{"kind":"Status","status":"Success"}`)
 )
+
+// withStatus makes an answer one of an API server.
+func withStatus(e *wire.Error) { e.Answer.Kind = "Status" }
 
 func noResource(_ context.Context, r *wire.Request) (*wire.Response, error) {
 	e := wire.NewError(r)
@@ -76,6 +83,9 @@ func TestRetry(t *testing.T) {
 		{"read, 500", requestFor(wire.VerbGet), []wire.HandlerFunc{internal, done}, isOK},
 		{"list, broken", requestFor(wire.VerbList), []wire.HandlerFunc{breakConnection(true), unavailable, breakConnection(false), tooMany, done}, isOK},
 		{"read, five times and no more", requestFor(wire.VerbGet), []wire.HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
+		{"read, 500 twice in the same words", requestFor(wire.VerbGet), []wire.HandlerFunc{said, said}, isKnown},
+		{"read, 500 in other words", requestFor(wire.VerbGet), []wire.HandlerFunc{said, saidOtherwise, said, unavailable, said}, isKnown},
+		{"read, 500 that asks for a repetition", requestFor(wire.VerbGet), []wire.HandlerFunc{said, saidLater, done}, isOK},
 		{"read, 404", requestFor(wire.VerbGet), []wire.HandlerFunc{notFound}, isKnown},
 		{"read, 501", requestFor(wire.VerbGet), []wire.HandlerFunc{refuse(501, "", "no")}, isKnown},
 		{"watch is not repeated", requestFor(wire.VerbWatch), []wire.HandlerFunc{internal}, isKnown},
@@ -115,6 +125,9 @@ func TestRetry(t *testing.T) {
 		{"apply, broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), internal, done}, isOK},
 		{"apply, refused in the end", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
 		{"apply, always broken", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), breakConnection(false), breakConnection(false), breakConnection(false), breakConnection(false)}, isUnknown},
+		{"apply, 500 twice in the same words", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{said, said}, isUnknown},
+		{"apply, refused for good", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{finalRefusal}, isKnown},
+		{"apply, broken and then refused for good", requestFor(wire.VerbPatch, withContent(wire.ContentApply)), []wire.HandlerFunc{breakConnection(true), finalRefusal}, isUnknown},
 		{"merge patch, broken", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{breakConnection(true)}, isUnknown},
 		{"merge patch, 429", requestFor(wire.VerbPatch, withContent(wire.ContentMergePatch)), []wire.HandlerFunc{tooMany, done}, isOK},
 		{"JSON patch, 500", requestFor(wire.VerbPatch, withContent(wire.ContentJSONPatch)), []wire.HandlerFunc{internal}, isUnknown},

@@ -99,7 +99,8 @@ func (t *transport) Do(ctx context.Context, r *wire.Request) (*wire.Response, er
 		isStream = true
 		return &wire.Response{
 			Code: response.StatusCode, Header: response.Header,
-			BodyReader: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
+			BodyReader: newStreamBody(response.Body, cancel),
+			Pings:      response.ProtoMajor >= 2 && t.roundTripper.connections.sendsPings(),
 		}, nil
 	}
 	defer response.Body.Close()
@@ -284,7 +285,7 @@ func refusalError(r *wire.Request, response *http.Response) error {
 			if details := e.Answer.Details; details != nil && e.RetryAfter == 0 {
 				e.RetryAfter = time.Duration(details.RetryAfterSeconds) * time.Second
 			}
-			if waitHeader != "" && isNotAccepted(&e.Answer) {
+			if waitHeader != "" && isNotAccepted(&e.Answer) || isNotCarriedOut(r, &e.Answer) {
 				e.Unknown = false
 			}
 			return e
