@@ -32,7 +32,8 @@ const manifestsTimeout = 20 * time.Second
 //
 // The policies concern objects in the namespaces of t alone, as [RunParts] has them, and objects outside of namespaces. So
 // tests with the same policies can run in parallel. In this cluster the names of the policies end with the first
-// namespace. ApplyPolicies returns when the API server enforces the policies. It deletes them after t.
+// namespace. ApplyPolicies returns when the API server enforces the policies. It deletes them after t. About a kind that was
+// defined a moment ago, a MutatingAdmissionPolicy can answer 503 for some seconds: see [Eventually].
 //
 // A mistake that the type check of the API server finds in an expression fails t, and the error names the policy and the
 // expression. So does a program that prints no policy. Other manifests are not applied, such as a ConfigMap with
