@@ -83,10 +83,12 @@ var layers = map[string][]string{
 	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
-	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/plane/policy", "internal/logctx", "internal/access", "internal/manifest"}, library...),
-	"yaretest":              append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy"}, library...),
+	// It waits until an API server uses the changed schema of a definition.
+	"internal/plane/schemachange": {"kube", "kube/wire"},
+	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/manifest"}, library...),
+	"yaretest":                    append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
-	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
+	"explore":  append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.

@@ -29,6 +29,7 @@ func finalRefusals() []messagePattern {
 		// A strategic merge patch is wrong.
 		{prefix: "map: map[", part: "] does not contain declared merge key: "},
 		{prefix: "unknown patch type: "},
+		{prefix: "resourceVersion should not be set on objects to be created"},
 		// The object is too large for etcd (1.5 MiB), or for a message to etcd (2 MiB).
 		{prefix: "etcdserver: request is too large"},
 		{prefix: "rpc error: code = ResourceExhausted desc = trying to send message larger than max "},

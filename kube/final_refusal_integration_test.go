@@ -78,12 +78,17 @@ func TestFinalRefusals(t *testing.T) {
 		"no base64":             {configMaps, wire.ContentApply, configMap(`"binaryData":{"a":"%"}`), "illegal base64"},
 		"patch without a key":   {deployments, wire.ContentStrategicPatch, `{"spec":{"template":{"spec":{"containers":[{"image":"a"}]}}}}`, "merge key"},
 		"unknown kind of patch": {deployments, wire.ContentStrategicPatch, `{"spec":{"$patch":"turn"}}`, "unknown patch type"},
+		"create of a version":   {configMaps, "", `{"metadata":{"name":"web","resourceVersion":"1"}}`, "resourceVersion should not be set"},
 		"too large for etcd":    {ships, wire.ContentApply, large(1600), "request is too large"},
 		"too large for gRPC":    {ships, wire.ContentApply, large(2200), "larger than max"},
 	} {
 		attempts = 0
-		_, err := c.Do(t.Context(), &wire.Request{Verb: wire.VerbPatch, Resource: test.resource, Namespace: namespace, Name: "web",
-			ContentType: test.content, Query: map[string][]string{"fieldManager": {"test"}}, Body: []byte(test.body)})
+		r := &wire.Request{Verb: wire.VerbPatch, Resource: test.resource, Namespace: namespace, Name: "web",
+			ContentType: test.content, Query: map[string][]string{"fieldManager": {"test"}}, Body: []byte(test.body)}
+		if test.content == "" {
+			r.Verb, r.Name = wire.VerbCreate, ""
+		}
+		_, err := c.Do(t.Context(), r)
 		if e, ok := kube.AsError(err); !ok || e.Code != http.StatusInternalServerError || !strings.Contains(e.Answer.Message, test.message) {
 			t.Errorf("%s: the error is %v", name, err)
 			continue

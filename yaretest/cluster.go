@@ -74,7 +74,9 @@ type optionFunc func(*plane.Options)
 
 func (f optionFunc) changePlane(o *plane.Options) { f(o) }
 
-// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false".
+// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false". Without a real node the API server dials loopback
+// addresses only, on behalf of webhooks, conversions, APIServices and the subresource proxy. The argument
+// "--egress-selector-config-file=FILE" replaces that.
 func APIServerArgs(args ...string) Option {
 	return optionFunc(func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) })
 }

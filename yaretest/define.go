@@ -9,11 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/plane/schemachange"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Define applies the CustomResourceDefinition of T, and waits until the server serves T. Tests that
+// Define applies the CustomResourceDefinition of T, and waits until the server serves T and, after a change of the
+// definition, uses its schema. A server that takes longer than ten seconds for that leads to a log line. Tests that
 // run at the same time may define the same type.
 //
 //	yaretest.Define[WebApp](t, cluster)
@@ -39,6 +41,14 @@ func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		Plural:           "customresourcedefinitions", ClusterScoped: true,
 	}, "")
+	var names []string
+	for _, each := range crds {
+		names = append(names, each.Metadata.Name)
+	}
+	before, err := schemachange.Take(t.Context(), c.Config(), names)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, each := range crds {
 		content, err := kube.Marshal(each)
 		if err != nil {
@@ -73,5 +83,8 @@ func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
 				return fmt.Errorf("see whether %s is served: %w", each.Resource, err)
 			}
 		})
+	}
+	if err := before.Wait(t.Context()); err != nil {
+		t.Log(err)
 	}
 }

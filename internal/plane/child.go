@@ -87,11 +87,13 @@ func waitFor[E any](ctx context.Context, c *child, events <-chan E) (event E, er
 	}
 }
 
-// endError returns an error that begins with text and has the status and the last output of the child.
+// endError returns an error that begins with text and has the status and the last output of the child, which has ended.
 func (c *child) endError(text string) error {
+	status := "exit status 0"
 	if err := c.process.Err(); err != nil {
-		text += " (" + err.Error() + ")"
+		status = err.Error()
 	}
+	text += " (" + status + ")"
 	if output := c.stderr.String(); output != "" {
 		text += ":\n" + output
 	}

@@ -74,7 +74,7 @@ func TestStartAndSteer(t *testing.T) {
 
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	for arg, want := range map[string]string{"fail": "no space left on device", "die": "oh dear"} {
+	for arg, want := range map[string]string{"fail": "no space left on device", "die": "oh dear", "quit": "it ended before it was ready (exit status 0)"} {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
 			_, err := Start(t.Context(), Options{Binary: fakeBinary(t), APIServerArgs: []string{arg}})

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/yare-go/yare/internal/plane/console"
@@ -92,7 +93,9 @@ func startRealNode(ctx context.Context, o *Options) (*realNode, error) {
 		return nil, err
 	}
 	n.socket = prepared.Socket
-	o.APIServerArgs = append(o.APIServerArgs, prepared.APIServerArgs...)
+	// The API server reaches Pods and Services by the network of the node. The last argument of a name wins, and
+	// that may be an argument of the user.
+	o.APIServerArgs = slices.Concat([]string{"--egress-selector-config-file="}, o.APIServerArgs, prepared.APIServerArgs)
 	return n, nil
 }
 

@@ -27,7 +27,7 @@ const (
 // Dial opens a connection to a port of a Pod. The connection ends when ctx ends. The caller closes it.
 // Each connection is a separate request. Nothing listens on this machine. If the kubelet cannot reach
 // the port, a read returns the error of the kubelet. The connection has no half-close: Close ends both
-// directions. A deadline that passes ends the connection. One goroutine at a time may read, and one
+// directions. A deadline of a write that passes ends the connection. One goroutine at a time may read, and one
 // may write.
 func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
@@ -39,13 +39,14 @@ func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &portConn{socket: socket, ctx: ctx, cancel: cancel, address: podAddress(fmt.Sprintf("%s/%s:%d", namespace, name, port))}
-	p.running.Go(func() { keepAlive(ctx, socket, cancel) })
+	p.running.Go(func() { socket.readMessages(ctx) })
+	p.running.Go(func() { socket.keepAlive(ctx, cancel) })
 	return p, nil
 }
 
 // portConn is a connection to a port of a Pod. One goroutine at a time may read, and one may write.
 type portConn struct {
-	socket *websocket.Conn
+	socket *socket
 	// ctx is the context of the connection, because the methods of a net.Conn receive none.
 	ctx     context.Context //nolint:containedctx // see above
 	cancel  context.CancelCauseFunc
@@ -64,7 +65,7 @@ type portConn struct {
 func (p *portConn) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
 		ctx, cancel := p.contextUntil(&p.readDeadline)
-		_, message, err := p.socket.Read(ctx)
+		message, err := p.socket.next(ctx)
 		cancel()
 		switch {
 		case websocket.CloseStatus(err) == websocket.StatusNormalClosure, errors.Is(err, io.EOF):
@@ -101,7 +102,7 @@ func (p *portConn) Write(b []byte) (int, error) {
 	for sent < len(b) {
 		part := b[sent:min(len(b), sent+16<<10)]
 		ctx, cancel := p.contextUntil(&p.writeDeadline)
-		err := p.socket.Write(ctx, websocket.MessageBinary, append([]byte{channelData}, part...))
+		err := p.socket.write(ctx, append([]byte{channelData}, part...))
 		cancel()
 		if err != nil {
 			return sent, err
@@ -113,7 +114,7 @@ func (p *portConn) Write(b []byte) (int, error) {
 
 func (p *portConn) Close() error {
 	p.cancel(net.ErrClosed)
-	err := p.socket.CloseNow()
+	err := p.socket.conn.CloseNow()
 	p.running.Wait()
 	return err
 }

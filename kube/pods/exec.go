@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/coder/websocket"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
@@ -97,12 +96,13 @@ func (command Command) run(ctx context.Context, c *kube.Client, namespace, name,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = socket.CloseNow() }()
+	defer func() { _ = socket.conn.CloseNow() }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil)
-	running.Go(func() { keepAlive(ctx, socket, cancel) })
+	running.Go(func() { socket.readMessages(ctx) })
+	running.Go(func() { socket.keepAlive(ctx, cancel) })
 	if command.Resize != nil {
 		running.Go(func() { command.sendSizes(ctx, socket) })
 	}
@@ -121,9 +121,9 @@ func (command Command) run(ctx context.Context, c *kube.Client, namespace, name,
 }
 
 // receive writes the output of the command until it has ended.
-func (command Command) receive(ctx context.Context, socket *websocket.Conn) error {
+func (command Command) receive(ctx context.Context, socket *socket) error {
 	for {
-		_, message, err := socket.Read(ctx)
+		message, err := socket.next(ctx)
 		if err != nil {
 			return fmt.Errorf("the connection ended before the command: %w", err)
 		}
@@ -169,17 +169,17 @@ func commandError(status []byte) error {
 }
 
 // sendInput sends Stdin to its end.
-func (command Command) sendInput(ctx context.Context, socket *websocket.Conn, cancel context.CancelCauseFunc) {
+func (command Command) sendInput(ctx context.Context, socket *socket, cancel context.CancelCauseFunc) {
 	message := make([]byte, 1+16<<10)
 	message[0] = channelStdin
 	for {
 		n, err := command.Stdin.Read(message[1:])
-		if n > 0 && socket.Write(ctx, websocket.MessageBinary, message[:1+n]) != nil {
+		if n > 0 && socket.write(ctx, message[:1+n]) != nil {
 			return // receive returns why
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = socket.Write(ctx, websocket.MessageBinary, []byte{channelClose, channelStdin})
+			_ = socket.write(ctx, []byte{channelClose, channelStdin})
 			return
 		case err != nil:
 			cancel(fmt.Errorf("read the input: %w", err))
@@ -189,7 +189,7 @@ func (command Command) sendInput(ctx context.Context, socket *websocket.Conn, ca
 }
 
 // sendSizes sends the sizes of the terminal until ctx ends or Resize is closed.
-func (command Command) sendSizes(ctx context.Context, socket *websocket.Conn) {
+func (command Command) sendSizes(ctx context.Context, socket *socket) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -199,7 +199,7 @@ func (command Command) sendSizes(ctx context.Context, socket *websocket.Conn) {
 				return
 			}
 			message := fmt.Appendf([]byte{channelResize}, `{"Width":%d,"Height":%d}`, size.Width, size.Height)
-			if socket.Write(ctx, websocket.MessageBinary, message) != nil {
+			if socket.write(ctx, message) != nil {
 				return
 			}
 		}

@@ -26,6 +26,9 @@ func APIServerClients() []string { return []string{ControllerManager, Scheduler,
 
 const (
 	etcdSocket = "etcd.sock"
+	// dialSocket is where the API server dials through package egress. Its name is not longer than that of etcdSocket.
+	dialSocket = "dial.sock"
+	egressFile = "egress.yaml"
 	// serviceRange is where Services get their addresses.
 	serviceRange = "10.96.0.0/16"
 )
@@ -74,6 +77,8 @@ func apiServerArgs(f *Folder, p ports, extra []string) []string {
 		// It taints each new node until the node lifecycle controller has seen it Ready,
 		// which only delays the first Pod.
 		"--disable-admission-plugins=TaintNodesByCondition",
+		// Extra arguments can name another file, or none.
+		"--egress-selector-config-file=" + f.Join(egressFile),
 		// Lets a stop end watches in good order; without it, a stop waits a minute for them.
 		"--shutdown-watch-termination-grace-period=1s",
 		"--profiling=false",

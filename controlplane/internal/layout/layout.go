@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/yare-go/yare/controlplane/internal/egress"
 	"github.com/yare-go/yare/controlplane/internal/process"
 	"github.com/yare-go/yare/controlplane/internal/supervise"
 )
@@ -44,6 +45,9 @@ func New(folder *Folder, config Config, now time.Time) (*Plane, error) {
 	if err := os.MkdirAll(folder.Join("logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of logs: %w", err)
 	}
+	if err := os.WriteFile(folder.Join(egressFile), egress.Configuration(p.DialSocket()), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration of the egress proxy: %w", err)
+	}
 	if p.admin, err = writeCredentials(folder, p.Server(), serviceAddress(), now); err != nil {
 		return nil, err
 	}
@@ -58,6 +62,9 @@ func (p *Plane) Server() string { return localURL(p.ports.apiServer) }
 
 // EtcdEndpoint returns the URL at which etcd serves.
 func (p *Plane) EtcdEndpoint() string { return "unix://" + p.folder.Join(etcdSocket) }
+
+// DialSocket returns the path of the socket through which the API server dials.
+func (p *Plane) DialSocket() string { return p.folder.Join(dialSocket) }
 
 // Kubeconfig returns the content of the administrator's kubeconfig file.
 func (p *Plane) Kubeconfig() []byte { return kubeconfig(p.Server(), p.admin) }

@@ -21,20 +21,20 @@ const compactTimeout = 10 * time.Second
 type commands struct {
 	output   *control.Writer
 	requests chan control.Request
-	shutdown context.CancelFunc
+	shutdown context.CancelCauseFunc
 }
 
-func newCommands(output *control.Writer, shutdown context.CancelFunc) *commands {
+func newCommands(output *control.Writer, shutdown context.CancelCauseFunc) *commands {
 	return &commands{output: output, requests: make(chan control.Request, 64), shutdown: shutdown}
 }
 
 // read reads requests until the input ends, and then ends the plane.
 func (c *commands) read(stdin io.Reader) {
-	defer c.shutdown()
+	defer c.shutdown(fmt.Errorf("the standard input has ended: %w", context.Canceled))
 	_ = control.Requests(stdin, c.output, func(r control.Request) {
 		if r.Do == control.Shutdown {
 			c.output.Write(control.Answer{ID: r.ID, OK: true})
-			c.shutdown()
+			c.shutdown(fmt.Errorf("received the request shutdown: %w", context.Canceled))
 			return
 		}
 		c.requests <- r

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controlplane/internal/control"
+	"github.com/yare-go/yare/controlplane/internal/egress"
 	"github.com/yare-go/yare/controlplane/internal/layout"
 	"github.com/yare-go/yare/controlplane/internal/process"
 	"github.com/yare-go/yare/controlplane/internal/supervise"
@@ -44,6 +45,12 @@ func (s *session) run(ctx context.Context, launcher *process.Launcher) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil) // before the wait
+
+	proxy, err := egress.Start(s.plane.DialSocket())
+	if err != nil {
+		return err
+	}
+	defer proxy.Close()
 
 	var components []*supervise.Component
 	for _, spec := range s.plane.Specs() {

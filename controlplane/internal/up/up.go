@@ -28,20 +28,18 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "controlplane:", err)
 		return 2
 	}
+	ctx, end, stop := signalContext()
+	defer stop()
+	stdout, stderr = outputWriter{stdout, end}, outputWriter{stderr, end}
 	output := control.NewWriter(stdout)
 	var reports reporter = textReporter{stdout}
 	if o.control {
 		reports = jsonReporter{output}
 	}
-	ctx, stop := signalContext()
-	defer stop()
 	if o.control {
 		// The end of the input ends the plane, also while it starts.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
 		etcdclient.Quiet()
-		commands := newCommands(output, cancel)
+		commands := newCommands(output, end)
 		go commands.read(stdin) // a read of standard input cannot be ended from here
 		err = run(ctx, o, stderr, reports, commands)
 	} else {
@@ -103,8 +101,11 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 			}
 			continue
 		}
-		if ctx.Err() != nil {
-			return nil // asked to end: what went wrong on the way does not matter
+		if ctx.Err() != nil { // asked to end: what went wrong on the way does not matter
+			if !s.isReady.Load() {
+				reports.report(control.Event{Event: control.Failed, Error: fmt.Sprintf("asked to end before it was ready: %v", context.Cause(ctx))})
+			}
+			return nil
 		}
 		return err
 	}

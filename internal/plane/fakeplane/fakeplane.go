@@ -86,6 +86,9 @@ func up(args []string) int {
 		fmt.Fprintln(os.Stderr, "panic: oh dear")
 		return 2
 	}
+	if slices.Contains(args, "quit") {
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "yare-fake-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

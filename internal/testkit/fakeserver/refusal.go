@@ -47,10 +47,10 @@ func badRequest(r *wire.Request, message string) *wire.Error {
 	return e
 }
 
-// serverError returns the answer 500 without a reason, for a request that fails inside the server.
+// serverError returns the answer 500 without a reason, for a request that the server refuses before it stores anything.
 func serverError(r *wire.Request, message string) *wire.Error {
 	e := refusalOf(r, http.StatusInternalServerError, "", message)
-	e.Answer.Details, e.Unknown = nil, r.Verb.IsWrite()
+	e.Answer.Details = nil
 	return e
 }
 

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/schemachange"
+	"github.com/yare-go/yare/kube"
 )
 
 // crds are the CustomResourceDefinitions that an operator prints.
@@ -87,15 +89,27 @@ func indented(text string) string {
 	return "\n  " + strings.Join(lines, "\n  ")
 }
 
-// apply applies the CRDs and waits until the API server serves them.
-func (c crds) apply(ctx context.Context, k kubectl) error {
+// apply applies the CRDs and waits until the API server serves them and uses their schemas. It calls report if the server does not
+// use a schema in time.
+func (c crds) apply(ctx context.Context, k kubectl, report func(string)) error {
+	config, _, err := kube.ConfigSource{Kubeconfig: k.kubeconfig}.Load()
+	if err != nil {
+		return err
+	}
+	before, err := schemachange.Take(ctx, config, c.names())
+	if err != nil {
+		return fmt.Errorf("read the CustomResourceDefinitions: %w", err)
+	}
 	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
 		return fmt.Errorf("the API server refuses a CustomResourceDefinition: correct the tag crd or the method Rules of the Go type at the path that the answer names: %s", withoutRuleFields(err.Error()))
 	}
 	if err := c.waitUntilServed(ctx, k); err != nil {
 		return fmt.Errorf("wait for the CustomResourceDefinitions to be served: %w", err)
 	}
-	return nil
+	if err := before.Wait(ctx); err != nil {
+		report(err.Error())
+	}
+	return context.Cause(ctx)
 }
 
 // withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields. Example:
