@@ -79,7 +79,7 @@ func (r *partsRun) registerMetrics() {
 func (r *partsRun) makeReadiness(ctx context.Context) {
 	r.pages.readiness = &readiness{
 		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
-		cached: r.cache.Stats, unsynced: r.group.tracker.Unsynced,
+		cached: r.cache.Stats, uncached: r.group.tracker.States,
 		isEnding: func() bool { return ctx.Err() != nil },
 		election: r.env.election, webhooks: r.env.webhooks, converted: convertedKinds(r.parts),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -57,7 +58,13 @@ type follower struct {
 	// server that does not know streaming lists, no streaming list ends. On a server that stalls
 	// for a moment, a later one does.
 	endlessListCount int
+	// failingSince is the time of the first error before the first list was complete.
+	failingSince time.Time
 }
+
+// unlistedAfter is how long the first list must fail before [ChangeUnlisted] reports that. A list that the server forbids is
+// reported at once, because the next try is likely to end alike.
+const unlistedAfter = time.Minute
 
 // run lists and watches until ctx ends or the consumer leaves the loop.
 func (f *follower) run(ctx context.Context) {
@@ -186,6 +193,13 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 		q.version = ""
 	}
 	if r.isReported && !q.yield(Change{}, err) {
+		return false
+	}
+	if !q.isListed && f.failingSince.IsZero() {
+		f.failingSince = time.Now()
+	}
+	isUnlisted := !q.isListed && (kube.IsForbidden(err) || time.Since(f.failingSince) >= unlistedAfter)
+	if isUnlisted && q.publish(Change{Type: ChangeUnlisted}) != nil {
 		return false
 	}
 	return clock.SleepReal(ctx, r.delay) == nil
