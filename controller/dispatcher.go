@@ -50,7 +50,10 @@ type mapQueue = mapping.Queue[*subscription]
 func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	switch change.Type {
 	case cache.Synced:
-		close(sub.synced)
+		sub.recordSynced()
+		return
+	case cache.Unlisted:
+		sub.settle()
 		return
 	case cache.DoubtSettled:
 		d.recordDoubtSettled()
@@ -179,7 +182,7 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 // isGone reports whether no object of the key k exists, by the streams of the reconciled kind.
 func (d *dispatcher) isGone(k kube.Key) bool {
 	_, ok := d.shownObjects.stored(k)
-	return !ok && d.shownObjects.isSynced()
+	return !ok && d.shownObjects.isSynced(k)
 }
 
 // mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no

@@ -187,7 +187,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		p.mover = cfg.newMover(view, e.log, cfg.formerManagers, cfg.formerPrefixes, ownerLabels(cfg.watched))
 		forget = append(forget, p.mover.Forget)
 	}
-	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client}
+	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client, retainer: rt.Retainer}
 	late := &lateParts{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciledKind: reconciledKind,

@@ -468,3 +468,47 @@ func countPatches(s *server) func() int {
 	}
 	return func() int { return int(n.Load()) }
 }
+
+// An object with the finalizer does not fit its Go type any more, and is deleted. One line names the field, the object and what to
+// do. The cleanup runs once the object fits again.
+func TestDeletedObjectThatDoesNotFitItsType(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) { return controller.Done(), nil }).
+			Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
+				return controller.CleanupDone(), nil
+			}))
+		create(t, c, garden("eden"))
+		time.Sleep(time.Minute)
+		gardens, err := kube.TypeOf[Garden]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := func(size any) {
+			t.Helper()
+			if _, err := kube.Dynamic(c, gardens.Resource, "default").Patch(t.Context(), "eden", kube.MergePatch(map[string]any{"spec": map[string]any{"size": size}})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("large")
+		time.Sleep(time.Minute)
+		before := len(p.log.lines(slog.LevelError))
+		remove(t, c, garden("eden"))
+		time.Sleep(24 * time.Hour)
+		lines := p.log.lines(slog.LevelError)[before:]
+		if len(lines) != 1 {
+			t.Fatalf("the deletion has led to the lines %q", lines)
+		}
+		for _, want := range []string{"is being deleted, and keeps the finalizers " + finalizer, "uninstall with --remove-finalizers", "default/eden", "size"} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("the line lacks %q: %s", want, lines[0])
+			}
+		}
+		set(7)
+		time.Sleep(time.Minute)
+		if o := s.object("gardens", "default", "eden"); o != nil {
+			t.Errorf("the object fits again, and has not been cleaned up: %v", o)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -59,4 +60,20 @@ func (w *finalizerWaits) hint(waitsFor []string) string {
 		return "the controller has no Finalizer, so none of its functions is called for an object that is being deleted; " + ofEarlierVersions
 	}
 	return ofEarlierVersions
+}
+
+// explainUndecodable returns err, the reason why the object of a key does not fit its Go type. If the object is being deleted and has
+// a finalizer of the controller, the error says that nobody removes the finalizer, and what to do.
+func (w *finalizerWaits) explainUndecodable(shown shownObjects, k kube.Key, err error) error {
+	stored, isStored := shown.stored(k)
+	if !isStored || !stored.Deleting {
+		return err
+	}
+	var object metav1.PartialObjectMetadata
+	content, readErr := stored.Bytes()
+	if readErr != nil || kube.Unmarshal(content, &object) != nil || !w.finalizers.hasAny(object.Finalizers) {
+		return err
+	}
+	return fmt.Errorf("the object is being deleted, and keeps the finalizers %s, because its cleanup needs an object that fits its Go type: correct the field, or run the command uninstall with --remove-finalizers, or remove the finalizers by hand, which leaves behind what a cleanup would remove: %w",
+		strings.Join(object.Finalizers, ", "), err)
 }

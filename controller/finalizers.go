@@ -12,6 +12,16 @@ import (
 // them at the same time.
 const finalizerAttempts = 5
 
+// Retainer keeps what the cleanups in a namespace need, such as the Role of the program there, while objects of the namespace
+// have finalizers of the program. Its methods must be safe for concurrent use.
+type Retainer interface {
+	// Retain is called before a controller adds its finalizer to an object of a namespace, and before it reconciles an object
+	// that has the finalizer. An error fails the reconcile. The controller calls written once it adds no finalizer any more.
+	Retain(ctx context.Context, namespace string) (written func(), err error)
+	// RecordRemoval is called after a controller has removed its finalizers from an object of a namespace.
+	RecordRemoval(namespace string)
+}
+
 // finalizers adds and removes the finalizers of a controller.
 type finalizers struct {
 	// name is the finalizer, or empty.
@@ -23,6 +33,8 @@ type finalizers struct {
 	access  objectAccess
 	// liveClient reads from the server.
 	liveClient *kube.Client
+	// retainer may be nil.
+	retainer Retainer
 }
 
 // isEmpty reports whether the controller has no finalizers.
@@ -52,6 +64,13 @@ func (f *finalizers) isRetired(name string) bool { return slices.Contains(f.reti
 // update adds the finalizer, and removes former names and retired finalizers, all in one patch. It returns the
 // updated object, and reports whether the object still exists. An object that is being deleted stays as it is.
 func (f *finalizers) update(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
+	if f.retainer != nil && f.name != "" && obj.GetDeletionTimestamp() == nil {
+		written, err := f.retainer.Retain(ctx, obj.GetNamespace())
+		if err != nil {
+			return obj, true, err
+		}
+		defer written()
+	}
 	return f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
 		// Another instance of this program may have been quicker.
 		isComplete := (f.name == "" || f.has(obj)) && !slices.ContainsFunc(obj.GetFinalizers(), f.isOutdated)
@@ -84,6 +103,9 @@ func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube
 
 // removeWhere removes the finalizers for which isUnwanted returns true. Its results are those of edit.
 func (f *finalizers) removeWhere(ctx context.Context, c *kube.Client, obj kube.Object, isUnwanted func(name string) bool) (updated kube.Object, exists bool, err error) {
+	if f.retainer != nil && slices.ContainsFunc(obj.GetFinalizers(), isUnwanted) {
+		defer f.retainer.RecordRemoval(obj.GetNamespace())
+	}
 	return f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
 		if !slices.ContainsFunc(obj.GetFinalizers(), isUnwanted) {
 			return nil, false

@@ -63,7 +63,7 @@ type fakeObjects map[kube.Key]cache.Object
 
 func (f fakeObjects) keys() iter.Seq[kube.Key] { return maps.Keys(f) }
 
-func (f fakeObjects) isSynced() bool { return true }
+func (f fakeObjects) isSynced(kube.Key) bool { return true }
 
 func (f fakeObjects) isBehindTerm(kube.Key) bool { return false }
 

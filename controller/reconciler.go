@@ -148,7 +148,7 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	switch {
 	case err != nil:
 		if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
-			return Terminal(err) // only a change of the object can help
+			return Terminal(r.waits.explainUndecodable(r.shownObjects, key, err)) // only a change of the object can help
 		}
 		return err
 	case selection == notShownYet:

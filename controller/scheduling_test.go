@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -141,6 +142,80 @@ func TestStartAfterSyncAndInParallel(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if most.Load() != 8 || sources.Load() != 1 {
 			t.Errorf("%d at once, want 8; %d sources, want 1", most.Load(), sources.Load())
+		}
+	})
+}
+
+// Promise 11: a namespace that the server forbids holds up no other namespace. Its objects are reconciled once it can be listed.
+// After a restart, a program of two namespaces did nothing anywhere, because one of them had been deleted with its Role.
+func TestForbiddenNamespaceHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		var forbidden atomic.Value
+		forbidden.Store("")
+		s.before = func(r *wire.Request) error {
+			if strings.Contains(forbidden.Load().(string), r.Namespace+"/"+r.Resource.Plural) {
+				return refuse(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+			}
+			return nil
+		}
+		c := s.client()
+		lost := garden("lost")
+		lost.Namespace = "gone"
+		create(t, c, lost)
+		create(t, c, garden("eden"))
+		forbidden.Store("gone/gardens gone/plants default/plants")
+		program := start(t, c.InNamespaces("default", "gone"), controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			calls.record(g.Name)
+			return controller.Done(), nil
+		}, controller.Owns[Plant]()))
+		time.Sleep(time.Hour)
+		if lines := calls.drain(); len(lines) > 0 {
+			t.Errorf("the controller has no permission for plants in any namespace, and has reconciled %v", lines)
+		}
+		forbidden.Store("gone/gardens gone/plants")
+		time.Sleep(time.Minute)
+		if lines := calls.drain(); !slices.Equal(lines, []string{"eden"}) {
+			t.Errorf("with the permissions for one namespace, the controller has reconciled %v", lines)
+		}
+		forbidden.Store("")
+		time.Sleep(time.Minute)
+		if lines := calls.drain(); !slices.Equal(lines, []string{"lost"}) {
+			t.Errorf("with the permissions for both namespaces, the controller has reconciled %v", lines)
+		}
+		for _, each := range program.caches.Stats() {
+			if !each.Synced || each.Unlisted {
+				t.Errorf("%s is not synced", each.Stream)
+			}
+		}
+	})
+}
+
+// A list that fails in one namespace for another reason, such as a conversion, holds up the other namespaces for a minute.
+func TestFailingNamespaceHoldsUpOthersForAMinute(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		s.before = func(r *wire.Request) error {
+			if r.Namespace == "broken" {
+				return refuse(r, http.StatusInternalServerError, metav1.StatusReasonInternalError)
+			}
+			return nil
+		}
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c.InNamespaces("broken", "default"), controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			calls.record(g.Name)
+			return controller.Done(), nil
+		}))
+		time.Sleep(50 * time.Second)
+		if lines := calls.drain(); len(lines) > 0 {
+			t.Errorf("before a minute the controller has reconciled %v", lines)
+		}
+		time.Sleep(time.Minute)
+		if lines := calls.drain(); !slices.Equal(lines, []string{"eden"}) {
+			t.Errorf("after a minute the controller has reconciled %v", lines)
 		}
 	})
 }

@@ -15,8 +15,8 @@ type shownObjects interface {
 	stored(k kube.Key) (cache.Object, bool)
 	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
 	isBehindTerm(k kube.Key) bool
-	// isSynced reports whether the streams have shown all objects that existed at their start.
-	isSynced() bool
+	// isSynced reports whether the streams that can show an object of a key have shown all objects that existed at their start.
+	isSynced(k kube.Key) bool
 	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
 	isKindUnserved(cluster string) bool
 }

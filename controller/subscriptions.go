@@ -39,12 +39,13 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 		if err != nil {
 			return nil, err
 		}
+		kindSynced := &milestone{reached: make(chan struct{})}
 		for _, stream := range streams {
 			if stream.Resource.IsSecret() && !w.keepSecrets {
 				stream.Representation = wire.MetadataOnly
 			}
 			stream.IfServed = w.ifServed
-			s.all = append(s.all, &subscription{watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{})})
+			s.all = append(s.all, &subscription{watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{}), settled: make(chan struct{}), kindSynced: kindSynced})
 		}
 		if i == 0 {
 			s.ofReconciledKind = slices.Clip(s.all)
@@ -92,13 +93,20 @@ func (s *subscriptions) close() {
 	}
 }
 
-// waitSynced waits until all streams are synced. It returns false if ctx ends first.
+// waitSynced waits until all streams are synced, apart from those of namespaces that cannot be listed. It returns false if ctx
+// ends first. At least one stream of each watched kind must be synced. So a missing permission for a kind holds the controller
+// back, and a namespace that was deleted with its Role does not.
+//
+// For example, a controller of webapps watches the namespaces shop and lab, and may not list webapps in lab. It starts once the
+// stream of shop is synced. Reads in lab go to the server until the stream of lab is synced.
 func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	for _, sub := range s.all {
-		select {
-		case <-sub.synced:
-		case <-ctx.Done():
-			return false
+		for _, known := range []<-chan struct{}{sub.settled, sub.kindSynced.reached} {
+			select {
+			case <-known:
+			case <-ctx.Done():
+				return false
+			}
 		}
 	}
 	return true
@@ -157,9 +165,10 @@ func (s *subscriptions) isAnyStreamBehindTerm() bool {
 	})
 }
 
-// isSynced reports whether the streams of the reconciled kind have shown all objects that existed at their start.
-func (s *subscriptions) isSynced() bool {
-	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return !sub.isSynced() })
+// isSynced reports whether the streams of the reconciled kind that can show an object of a key have shown all objects that
+// existed at their start.
+func (s *subscriptions) isSynced(k kube.Key) bool {
+	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return sub.covers(k) && !sub.isSynced() })
 }
 
 // isWholeKindShown reports whether a stream shows all objects of the reconciled kind in a cluster.
@@ -251,8 +260,11 @@ type subscription struct {
 	// isOfReconciledKind is true for a stream of the reconciled kind.
 	isOfReconciledKind bool
 	stream             wire.Stream
-	// synced is closed once the subscription has received all objects.
-	synced chan struct{}
+	// synced is closed once the subscription has received all objects. settled is closed then too, or before if the objects
+	// may not be listed for long: see [cache.Unlisted]. The goroutine of the stream closes both.
+	synced, settled chan struct{}
+	// kindSynced is shared by the subscriptions of a watched kind. It is reached with the first of them that is synced.
+	kindSynced *milestone
 	// opened is the subscription of the cache. It is nil until [subscriptions.open] has opened the stream. The stream
 	// may publish changes to the controller before.
 	opened atomic.Pointer[cache.Subscription]
@@ -269,14 +281,40 @@ func (s *subscription) cacheSubscription() *cache.Subscription { return s.opened
 func (s *subscription) store() *cache.Store { return s.cacheSubscription().Store() }
 
 // isSynced reports whether the subscription has received all objects.
-func (s *subscription) isSynced() bool {
+func (s *subscription) isSynced() bool { return isClosed(s.synced) }
+
+// recordSynced records that the subscription has received all objects.
+func (s *subscription) recordSynced() {
+	close(s.synced)
+	s.settle()
+	s.kindSynced.reach()
+}
+
+// settle records that nobody needs to wait for the subscription any more.
+func (s *subscription) settle() {
+	if !isClosed(s.settled) {
+		close(s.settled)
+	}
+}
+
+// isClosed reports whether c is closed. Nothing is sent to c.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.synced:
+	case <-c:
 		return true
 	default:
 		return false
 	}
 }
+
+// milestone is a moment that several goroutines may reach, and that counts once.
+type milestone struct {
+	once    sync.Once
+	reached chan struct{}
+}
+
+// reach closes reached, unless it is closed.
+func (m *milestone) reach() { m.once.Do(func() { close(m.reached) }) }
 
 // index adds the indexes of the watched kind to the store.
 func (s *subscription) index() error {

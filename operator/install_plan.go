@@ -56,6 +56,7 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 	p.addCertificate()
 	p.checkPages()
 	p.args = append(p.args, p.options.manifests.args...)
+	p.needs.Rules = append(slices.Clone(p.needs.Rules), retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
 	if p.options.election.isOn {
 		p.addAccess(p.options.election.access(p.program))
 	}

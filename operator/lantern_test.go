@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
@@ -74,7 +75,7 @@ func TestReadinessDoesNotWaitForConvertedKinds(t *testing.T) {
 		cached: func() []cache.Stats {
 			return []cache.Stats{{Stream: stream(&Lantern2{})}, {Stream: stream(&gadget{})}}
 		},
-		unsynced: func() []wire.Stream { return []wire.Stream{stream(&Lantern1{})} },
+		uncached: func() []follow.StreamState { return []follow.StreamState{{Stream: stream(&Lantern1{})}} },
 	}
 	if got := strings.Join(r.unreadyReasons(), "\n"); got != "gadgets.example.com is not synced" {
 		t.Errorf("the replica is not ready because %s", got)

@@ -114,8 +114,8 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 }
 
 // maxRenewalAge is how old the last renewal of another Lease may be, by the clocks of both machines, if its installation is taken
-// for active. The command uninstall has a shorter time for the same decision. Here a warning too many does less harm than a second
-// leader that nobody sees.
+// for active. A warning too many does less harm than a second leader that nobody
+// sees. The command uninstall waits for a renewal instead.
 const maxRenewalAge = 2 * time.Minute
 
 // warnOfOtherInstallations logs the other installations of the program in the namespaces that the program

@@ -107,7 +107,7 @@ func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Clie
 	}
 	p.printRisks()
 	if p.options.manifests.helm != "" { // the names and the namespace of a release are not known
-		return p.writeChart(client, install)
+		return p.writeChart(ctx, client, install)
 	}
 	objects, err := p.objects(install)
 	if err != nil {
@@ -140,13 +140,16 @@ func (p manifestPrinter) printRisks() {
 }
 
 // writeChart writes a chart for Helm. client is nil without --check.
-func (p manifestPrinter) writeChart(client *kube.Client, install *manifests.Options) error {
+func (p manifestPrinter) writeChart(ctx context.Context, client *kube.Client, install *manifests.Options) error {
 	objects, err := p.objects(manifests.ForHelm(install))
 	if err != nil {
 		return err
 	}
 	if client != nil {
 		manifests.PrintGrants(objects, ownGroups(p.needs), p.printNote)
+		if err := manifests.CheckNamespaces(ctx, client, objects, install.Namespace); err != nil {
+			return err
+		}
 	}
 	return manifests.WriteChart(p.options.manifests.helm, install, objects)
 }
@@ -158,7 +161,7 @@ func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, 
 		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, PrintNote: p.printNote,
 	}
 	manifests.PrintGrants(objects, c.Groups, p.printNote)
-	if err := c.Check(ctx, objects); err != nil {
+	if err := errors.Join(manifests.CheckNamespaces(ctx, client, objects, install.Namespace), c.Check(ctx, objects)); err != nil {
 		return err
 	}
 	if code, err := webhookCodeIn(p.parts); err == nil && !p.options.webhooks.isOff() {

@@ -96,7 +96,7 @@ func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusServiceUnavailable, strings.Join(reasons, "\n")+"\n")
 		return
 	}
-	writeText(w, http.StatusOK, "ok\n")
+	writeText(w, http.StatusOK, strings.Join(append([]string{"ok"}, p.readiness.leftOutLines()...), "\n")+"\n")
 }
 
 // serveMetrics answers with all metrics.

@@ -41,7 +41,7 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs
 	streams := newStreamReporter(env.log, env.problems.hasReported)
 	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
 	r.runtime = &controller.Runtime{
-		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
+		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Retainer: env.retainer, Elected: env.elected(),
 	}
 	for _, part := range partsWithin(parts) {
 		if recorder, ok := part.(interface {
@@ -113,7 +113,7 @@ func (r *partsRun) registerMetrics() {
 func (r *partsRun) makeReadiness(ctx context.Context) {
 	r.pages.readiness = &readiness{
 		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
-		cached: r.cache.Stats, unsynced: r.group.tracker.Unsynced,
+		cached: r.cache.Stats, uncached: r.group.tracker.States,
 		isEnding: func() bool { return ctx.Err() != nil },
 		election: r.env.election, webhooks: r.env.webhooks, converted: convertedKinds(r.parts),
 	}

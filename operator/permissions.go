@@ -67,6 +67,7 @@ func printPermissions(w io.Writer, program string, o options, needs kube.Needs, 
 	if c, err := webhookCodeIn(parts); err == nil && !o.webhooks.isOff() && o.webhooks.cert == "" {
 		needs.Access = append(slices.Clone(needs.Access), c.webhookAccess(cmp.Or(o.webhooks.service, program), namespace, parts)...)
 	}
+	needs.Rules = append(slices.Clone(needs.Rules), retentionRules(parts, o.namespaces, program, namespace)...)
 	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)
 	if len(roles) == 0 {
 		_, err := fmt.Fprintf(w, "# %s needs no permissions.\n", program)

@@ -235,8 +235,12 @@ func (reporter *problemReporter) texts(p problem) (headline, recovery, remedy st
 		}
 		return "the server does not know " + resource, "the server knows " + resource + " now", remedy
 	default:
-		return "the account may not " + p.action(), "the account may " + p.action() + " now",
-			"give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
+		remedy = "give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
+		if p.namespace != "" {
+			remedy = "apply the manifests again, or give the account a Role that allows it, as the subcommand permissions prints it; if the namespace " +
+				p.namespace + " was deleted, its Role has gone with it: leave it out of --watch-namespace, or create it and then apply the manifests again"
+		}
+		return "the account may not " + p.action(), "the account may " + p.action() + " now", remedy
 	}
 }
 

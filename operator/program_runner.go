@@ -9,6 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/retention"
 )
 
 // programRunner runs the command run. It opens what the program serves, makes the environment of [runParts], and ends everything
@@ -24,7 +25,9 @@ type programRunner struct {
 	fence *lease.Fence
 	// client passes the fence.
 	client *kube.Client
-	env    environment
+	// retention is nil unless the program has permissions by Roles that its cleanups need.
+	retention *retentionRun
+	env       environment
 }
 
 // run opens what the program serves, becomes a candidate for the Lease, runs the parts, and ends everything that it has
@@ -44,6 +47,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.startElection(ctx); err != nil {
 		return err
 	}
+	p.startRetention(ctx)
 	return runParts(ctx, p.client, p.env, p.madeParts)
 }
 
@@ -115,8 +119,24 @@ func (p *programRunner) startElection(ctx context.Context) (err error) {
 	return err
 }
 
+// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers.
+func (p *programRunner) startRetention(ctx context.Context) {
+	namespaces := retainedNamespaces(p.madeParts, p.line.namespaces, "")
+	if len(namespaces) == 0 {
+		return
+	}
+	keeper := retention.New(retention.Config{
+		Client: p.client.AllNamespaces(), Log: p.log, Namespaces: namespaces, Reconciled: p.needs.Reconciles, Finalizers: p.needs.Finalizers, Command: ownCommand(p.file),
+	})
+	p.env.retainer = keeper
+	p.retention = startRetention(ctx, keeper, p.env.elected())
+}
+
 // end ends what the program has opened. The parts have ended.
 func (p *programRunner) end() {
+	if p.retention != nil {
+		p.retention.end()
+	}
 	// The lease is released after everything else, when nothing is left that could write.
 	if p.env.election != nil {
 		p.env.election.end()

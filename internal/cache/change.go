@@ -38,6 +38,9 @@ const (
 	Deleted
 	// Synced means that the subscriber knows all objects. It comes once, and concerns no object.
 	Synced
+	// Unlisted means that the first list has failed, and may fail for long, so that Synced may not come: see
+	// [follow.ChangeUnlisted]. It comes after each such failure until Synced, and concerns no object.
+	Unlisted
 	// DoubtSettled means that a store was in doubt, and is right again. The server was restored from a backup, or its
 	// answers have contradicted the store. After a restoration, DoubtSettled is published by each stream whose versions
 	// come from the restored server. DoubtSettled concerns no object, and comes after the changes of the
@@ -58,6 +61,8 @@ func (t ChangeType) String() string {
 		return "Deleted"
 	case Synced:
 		return "Synced"
+	case Unlisted:
+		return "Unlisted"
 	case DoubtSettled:
 		return "DoubtSettled"
 	default:
@@ -65,8 +70,8 @@ func (t ChangeType) String() string {
 	}
 }
 
-// Record returns After, or Before for a deletion. It returns the zero Record for Synced
-// and DoubtSettled.
+// Record returns After, or Before for a deletion. It returns the zero Record for Synced,
+// Unlisted and DoubtSettled.
 func (c Change) Record() Record {
 	if c.Type == Deleted {
 		return c.Before

@@ -12,6 +12,8 @@ type Stats struct {
 	Stream wire.Stream
 	// Synced is true if the stream has been listed.
 	Synced bool
+	// Unlisted is true if the first list has failed, and may fail for long: see [Unlisted].
+	Unlisted bool
 	// Watching is true if the watch is open, or there is nothing to watch because the server does not serve
 	// the resource.
 	Watching bool

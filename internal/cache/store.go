@@ -25,6 +25,8 @@ type Store struct {
 	// listBegan is the tick at which the latest list began. It is 0 before the first list.
 	listBegan  atomic.Uint64
 	isUnserved atomic.Bool
+	// isUnlisted is true once the stream has published Unlisted.
+	isUnlisted atomic.Bool
 	// absence is the latest proof of the stream that the server does not serve the resource. It is nil if the stream has
 	// completed a list of objects since.
 	absence atomic.Pointer[absence]

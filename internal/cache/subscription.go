@@ -81,7 +81,7 @@ func (s *Subscription) publish(c Change) (isOpen bool) {
 	if s.isClosing.Load() {
 		return false
 	}
-	c.Initial = !s.isSynced && c.Type != Synced && c.Type != DoubtSettled
+	c.Initial = !s.isSynced && c.Type != Synced && c.Type != Unlisted && c.Type != DoubtSettled
 	s.isSynced = s.isSynced || c.Type == Synced
 	s.subscriber(c)
 	return true

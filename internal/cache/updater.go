@@ -64,6 +64,9 @@ func (u *updater) apply(c follow.Change) []Change {
 		u.beginList()
 	case follow.ChangeListed:
 		u.endList(c.ResourceVersion, c.IsUnserved)
+	case follow.ChangeUnlisted:
+		u.store.isUnlisted.Store(true)
+		u.changes = append(u.changes, Change{Type: Unlisted})
 	case follow.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.recordStreamError(u.restoration.CheckOverdue())

@@ -48,6 +48,9 @@ const (
 	// ResourceVersion. That version is lower than an earlier one only if the server was
 	// restored from a backup.
 	ChangeListed
+	// ChangeUnlisted reports that the first list has failed, and may fail for long: the server has forbidden it, or all tries
+	// have failed for unlistedAfter. It follows the error of each such try until the first ChangeListed.
+	ChangeUnlisted
 	// ChangeBookmark reports that the stream has reached its ResourceVersion without any
 	// change.
 	ChangeBookmark

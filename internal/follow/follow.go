@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -61,7 +62,13 @@ type follower struct {
 	// complete: by an ERROR event, or without any reason. errorEventCount is the number of the latest of them that an ERROR
 	// event has ended.
 	unfinishedListCount, errorEventCount int
+	// failingSince is the time of the first error before the first list was complete.
+	failingSince time.Time
 }
+
+// unlistedAfter is how long the first list must fail before [ChangeUnlisted] reports that. A list that the server forbids is
+// reported at once, because the next try is likely to end alike.
+const unlistedAfter = time.Minute
 
 // run lists and watches until ctx ends or the consumer leaves the loop.
 func (f *follower) run(ctx context.Context) {
@@ -218,6 +225,13 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 		q.version = ""
 	}
 	if r.isReported && !q.yield(Change{}, err) {
+		return false
+	}
+	if !q.isListed && f.failingSince.IsZero() {
+		f.failingSince = time.Now()
+	}
+	isUnlisted := !q.isListed && (kube.IsForbidden(err) || time.Since(f.failingSince) >= unlistedAfter)
+	if isUnlisted && q.publish(Change{Type: ChangeUnlisted}) != nil {
 		return false
 	}
 	return clock.SleepReal(ctx, r.delay) == nil

@@ -37,6 +37,8 @@ type sequence struct {
 	// reachedVersion is the version that the stream has reached, even when a list is due. It is empty
 	// before the first list.
 	reachedVersion string
+	// isListed is true once a list was complete.
+	isListed bool
 	// isListing is true from the beginning of a list to its end. The versions of objects in
 	// between are in no order.
 	isListing bool
@@ -79,7 +81,7 @@ func (q *sequence) publishListed(version string, isUnserved bool) error {
 			return err
 		}
 	}
-	q.isListing = false
+	q.isListing, q.isListed = false, true
 	q.tracker.forgetDeletions(version)
 	q.backoff.recordList()
 	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsUnserved: isUnserved})

@@ -11,7 +11,7 @@ import (
 
 // SyncTracker records which streams have been listed, and which ones watch. A program that reports itself as ready
 // only when its streams are complete puts one into the context of its functions, with
-// [WithSyncTracker], and asks [SyncTracker.Unsynced]. It may be used by several goroutines.
+// [WithSyncTracker], and asks [SyncTracker.States]. It may be used by several goroutines.
 type SyncTracker struct {
 	mu sync.Mutex
 	// streams has an element for each running sequence of [Changes].
@@ -23,6 +23,8 @@ type StreamState struct {
 	Stream wire.Stream
 	// Synced is true once the first list is complete.
 	Synced bool
+	// Unlisted is true if the first list has failed, and may fail for long: see [ChangeUnlisted].
+	Unlisted bool
 	// Watching is true while the watch is open, or there is nothing to watch because the server does not serve the
 	// resource.
 	Watching bool
@@ -38,7 +40,10 @@ func (s *StreamState) recordLocked(c Change) {
 	case ChangeWatchEnded:
 		s.Watching = false
 	case ChangeListStarted:
+	case ChangeUnlisted:
+		s.Unlisted = true
 	case ChangeListed:
+		s.Unlisted = false
 		s.Synced, s.Watching, s.LastEvent = true, c.IsUnserved, time.Now() // the watch is opened afterwards
 	default:
 		s.LastEvent = time.Now()
@@ -47,20 +52,6 @@ func (s *StreamState) recordLocked(c Change) {
 
 // NewSyncTracker returns a SyncTracker without streams.
 func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*wire.Stream]*StreamState)} }
-
-// Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
-// A stream that several sequences follow is unsynced until each of them has listed it.
-func (t *SyncTracker) Unsynced() []wire.Stream {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var unsynced []wire.Stream
-	for s, state := range t.streams {
-		if !state.Synced && !slices.Contains(unsynced, *s) {
-			unsynced = append(unsynced, *s)
-		}
-	}
-	return unsynced
-}
 
 // States returns the states of the followed streams, each once, in no particular order. A stream that several calls of
 // Changes follow is synced and watches if all of them do.
@@ -74,6 +65,7 @@ func (t *SyncTracker) States() (states []StreamState) {
 			continue
 		}
 		states[i].Synced = states[i].Synced && state.Synced
+		states[i].Unlisted = states[i].Unlisted || state.Unlisted
 		states[i].Watching = states[i].Watching && state.Watching
 		if state.LastEvent.Before(states[i].LastEvent) {
 			states[i].LastEvent = state.LastEvent

@@ -217,7 +217,7 @@ func TestWaitForDoesNotAffectReadiness(t *testing.T) {
 			return nil, statusError(r, 404, "NotFound")
 		}), "|")
 		time.Sleep(time.Minute)
-		if unsynced := tracker.Unsynced(); len(unsynced) > 0 {
+		if unsynced := unsyncedOf(tracker); len(unsynced) > 0 {
 			t.Errorf("the program waits for %v", unsynced)
 		}
 		cancel()

@@ -57,8 +57,9 @@ type Spec struct {
 		Webhook Webhook `json:"webhook"`
 	} `json:"conversion"`
 
-	HolderIdentity string           `json:"holderIdentity"`
-	RenewTime      metav1.MicroTime `json:"renewTime"`
+	HolderIdentity       string           `json:"holderIdentity"`
+	LeaseDurationSeconds int              `json:"leaseDurationSeconds"`
+	RenewTime            metav1.MicroTime `json:"renewTime"`
 	// Selector and Template are those of a Deployment.
 	Selector struct {
 		MatchLabels map[string]string `json:"matchLabels"`
@@ -169,6 +170,34 @@ func List(ctx context.Context, client *kube.Client, s wire.Stream, keep func(*Ob
 		}
 	}
 	return all, nil
+}
+
+// First returns an object of a stream that fulfils isWanted, or nil if there is none. It reads no page after that of the object.
+func First(ctx context.Context, client *kube.Client, s wire.Stream, isWanted func(*Object) bool) (*Object, error) {
+	for page, err := range s.Pages(ctx, client) {
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			if o, err := decode(item, s.Resource); err != nil || isWanted(o) {
+				return o, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// SetFinalizers replaces the finalizers of an object. The server refuses it with a conflict if the object has changed.
+func SetFinalizers(ctx context.Context, client *kube.Client, o *Object, finalizers []string) error {
+	m := &o.Metadata
+	body, err := kube.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": finalizers}})
+	if err == nil {
+		_, err = client.Do(ctx, &wire.Request{
+			Verb: wire.VerbPatch, Resource: o.Resource, Namespace: m.Namespace, Name: m.Name, ContentType: wire.ContentMergePatch, Body: body,
+			Preconditions: wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
+		})
+	}
+	return kube.IgnoreNotFound(err)
 }
 
 // Counts returns lines with the numbers of objects of each kind in each namespace.

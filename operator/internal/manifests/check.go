@@ -44,6 +44,35 @@ func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.Custo
 	return errors.Join(errs...)
 }
 
+// CheckNamespaces returns an error if the namespace of an object does not exist, or is being deleted: the server would refuse the
+// object. own is the namespace of the installation, which the objects contain.
+func CheckNamespaces(ctx context.Context, client *kube.Client, objects []Object, own string) error {
+	checked := map[string]bool{"": true, own: true}
+	var errs []error
+	for _, object := range objects {
+		name, _ := objectAt(object, "metadata")["namespace"].(string)
+		if checked[name] {
+			continue
+		}
+		checked[name] = true
+		namespace, exists, err := live.Find(ctx, client, NamespaceResource(), "", name)
+		state := ""
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("check the namespace %s: %w", name, err))
+		case !exists:
+			state = "does not exist"
+		case namespace.Metadata.DeletionTimestamp != nil:
+			state = "is being deleted"
+		}
+		if state != "" {
+			errs = append(errs, fmt.Errorf("the namespace %s %s, and the server would refuse the objects of the manifests there, such as the %s %s: create the namespace before, or leave it out of --watch-namespace",
+				name, state, Kind(object), Name(object)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // CheckPlurals returns an error if the cluster defines the kind of a definition under another plural. The server
 // would take the definition and never serve the kind, because a group has only one resource of a kind.
 func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {

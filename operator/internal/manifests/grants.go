@@ -19,7 +19,7 @@ func PrintGrants(objects []Object, groups []string, printNote func(string)) {
 		rules, _ := object["rules"].([]any)
 		for _, each := range rules {
 			if rule, ok := each.(Object); ok {
-				g.add(rule, kind == "ClusterRole")
+				g.add(rule, Name(object), kind == "ClusterRole")
 			}
 		}
 	}
@@ -44,8 +44,12 @@ type grants struct {
 	groups []string
 }
 
-// add adds a rule. isCluster is true if it stands in a ClusterRole.
-func (g grants) add(rule Object, isCluster bool) {
+// add adds a rule of a role. isCluster is true if it stands in a ClusterRole. A rule about the Roles of the installation itself,
+// which have the name of its ClusterRole, is left out: the server lets the program grant nobody more than it has.
+func (g grants) add(rule Object, role string, isCluster bool) {
+	if names := textsOf(rule["resourceNames"]); isCluster && slices.Equal(names, []string{role}) && slices.Contains(textsOf(rule["resources"]), "rolebindings") {
+		return
+	}
 	verbs := textsOf(rule["verbs"])
 	writes := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" })
 	urls := textsOf(rule["nonResourceURLs"])

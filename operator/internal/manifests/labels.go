@@ -48,6 +48,10 @@ func (i Installation) podLabels() Object {
 	return Object{LabelName: i.Program, LabelInstance: i.Name}
 }
 
+// RoleFinalizer is the finalizer of the Roles and the RoleBindings in watched namespaces while objects there have finalizers of
+// the program. It is never printed.
+const RoleFinalizer = "manifests.yare.dev/cleanups"
+
 // Selector returns the label selector of all objects of the installation but its CustomResourceDefinitions
 // and its Namespace.
 func (i Installation) Selector() string {

@@ -170,17 +170,13 @@ func (c *cluster) write(ctx context.Context, r *wire.Request, o *live.Object, bo
 	return kube.IgnoreNotFound(err)
 }
 
-// removeFinalizers removes finalizers from an object. Other finalizers stay.
-func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalizers []string) error {
-	m := &o.Metadata
-	left := slices.DeleteFunc(slices.Clone(m.Finalizers), func(name string) bool { return slices.Contains(finalizers, name) })
-	err := c.write(ctx, &wire.Request{
-		Verb: wire.VerbPatch, ContentType: wire.ContentMergePatch,
-		Preconditions: wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
-	}, o, map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": left}})
+// removeFinalizers removes finalizers from an object, and prints a line that begins with done. Other finalizers stay.
+func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalizers []string, done string) error {
+	left := slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers), func(name string) bool { return slices.Contains(finalizers, name) })
+	err := live.SetFinalizers(ctx, c.client, o, left)
 	switch {
 	case err == nil:
-		fmt.Fprintf(c.out, "abandoned the cleanup of %s\n", o)
+		fmt.Fprintf(c.out, "%s %s\n", done, o)
 	case kube.IsConflict(err): // the object has changed: the next round sees how
 		return nil
 	}

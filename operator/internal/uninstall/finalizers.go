@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // objectsToRelease returns the objects that the command does not delete and that have finalizers of the program. Nobody
@@ -53,7 +55,7 @@ func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
 			return errors.New("somebody adds the finalizers of the program again: another process of the program runs, so end it first." + live.Counts(objects))
 		}
 		for _, x := range objects {
-			if err := c.removeFinalizers(ctx, x, f.Finalizers); err != nil {
+			if err := c.removeFinalizers(ctx, x, f.Finalizers, abandoned); err != nil {
 				return err
 			}
 		}
@@ -61,4 +63,37 @@ func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
 			return fmt.Errorf("wait for the end of the finalizers: %w", err)
 		}
 	}
+}
+
+// abandoned begins the line about an object that has lost the finalizers of the program.
+const abandoned = "abandoned the cleanup of"
+
+// releaseRoles removes the finalizer of the program from its Roles and RoleBindings in watched namespaces, which has kept its
+// permissions for the cleanups. No cleanup needs them any more.
+func releaseRoles(ctx context.Context, c *cluster, f *findings) error {
+	for _, r := range c.resources {
+		if r.Group != "rbac.authorization.k8s.io" || r.ClusterScoped {
+			continue
+		}
+		for began := time.Now(); ; {
+			held, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly}, func(o *live.Object) bool {
+				return o.HasFinalizer([]string{manifests.RoleFinalizer})
+			})
+			if err != nil {
+				return err
+			}
+			if len(held) == 0 || c.isDryRun {
+				break
+			}
+			if time.Since(began) > c.limit {
+				return errors.New("somebody adds the finalizer " + manifests.RoleFinalizer + " again: another process of the program runs, so end it first." + live.Counts(held))
+			}
+			for _, o := range held {
+				if err := c.removeFinalizers(ctx, o, []string{manifests.RoleFinalizer}, "released"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }

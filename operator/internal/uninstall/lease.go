@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/operator/internal/live"
 )
@@ -27,13 +28,48 @@ func removeLease(ctx context.Context, c *cluster, f *findings) error {
 		fmt.Fprintf(c.out, "would delete %s, unless another process renews it after the end of the Pods\n", l)
 		return nil
 	}
-	if l.Spec.HolderIdentity != "" && time.Since(l.Spec.RenewTime.Time) < maxRenewalAge {
-		fmt.Fprintf(c.out, "kept %s: %s has renewed it within %s, so another process leads by it\n", l, l.Spec.HolderIdentity, maxRenewalAge)
+	isRenewed, err := isRenewed(ctx, c, l)
+	if err != nil {
+		return err
+	}
+	if isRenewed {
+		fmt.Fprintf(c.out, "kept %s: somebody has renewed it meanwhile, so another process leads by it\n", l)
 		return nil
 	}
 	return c.remove(ctx, l)
 }
 
-// maxRenewalAge is how old the last renewal of a Lease may be for its holder to lead, by the clocks of both machines. The Pods of
-// the program have ended before, so that only another process renews the Lease.
-const maxRenewalAge = time.Minute
+const (
+	// usualHoldTime is how long a Lease is held whose record has no duration.
+	usualHoldTime = 15 * time.Second
+	// maxHoldTime bounds the duration in a record, which may be a mistake.
+	maxHoldTime = 10 * time.Minute
+)
+
+// isRenewed reports whether a process renews l, or takes it over, within the time that its record is held. It decides by the changes
+// that it observes, as electors do: the clock of a holder may be hours behind. The Pods of the program have ended before.
+func isRenewed(ctx context.Context, c *cluster, l *live.Object) (bool, error) {
+	holdTime := min(time.Duration(l.Spec.LeaseDurationSeconds)*time.Second, maxHoldTime)
+	if holdTime <= 0 {
+		holdTime = usualHoldTime
+	}
+	if l.Spec.HolderIdentity != "" {
+		fmt.Fprintf(c.out, "waiting %s to see whether %s still renews %s\n", holdTime, l.Spec.HolderIdentity, l)
+	}
+	for began := time.Now(); l.Spec.HolderIdentity != "" && time.Since(began) <= holdTime; {
+		if err := clock.SleepReal(ctx, lookPeriod); err != nil {
+			return false, fmt.Errorf("wait for a renewal of %s: %w", l, err)
+		}
+		now, exists, err := live.Find(ctx, c.client, l.Resource, l.Metadata.Namespace, l.Metadata.Name)
+		if err != nil || !exists {
+			return false, err
+		}
+		if now.Spec.HolderIdentity == "" {
+			return false, nil // its holder has released it
+		}
+		if now.Spec.HolderIdentity != l.Spec.HolderIdentity || !now.Spec.RenewTime.Equal(&l.Spec.RenewTime) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -71,7 +71,7 @@ func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*live
 		if x.Metadata.DeletionTimestamp == nil {
 			err = c.requestDeletion(ctx, x, metav1.DeletePropagationBackground)
 		} else if f.AbandonCleanup && x.HasFinalizer(f.Finalizers) {
-			err = c.removeFinalizers(ctx, x, f.Finalizers)
+			err = c.removeFinalizers(ctx, x, f.Finalizers, abandoned)
 		}
 		if err != nil {
 			return err

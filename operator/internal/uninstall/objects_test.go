@@ -177,26 +177,49 @@ func TestKindsThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// A Lease that somebody else holds stays: without the Lease, two processes would lead. A Lease that was released goes.
-func TestLeaseThatIsHeldStays(t *testing.T) {
+// A Lease that somebody else renews stays, whatever the clock of the holder shows: without the Lease, two processes would lead.
+// Electors of other languages write local time as UTC. A Lease that was released, or whose holder has ended, goes.
+func TestLeaseThatIsRenewedStays(t *testing.T) {
 	t.Parallel()
-	for holder, stays := range map[string]bool{"somebody": true, "": false} {
-		server := fakeserver.New()
-		server.Store(lease.Resource(), "elsewhere", "shared", map[string]any{"spec": map[string]any{
-			"holderIdentity": holder, "renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
-		}})
-		d := &live.Object{}
-		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
-			Args []string `json:"args"`
-		}{[]string{"run", "--lease-name=shared", "--lease-namespace=elsewhere"}})
-		var out bytes.Buffer
-		c := &cluster{client: server.Client(), out: &out, limit: time.Minute}
-		if err := removeLease(t.Context(), c, &findings{Options: &Options{Installation: manifests.Installation{Program: "robots", Namespace: "robots"}}, deployment: d}); err != nil {
-			t.Error(err)
-		}
-		if isLeft := server.Object("leases", "elsewhere", "shared") != nil; isLeft != stays || strings.Contains(out.String(), "kept") != stays {
-			t.Errorf("holder %q: the Lease is left: %t; %s", holder, isLeft, &out)
-		}
+	for name, test := range map[string]struct {
+		holder           string
+		behind, renewing time.Duration
+		stays            bool
+	}{
+		"renewed":                {"somebody", 0, 10 * time.Second, true},
+		"renewed by New York":    {"somebody", 5 * time.Hour, 10 * time.Second, true},
+		"renewed by Tokyo":       {"somebody", -9 * time.Hour, 10 * time.Second, true},
+		"the holder has ended":   {"somebody", 0, 0, false},
+		"ended, the clock ahead": {"somebody", -time.Hour, 0, false},
+		"released":               {"", 0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := fakeserver.New()
+				renew := func() {
+					server.Store(lease.Resource(), "elsewhere", "shared", map[string]any{"spec": map[string]any{
+						"holderIdentity": test.holder, "leaseDurationSeconds": 15, "renewTime": time.Now().UTC().Add(-test.behind).Format("2006-01-02T15:04:05.000000Z"),
+					}})
+				}
+				renew()
+				if test.renewing > 0 {
+					defer time.AfterFunc(test.renewing, renew).Stop()
+				}
+				d := &live.Object{}
+				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
+					Args []string `json:"args"`
+				}{[]string{"run", "--lease-name=shared", "--lease-namespace=elsewhere"}})
+				var out bytes.Buffer
+				c := &cluster{client: server.Client(), out: &out, limit: time.Minute}
+				if err := removeLease(t.Context(), c, &findings{Options: &Options{Installation: manifests.Installation{Program: "robots", Namespace: "robots"}}, deployment: d}); err != nil {
+					t.Error(err)
+				}
+				if isLeft := server.Object("leases", "elsewhere", "shared") != nil; isLeft != test.stays || strings.Contains(out.String(), "kept") != test.stays {
+					t.Errorf("the Lease is left: %t; %s", isLeft, &out)
+				}
+			})
+		})
 	}
 }
 

@@ -16,11 +16,12 @@
 //  6. removeLateConfigurations removes the webhook configurations that a last request of the leader has made.
 //  7. removeConversions ends the conversions that no other installation has taken over.
 //  8. removeFinalizers removes the finalizers of the program from objects that stay, if the user wants that.
-//  9. removeLabelled removes all other objects with the labels of the installation, of whatever kind.
-//  10. removeWebhookSecret removes the Secret of the webhooks, which may have no labels.
-//  11. removeLease removes the Lease of the program.
-//  12. removeDefinitions removes the CustomResourceDefinitions, unless somebody else needs them.
-//  13. showNamespace prints the command that deletes the Namespace. Only the user deletes a Namespace.
+//  9. releaseRoles removes the finalizer that keeps the Roles and RoleBindings in watched namespaces until the last cleanup.
+//  10. removeLabelled removes all other objects with the labels of the installation, of whatever kind.
+//  11. removeWebhookSecret removes the Secret of the webhooks, which may have no labels.
+//  12. removeLease removes the Lease of the program.
+//  13. removeDefinitions removes the CustomResourceDefinitions, unless somebody else needs them.
+//  14. showNamespace prints the command that deletes the Namespace. Only the user deletes a Namespace.
 //
 // Each step that fails ends the command. The next call goes on from there.
 package uninstall
@@ -107,6 +108,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		removeLateConfigurations,
 		removeConversions,
 		removeFinalizers,
+		releaseRoles,
 		removeLabelled,
 		removeWebhookSecret,
 		removeLease,
