@@ -339,7 +339,7 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 	var reported, gone []string
 	c := &reconciler{
 		name: "test", log: discard, programLog: discard, queue: q, shownObjects: fakeObjects{}, unfinished: newUnfinishedObjects(), longReconciles: newLongReconciles(discard, 0, 1),
-		waits: &finalizerWaits{log: discard, unfinished: newUnfinishedObjects()}, finalizers: &finalizers{},
+		waits: &finalizerWaits{log: discard, unfinished: newUnfinishedObjects()}, finalizers: &finalizers{}, requeueWaits: newRequeueWaits(discard),
 		functions: functions{
 			reconcile: func(_ context.Context, obj kube.Object, _ *kube.Client) (Action, error) {
 				if obj.GetName() == "bad" {
