@@ -316,6 +316,7 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	}
 	if cfg.finalizer != "" {
 		needs.Finalizers = append(needs.Finalizers, cfg.finalizer)
+		needs.AddedFinalizers = []string{cfg.finalizer}
 	}
 	if cfg.kind.Definition != nil {
 		needs.Defines = []kube.Type{cfg.kind}

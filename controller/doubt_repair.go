@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
@@ -34,11 +36,15 @@ func (s signal) send() {
 //	10:00:00  the store of WebApps has recovered, and that of Deployments is in doubt. A WebApp that somebody
 //	          changes is reconciled, and reads its Deployment from the server
 //	10:00:37  the store of Deployments has recovered. All WebApps are reconciled, and read from the stores
+//
+// A store that does not recover is not awaited for longer than maxDoubtWait: its kind may be forbidden or absent since the
+// restoration. Its reads stay live. If it recovers later, all objects are reconciled once more.
 type doubtRepair struct {
 	// doubtSettled receives a signal when the doubt in a store is settled: see [cache.DoubtSettled].
 	doubtSettled signal
-	// isAnyStoreDoubted reports whether a store of the controller is in doubt.
-	isAnyStoreDoubted func() bool
+	log          *slog.Logger
+	// isAnyDoubtAwaited reports whether a store of the controller is in doubt, and is not given up.
+	isAnyDoubtAwaited func() bool
 	// releaseLow lets the queue hand out reconciles of low priority.
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
@@ -47,23 +53,46 @@ type doubtRepair struct {
 	isUnfinished func(kube.Key) bool
 	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
 	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
-	// repaired receives a signal after each repair, when no store of the controller is in doubt any more.
+	// repaired receives a signal after each repair, when no store of the controller is awaited any more.
 	repaired signal
 }
 
+const (
+	// maxDoubtWait is how long reconciles of low priority wait for the list of a store in doubt. The lists begin within a
+	// minute.
+	maxDoubtWait = 5 * time.Minute
+	// doubtCheckPeriod is the time between two checks of whether a store in doubt is still awaited.
+	doubtCheckPeriod = time.Minute
+)
+
 // run repairs the controller after each doubt, until ctx ends.
 func (r *doubtRepair) run(ctx context.Context) {
+	check := time.NewTicker(doubtCheckPeriod)
+	defer check.Stop()
+	isAwaited := false
 	for {
+		isSettled := false
 		select {
 		case <-r.doubtSettled:
+			isSettled = true
+		case <-check.C:
 		case <-ctx.Done():
 			return
+		}
+		wasAwaited := isAwaited
+		isAwaited = r.isAnyDoubtAwaited()
+		if !isSettled && (isAwaited || !wasAwaited) {
+			continue
 		}
 		for _, forget := range r.forget {
 			forget()
 		}
-		if r.isAnyStoreDoubted() {
+		if isAwaited {
 			continue // the next store that recovers signals too
+		}
+		if !isSettled {
+			r.log.Warn("a source is in doubt since the server was restored, and could not be listed since: reconciles do not wait for it any longer, and read its objects from the server",
+				"waited", maxDoubtWait)
 		}
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {

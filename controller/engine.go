@@ -180,7 +180,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
 		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: reconciledKind,
 		streams: e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
-		details: detailObserverOf(rt.Observer), controller: cfg.name,
+		uncachedLists: newUncachedLists(e.log, e.subscriptions), details: detailObserverOf(rt.Observer), controller: cfg.name,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.ForgetVersions, p.adoption.Forget}
 	if cfg.newMover != nil {
@@ -195,7 +195,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		},
 		repair: &doubtRepair{
 			doubtSettled: e.doubtSettled, forget: forget,
-			isAnyStoreDoubted: e.subscriptions.isAnyStoreDoubted, releaseLow: e.queue.ReleaseLow,
+			log: e.log, isAnyDoubtAwaited: e.subscriptions.isAnyDoubtAwaited, releaseLow: e.queue.ReleaseLow,
 			isUnfinished: e.unfinished.isUnfinished, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
@@ -265,7 +265,7 @@ func (e *engine) waitElected(ctx context.Context) bool {
 // startParts starts the reconciler, the other late parts but the mapper, and the emitters. The contexts of reconciles
 // are derived from reconcilesCtx.
 func (e *engine) startParts(ctx, reconcilesCtx context.Context, late *lateParts, running *sync.WaitGroup) {
-	e.queue.HoldLow(e.subscriptions.isAnyStoreDoubted)
+	e.queue.HoldLow(e.subscriptions.isAnyDoubtAwaited)
 	e.enqueuer.isWorking.Store(true)
 	for range e.configuration.concurrency {
 		running.Go(func() { late.reconciler.run(ctx, reconcilesCtx, running) })

@@ -37,7 +37,7 @@ func (w *finalizerWaits) reportWait(k kube.Key, obj kube.Object) (isWaiting bool
 	if deleted == nil || len(waitsFor) == 0 {
 		return false, 0
 	}
-	waiting := w.unfinished.findOrAdd(k, obj.GetUID())
+	waiting := w.unfinished.recordWait(k, obj.GetUID())
 	if waiting.isWaitLogged {
 		return true, 0
 	}

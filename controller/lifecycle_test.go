@@ -2,16 +2,22 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // With CancelDeleted, the deletion of an object ends the context of its reconcile. The cleanup starts
@@ -126,4 +132,126 @@ func TestFinalizerWhen(t *testing.T) {
 			t.Errorf("calls after the deletion (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A goroutine that a reconcile had left behind created a child after the cleanup, when the object was gone.
+func TestClientRefusesWritesAfterTheReconcile(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]controller.Option{"without a timeout": nil, "with a timeout": {controller.Timeout(time.Hour)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				c := s.client()
+				late := make(chan error, 1)
+				start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+					go func() {
+						time.Sleep(time.Minute)
+						_, err := kube.Apply(context.WithoutCancel(ctx), c, kube.OwnedBy(g, plant("rose")))
+						late <- err
+					}()
+					return controller.Done(), nil
+				}, append(options, controller.Owns[Plant]())...).Finalizer(finalizer, cleaning(doNothing[Garden])))
+				create(t, c, garden("eden"))
+				time.Sleep(time.Second)
+				remove(t, c, garden("eden"))
+				time.Sleep(time.Second)
+				if s.object("gardens", "default", "eden") != nil {
+					t.Fatal("the garden is not gone")
+				}
+				if err := <-late; err == nil || !strings.Contains(err.Error(), "has returned") {
+					t.Errorf("the late write: %v", err)
+				}
+				if s.object("plants", "default", "rose") != nil {
+					t.Error("the child was created")
+				}
+			})
+		})
+	}
+}
+
+// statsObserver records the function that returns the stats of a queue.
+type statsObserver struct{ stats func() controller.QueueStats }
+
+func (s *statsObserver) Subscribed(_ string, stats func() controller.QueueStats) { s.stats = stats }
+func (s *statsObserver) Result(controller.Result)                                {}
+
+// An object that had failed and then waited for the finalizers of others stayed among the failing objects for ever.
+func TestObjectThatWaitsForOthersIsNotFailing(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		caches := cache.New(c)
+		defer caches.Close()
+		o := &statsObserver{}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ended <- controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+				return controller.Done(), errors.New("the spec is wrong")
+			}).Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Observer: o})
+		}()
+		g := garden("eden")
+		g.Finalizers = []string{"other.example.com/x"}
+		create(t, c, g)
+		time.Sleep(time.Minute)
+		if n := o.stats().Failing; n != 1 {
+			t.Errorf("before the deletion %d objects fail, want 1", n)
+		}
+		remove(t, c, garden("eden"))
+		time.Sleep(time.Hour)
+		if n := o.stats().Failing; n != 0 {
+			t.Errorf("%d objects fail although nothing is called for any, want 0", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A controller whose kind is forbidden, absent or undecodable delays no other controller.
+func TestControllersStartByThemselves(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		code   int
+		reason metav1.StatusReason
+	}{"forbidden": {http.StatusForbidden, metav1.StatusReasonForbidden}, "absent": {http.StatusNotFound, metav1.StatusReasonNotFound}, "undecodable": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				c := s.client()
+				var calls journal
+				create(t, c, garden("eden"))
+				create(t, c, plant("rose"))
+				if _, err := kube.Dynamic(c, plantResource(t), "default").Patch(t.Context(), "rose", kube.MergePatch(map[string]any{"spec": map[string]any{"height": "tall"}})); err != nil {
+					t.Fatal(err)
+				}
+				s.before = func(r *wire.Request) error {
+					if test.code != 0 && r.Resource.Plural == "plants" {
+						return refuse(r, test.code, test.reason)
+					}
+					return nil
+				}
+				start(t, c, controller.New(doNothing[Plant]), controller.New(recordingNames(&calls)),
+					controller.New(recordingNames(&calls), controller.Name("other"), controller.Every(time.Hour)))
+				time.Sleep(time.Second)
+				create(t, c, garden("hortus"))
+				time.Sleep(time.Second)
+				got := calls.drain()
+				slices.Sort(got)
+				if diff := cmp.Diff([]string{"eden", "eden", "hortus", "hortus"}, got); diff != "" {
+					t.Errorf("reconciled within two seconds (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func plantResource(t *testing.T) wire.Resource {
+	t.Helper()
+	plants, err := kube.TypeOf[Plant]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plants.Resource
 }

@@ -123,6 +123,9 @@ func newMapClient(client *kube.Client, view *cache.View, covers func(*wire.Reque
 // uncoveredRead returns the error of a map function that reads what no source shows.
 func uncoveredRead(r *wire.Request) error {
 	option := fmt.Sprintf("controller.Owns or controller.Watches of the kind %s, without controller.Select", r.Resource.Kind)
+	if r.Verb == wire.VerbList {
+		option = "the selectors of a watch to the list, or " + option
+	}
 	if r.Resource.IsSecret() && r.Representation == wire.Full {
 		option += " and with controller.KeepSecrets"
 	}
@@ -136,5 +139,5 @@ func uncoveredRead(r *wire.Request) error {
 	if r.Name == "" {
 		what = wire.Stream{Resource: r.Resource, Namespace: r.Namespace}.String()
 	}
-	return fmt.Errorf("%s %s in a map function: no source of the controller shows all that is read: add %s, or read it in the reconcile", r.Verb, what, option)
+	return fmt.Errorf("%s %s in a map function: no source of the controller shows all that is read: add %s, or read it in the reconcile, where it is a request each time", r.Verb, what, option)
 }

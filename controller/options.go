@@ -59,8 +59,12 @@ func (s *settings) reject(err error) {
 	}
 }
 
-// Name sets the name of the controller in logs and metrics. Controllers of one program need
-// different names. Default: the kind in lower case.
+// Name sets the name of the controller in logs and metrics, and its default field manager: see [FieldManager]. Controllers
+// of one program need different names. Default: the kind in lower case.
+//
+// A program that gives a controller a name in a later release, or another name, keeps the field manager that it had by
+// FieldManager, such as FieldManager("database.example.com"). Otherwise the fields that the earlier release applied stay in
+// the objects for ever, unless the earlier field manager is named in [FormerFieldManagers].
 func Name(name string) Option { return optionFunc(func(s *settings) { s.name = name }) }
 
 // FieldManager sets the field manager of the controller's writes: see
@@ -224,7 +228,10 @@ func Kind(r wire.Resource) KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.namedResource = &r })
 }
 
-// Select watches only the objects that match all selectors.
+// Select watches only the objects that match all selectors. The cache then answers a list whose selectors imply these, such
+// as a list by Label("app", "web") and Label("tier", "front") where Label("app", "web") is watched. It answers a get of
+// an object that matches. Every other list and get of the kind is a request, and an error in a map function. The log names
+// such a list once.
 func Select(selectors ...kube.Selector) KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) })
 }

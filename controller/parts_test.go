@@ -381,7 +381,7 @@ func TestDoubtRepairTriggersAllObjects(t *testing.T) {
 		var isDoubted atomic.Bool
 		r := &doubtRepair{
 			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, isUnfinished: func(k kube.Key) bool { return k.Name == "b" },
-			isAnyStoreDoubted: isDoubted.Load, releaseLow: func() { released++ },
+			isAnyDoubtAwaited: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 			repaired:   newSignal(),
 		}

@@ -41,6 +41,7 @@ type pipeline struct {
 	enqueue func(queue.Trigger)
 	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	makeNextReadLive func(wire.Ref)
+	uncachedLists    *uncachedLists
 	// details receives the requests of reconciles. It is nil unless somebody observes them.
 	details detailObserver
 	// controller is the name of the controller.
@@ -57,7 +58,7 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, object wire.Ref,
 // handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md numbers all
 // handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
 //
-//	1  requestRecorder      records the request for the result, and refuses it after the end of the reconcile
+//	1  requestRecorder      records the request for the result, and refuses a write after the end of the reconcile
 //	   observedRequests     reports the request to the live page of package operator, if there is one
 //	2  adoption.ownerCheck  refuses owner references that Kubernetes forbids
 //	   adoption.moveHandler moves the fields of former field managers before an apply, if there are any
@@ -85,6 +86,7 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 	if p.mover != nil {
 		next = p.mover.Handler(next, object)
 	}
+	recorder.reportUncachedList = p.uncachedLists.report
 	recorder.next = adoption.RefuseForbiddenOwners(next, object, Terminal)
 	if p.details != nil {
 		recorder.next = &observedRequests{next: recorder.next, observer: p.details, controller: p.controller, key: key, view: p.view}

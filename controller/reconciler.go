@@ -300,6 +300,9 @@ func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isClean
 // due. An error overrides the action that came with it.
 func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 	rec.isReporting = true
+	if rec.recorder != nil {
+		rec.recorder.end()
+	}
 	if rec.endSpan != nil {
 		callLoggingPanic(r.log, "the tracer", func() { rec.endSpan(err) })
 	}

@@ -3,12 +3,18 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
@@ -126,4 +132,77 @@ func TestReconcilesOfLowPriorityWaitForTheListsAfterARestoration(t *testing.T) {
 			t.Errorf("after the list, %d gardens are reconciled with %d more reads of the server", len(reconciled), reads()-2)
 		}
 	})
+}
+
+// Regression: after a restoration one source could not be listed, because a right was older than the backup. All reconciles of
+// low priority of the controller waited for ever, and no log line said so.
+func TestRestorationWithASourceThatCannotBeListed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		client  func(*kube.Client) *kube.Client
+		options []controller.Option
+		// isForbidden reports whether a request is refused after the restoration.
+		isForbidden func(*wire.Request) bool
+	}{
+		"a kind": {
+			func(c *kube.Client) *kube.Client { return c }, []controller.Option{controller.Owns[Plant]()},
+			func(r *wire.Request) bool { return r.Resource.Plural == "plants" },
+		},
+		"a namespace": {
+			func(c *kube.Client) *kube.Client { return c.InNamespaces("default", "other") }, nil,
+			func(r *wire.Request) bool { return r.Namespace == "other" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				c := s.client()
+				var calls atomic.Int64
+				var isRestored, isRepaired atomic.Bool
+				create(t, c, garden("eden"))
+				create(t, c, garden("hortus"))
+				s.before = func(r *wire.Request) error {
+					if isRestored.Load() && !isRepaired.Load() && test.isForbidden(r) {
+						return refuse(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+					}
+					return nil
+				}
+				p := start(t, test.client(c), controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+					calls.Add(1)
+					return controller.Done(), nil
+				}, append(test.options, controller.Every(time.Hour))...))
+				time.Sleep(time.Minute)
+				backup := s.Snapshot()
+				lost := kube.MergePatch(map[string]any{"spec": map[string]any{"size": 7}})
+				if _, err := kube.Namespaced[Garden](c, "default").Patch(t.Context(), "eden", lost); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				isRestored.Store(true)
+				for f := range s.feeds {
+					f.end()
+				}
+				synctest.Wait()
+				s.Restore(backup)
+				s.Advance(1000)
+				calls.Store(0)
+				time.Sleep(10 * time.Minute)
+				if n := calls.Swap(0); n < 2 {
+					t.Errorf("%d reconciles within ten minutes after the restoration, want one of each of two gardens", n)
+				}
+				time.Sleep(24 * time.Hour)
+				if n := calls.Swap(0); n < 40 {
+					t.Errorf("%d reconciles of two gardens within a day, with a resync each hour", n)
+				}
+				if lines := p.log.lines(slog.LevelWarn); len(lines) != 1 || !strings.Contains(lines[0], "could not be listed since") {
+					t.Errorf("warnings: %q", lines)
+				}
+				isRepaired.Store(true)
+				time.Sleep(10 * time.Minute)
+				if n := calls.Load(); n < 2 {
+					t.Errorf("%d reconciles once the source is listed, want one of each of two gardens", n)
+				}
+			})
+		})
+	}
 }

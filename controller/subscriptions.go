@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -112,10 +113,13 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	return true
 }
 
-// isAnyStoreDoubted reports whether a store is in doubt, after a restoration or a contradiction. Until the next list of the store
-// is complete, the store may show what a restoration has undone.
-func (s *subscriptions) isAnyStoreDoubted() bool {
-	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.cacheSubscription().IsDoubted() })
+// isAnyDoubtAwaited reports whether a store has been in doubt for less than maxDoubtWait, after a restoration or a
+// contradiction. Until the next list of the store is complete, the store may show what a restoration has undone.
+func (s *subscriptions) isAnyDoubtAwaited() bool {
+	return slices.ContainsFunc(s.all, func(sub *subscription) bool {
+		since, isDoubted := sub.cacheSubscription().DoubtedSince()
+		return isDoubted && time.Since(since) < maxDoubtWait
+	})
 }
 
 // keys returns the keys of all objects of the reconciled kind.
@@ -238,12 +242,9 @@ func (s *subscriptions) coversRead(r *wire.Request) bool {
 		return false
 	}
 	for _, sub := range s.all {
-		stream := sub.stream
 		switch {
-		case stream.Cluster != r.Cluster || stream.Resource != r.Resource:
-		case stream.Representation != wire.Full && stream.Representation != r.Representation:
-		case stream.Namespace != "" && stream.Namespace != r.Namespace:
-		case stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == "":
+		case !sub.coversApartFromSelectors(r):
+		case cache.SelectsWithin(r, sub.stream):
 			return true
 		case r.Verb == wire.VerbGet:
 			if _, ok := sub.store().Get(kube.Key{Namespace: r.Namespace, Name: r.Name}); ok {
@@ -347,6 +348,14 @@ func (s *subscription) covers(k kube.Key) bool {
 	default:
 		return k.Namespace != "" || s.stream.Resource.ClusterScoped
 	}
+}
+
+// coversApartFromSelectors reports whether the stream would show what r reads if it had no selectors.
+func (s *subscription) coversApartFromSelectors(r *wire.Request) bool {
+	stream := s.stream
+	return stream.Cluster == r.Cluster && stream.Resource == r.Resource &&
+		(stream.Representation == wire.Full || stream.Representation == r.Representation) &&
+		(stream.Namespace == "" || stream.Namespace == r.Namespace)
 }
 
 // keyOf returns the key of an object of the stream.

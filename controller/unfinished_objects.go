@@ -56,14 +56,21 @@ func newUnfinishedObjects() *unfinishedObjects {
 	return &unfinishedObjects{byKey: make(map[kube.Key]*unfinishedEntry)}
 }
 
-// findOrAdd returns what is remembered of the object of a key. It adds the object if nothing is remembered of it. It replaces an
-// object with another uid. An empty uid matches every object. The last reconcile of a new object counts as not failed.
-func (u *unfinishedObjects) findOrAdd(k kube.Key, uid types.UID) *unfinishedObject {
+// recordWait records that the object of a key waits for finalizers of others, so that nothing fails for the object any more.
+// It returns what is remembered of the object.
+func (u *unfinishedObjects) recordWait(k kube.Key, uid types.UID) *unfinishedObject {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.findOrAddLocked(k, uid).object
+	found := u.findOrAddLocked(k, uid)
+	if found.isFailing {
+		found.isFailing = false
+		u.failingCount--
+	}
+	return found.object
 }
 
+// findOrAddLocked returns the entry of the object of a key. It adds the object if nothing is remembered of it. It replaces an
+// object with another uid. An empty uid matches every object. The last reconcile of a new object counts as not failed.
 func (u *unfinishedObjects) findOrAddLocked(k kube.Key, uid types.UID) *unfinishedEntry {
 	found, ok := u.byKey[k]
 	if !ok || uid != "" && found.uid != "" && found.uid != uid {

@@ -28,6 +28,9 @@ type Needs struct {
 	// Finalizers are the finalizers that the part removes from objects: those that it adds, and those of
 	// earlier versions of the program.
 	Finalizers []string
+	// AddedFinalizers are those of Finalizers that the part adds to the objects that it Reconciles. No other part that
+	// reconciles the same resource may remove them, because the cleanups of the parts would not wait for one another.
+	AddedFinalizers []string
 	// EveryReplica is true for a part that starts on every replica of a program with leader election, before the
 	// replica leads. A part without EveryReplica starts when its replica leads. Controllers have it: they sync their
 	// streams before the election, and reconcile after it.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 // needsOf returns the needs of all parts together, or everything that is wrong with the parts.
 func needsOf(parts []Part) (kube.Needs, error) {
 	var all kube.Needs
+	var each []kube.Needs
 	var errs []error
 	for i, part := range parts {
 		if part == nil {
@@ -21,6 +23,10 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		errs = append(errs, err)
 		errs = append(errs, checkUnique("two controllers of the program are named %q: give one another controller.Name", all.Controllers, needs.Controllers))
 		errs = append(errs, checkUnique("two parts of the program apply as the field manager %q: give one another controller.FieldManager", all.FieldManagers, needs.FieldManagers))
+		for _, other := range each {
+			errs = append(errs, cmp.Or(checkFinalizers(other, needs), checkFinalizers(needs, other)))
+		}
+		each = append(each, needs)
 		all.Controllers = append(all.Controllers, needs.Controllers...)
 		all.FieldManagers = append(all.FieldManagers, needs.FieldManagers...)
 		all.Defines = append(all.Defines, needs.Defines...)
@@ -51,6 +57,19 @@ func checkUnique(format string, taken, names []string) error {
 	for _, name := range names {
 		if slices.Contains(taken, name) {
 			return fmt.Errorf(format, name)
+		}
+	}
+	return nil
+}
+
+// checkFinalizers returns an error if a part removes a finalizer that another part adds to objects of the same resource.
+func checkFinalizers(adding, removing kube.Needs) error {
+	for _, name := range adding.AddedFinalizers {
+		for _, r := range adding.Reconciles {
+			if slices.Contains(removing.Finalizers, name) && slices.Contains(removing.Reconciles, r) {
+				return fmt.Errorf("two controllers of %s remove the finalizer %q: whichever is done first would remove it before the cleanup of the other: give one another finalizer",
+					r.GroupResource(), name)
+			}
 		}
 	}
 	return nil

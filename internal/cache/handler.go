@@ -73,7 +73,9 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 	if !ok {
 		return h.next.Do(ctx, r)
 	}
-	store := h.view.coveringStore(r.Cluster, r.Resource, collection.Namespace, r.Representation, anyStore)
+	store := h.view.coveringStore(r.Cluster, r.Resource, collection.Namespace, r.Representation, func(s *Store) bool {
+		return SelectsWithin(r, s.stream) && match.canMatch(s.stream)
+	})
 	if store == nil || !h.resolveCollectionEffects(ctx, r, store) {
 		return h.listLive(ctx, r)
 	}
@@ -81,6 +83,9 @@ func (h *handler) list(ctx context.Context, r *wire.Request) (*wire.Response, er
 	inOverlay, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
 	for _, k := range h.view.overlay.Keys(collection) {
 		found := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
+		if match.serverFields != "" && (!found.isCertain || found.answer != nil) {
+			return h.listLive(ctx, r) // the stream has not shown whether the object matches
+		}
 		if !found.isCertain {
 			uncertain = append(uncertain, k)
 		}

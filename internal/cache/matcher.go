@@ -14,10 +14,12 @@ import (
 // matcher selects the objects that a list asks for.
 type matcher struct {
 	namespace string
-	// labels is the label selector, and fields is the field selector.
-	labels  labels.Selector
-	fields  fields.Selector
-	matches []wire.Match
+	labels    labels.Selector
+	// fields holds the requirements of the field selector on fields of a [Record], and serverFields has the others. Only
+	// the server knows what meets the others, and a stream that selects by them.
+	fields       fields.Selector
+	serverFields string
+	matches      []wire.Match
 }
 
 // matcherOf returns the matcher of a list. It returns false if only the server can decide which
@@ -42,16 +44,36 @@ func matcherOf(r *wire.Request) (matcher, bool) {
 		}
 	}
 	if expression := r.Query.Get("fieldSelector"); expression != "" {
-		if m.fields, err = fields.ParseSelector(expression); err != nil {
+		all, err := fields.ParseSelector(expression)
+		if err != nil {
 			return m, false
 		}
-		for _, requirement := range m.fields.Requirements() {
-			if requirement.Field != "metadata.name" && requirement.Field != "metadata.namespace" {
-				return m, false
-			}
-		}
+		m.fields = withFields(all, isInRecord)
+		m.serverFields = withFields(all, func(field string) bool { return !isInRecord(field) }).String()
 	}
 	return m, true
+}
+
+// withFields returns the requirements of s on the fields for which isKept returns true.
+func withFields(s fields.Selector, isKept func(field string) bool) fields.Selector {
+	kept, err := s.Transform(func(field, value string) (string, string, error) {
+		if isKept(field) {
+			return field, value, nil
+		}
+		return "", "", nil // leaves the requirement out
+	})
+	if err != nil {
+		return s // the function returns no error
+	}
+	return kept
+}
+
+// isInRecord reports whether a Record has a field.
+func isInRecord(field string) bool { return field == "metadata.name" || field == "metadata.namespace" }
+
+// canMatch reports whether the objects of a stream are known to match, or not to match, without the server.
+func (m matcher) canMatch(stream wire.Stream) bool {
+	return impliesFields(stream.FieldSelector, m.serverFields)
 }
 
 // filter returns what the store can match by itself, and the conditions that it cannot match.
@@ -79,7 +101,7 @@ func (m matcher) matchesRecord(r Record) bool {
 }
 
 // matchesFields reports whether an object matches the field selector, which the filter leaves
-// out.
+// out, apart from serverFields.
 func (m matcher) matchesFields(r Record) bool {
 	return m.fields.Empty() || m.fields.Matches(fields.Set{"metadata.name": r.Name, "metadata.namespace": r.Namespace})
 }

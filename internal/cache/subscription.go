@@ -3,6 +3,7 @@ package cache
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/yare-go/yare/internal/ident"
 )
@@ -29,9 +30,9 @@ type Subscription struct {
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
 func (s *Subscription) Store() *Store { return s.followed.store }
 
-// IsDoubted reports whether the store may show what a restoration has undone, and waits for a list. Reads are live
-// until then. [DoubtSettled] is published at the end of the doubt.
-func (s *Subscription) IsDoubted() bool { return s.followed.detector.IsDoubted() }
+// DoubtedSince returns since when the store may show what a restoration has undone, and waits for a list. Reads are live
+// until then. [DoubtSettled] is published at the end of the doubt. DoubtedSince returns false if the store is not in doubt.
+func (s *Subscription) DoubtedSince() (time.Time, bool) { return s.followed.detector.DoubtedSince() }
 
 // IsBehindTerm reports whether the store may lack writes of a former leader, which were carried out before the term of this
 // process: see [TermVersion]. It is for the kinds of Kubernetes and of the program in the home cluster. For all other kinds

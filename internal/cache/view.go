@@ -101,12 +101,13 @@ func (v *View) isWatching(k overlay.Key) bool {
 	return true
 }
 
-// anyStore returns true. It is for callers of coveringStore and storeFor that have no condition.
+// anyStore returns true. It is for callers of storeFor that have no condition.
 func anyStore(*Store) bool { return true }
 
-// coveringStore returns a synced store that holds every object of r in a namespace. The store holds the objects in the
-// representation, or as whole objects. A store in the representation comes first. The store is current for v, and meets the
-// condition. An empty namespace stands for all. coveringStore returns nil if there is no such store.
+// coveringStore returns a synced store of the objects of r in a namespace. The store meets the condition, which has to
+// require that the selectors of the stream leave nothing out. The store holds the objects in the
+// representation, or as whole objects. A store in the representation comes first. The store is current for v. An empty
+// namespace stands for all. coveringStore returns nil if there is no such store.
 func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, representation wire.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""
@@ -115,7 +116,6 @@ func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, 
 	var isExact bool
 	for _, s := range v.overlay.streams.snapshot() {
 		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) ||
-			s.store.hasSelector() ||
 			s.id.Namespace != "" && s.id.Namespace != namespace ||
 			s.id.Representation != representation && s.id.Representation != wire.Full ||
 			!s.store.IsSynced() || !v.isCurrent(s, namespace) || !condition(s.store) {
@@ -132,7 +132,8 @@ func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, 
 // every object of the kind and namespace comes first. Next comes a store that has a selector and contains the object. Then
 // isPartial is true: an object that is not in such a store may exist all the same. storeFor returns nil if there is neither.
 func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
-	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {
+	isWhole := func(s *Store) bool { return !s.hasSelector() && condition(s) }
+	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, isWhole); store != nil {
 		return store, false
 	}
 	for _, s := range v.overlay.streams.snapshot() {

@@ -45,7 +45,8 @@ const (
 // Example: the newest change of the stream is b at version 100. The connection breaks, and the watch is
 // reopened from version 100. It is silent for 12 seconds. The list of b has version 60: this proves a
 // restoration, because the server had reached version 100. If the list has version 120, and b at version
-// 100 is in it, nothing was lost. If b is not in it, the deletion of b was lost.
+// 100 is in it, nothing was lost. If b is not in it, the deletion of b is on its way, or the server was restored and the
+// watch will never show the deletion. A second list decides: it follows only if the watch has stayed silent.
 type prober struct {
 	handler wire.Handler
 	// isInterrupted is true if a watch has ended in another way than the server was asked for, so that the
@@ -80,6 +81,7 @@ func (p *prober) start(ctx context.Context, expected func() expectedState, onRes
 
 // probe waits for probeDelay and then probes the server, again and again until it answers.
 func (p *prober) probe(ctx context.Context, onRestored func()) {
+	wasAbsent := false
 	for delay := probeDelay; clock.SleepReal(ctx, delay) == nil; delay = min(2*delay, maxProbeDelay) {
 		state, err := p.expected.read(ctx, p.handler)
 		switch {
@@ -87,6 +89,10 @@ func (p *prober) probe(ctx context.Context, onRestored func()) {
 			continue // the server cannot answer now
 		case ctx.Err() != nil:
 		case p.expected.isLost(state):
+			if !wasAbsent && p.expected.mayBeDeleted(state) {
+				wasAbsent = true
+				continue
+			}
 			onRestored()
 		default:
 			p.hasPassed = true
@@ -171,6 +177,11 @@ func (s expectedState) read(ctx context.Context, h wire.Handler) (serverState, e
 		}
 	}
 	return state, nil
+}
+
+// mayBeDeleted reports whether a deletion whose event is on its way explains what a server in state has lost.
+func (s expectedState) mayBeDeleted(state serverState) bool {
+	return !state.isPresent && !ident.IsNewer(s.version, state.version)
 }
 
 // isLost reports whether a server in state has lost the expected state. An object that is newer

@@ -173,6 +173,8 @@ func TestProbesAreRare(t *testing.T) {
 		{"an interruption before the probe", []answer{list(broken()), stream(pause(5*time.Second), broken()), due}, healthy, 1},
 		{"an object that was not known", []answer{stream(endOfList("5"), broken()), due}, page("9", ""), 1},
 		{"an object that has changed, whose event is on its way", []answer{list(broken()), due}, page("9", "", object("a", 7)), 1},
+		// A deletion on its way passed for a restoration.
+		{"a deletion whose event is on its way", []answer{list(broken()), stream(pause(15*time.Second), deleted(object("a", 7)), hang())}, page("9", ""), 1},
 		{"a deletion that stands", []answer{list(deleted(object("a", 6)), broken()), due}, page("9", ""), 1},
 		{"an object that was made anew, whose event is on its way", []answer{list(deleted(object("a", 6)), broken()), due}, page("9", "", object("a/new", 8)), 1},
 	} {

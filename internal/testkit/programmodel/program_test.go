@@ -227,10 +227,8 @@ func (w *world) options(p *plan) []controller.Option {
 		selected = controller.IfServed()
 	}
 	switch p.source {
-	case ownsByController:
-		selected = controller.Select(kube.Label("app", p.name))
-	case ownsByTier:
-		selected = controller.Select(kube.Label("tier", "y"))
+	case ownsByController, ownsByTier:
+		selected = controller.Select(p.childSelectors()...)
 	case ownsFirst:
 		selected = controller.Select(kube.Field("metadata.name", childOf(p.name, parentNames[0])))
 	}
@@ -249,6 +247,18 @@ func (w *world) options(p *plan) []controller.Option {
 		options = append(options, controller.Owns[child](selected, seen))
 	}
 	return options
+}
+
+// childSelectors returns the selectors by labels of the stream of children, if it has any.
+func (p *plan) childSelectors() []kube.Selector {
+	switch p.source {
+	case ownsByController:
+		return []kube.Selector{kube.Label("app", p.name)}
+	case ownsByTier:
+		return []kube.Selector{kube.Label("tier", "y")}
+	default:
+		return nil
+	}
 }
 
 // keysFor maps a child to its parent, and for a controller that waits, to the next parent too.
@@ -366,7 +376,8 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 	if p.lists {
 		f := r.floor(at)
 		var found *child
-		for each, err := range children.Each(ctx) {
+		selectors := p.childSelectors()
+		for each, err := range children.Each(ctx, selectors...) {
 			if err != nil {
 				return err
 			}
@@ -374,9 +385,10 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 				found = each
 			}
 		}
-		if found != nil {
+		switch {
+		case found != nil:
 			r.check(at, f, found)
-		} else {
+		case len(selectors) == 0: // otherwise the child may have lost its labels
 			r.check(at, f, nil)
 		}
 	}

@@ -2,6 +2,7 @@ package restoration
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -43,6 +44,9 @@ func selectorOf(s wire.Stream) labels.Selector {
 
 // IsDoubted reports whether the store of the stream may show what a restoration has undone.
 func (d *Detector) IsDoubted() bool { return d.doubt.isOpen() }
+
+// DoubtedSince returns since when the store of the stream has been in doubt. It returns false if the store is not in doubt.
+func (d *Detector) DoubtedSince() (time.Time, bool) { return d.doubt.isOpenSince() }
 
 // SettledCount returns the number of reasons for doubt that complete lists have settled so far.
 func (d *Detector) SettledCount() uint64 { return d.doubt.settledCount() }

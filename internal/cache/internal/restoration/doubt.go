@@ -1,6 +1,9 @@
 package restoration
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // doubt is whether the store of one stream is in doubt. The store is in doubt from a reason on, until a list is
 // complete that began after the reason. All methods can be used concurrently.
@@ -17,6 +20,8 @@ type doubt struct {
 	// reasonCount is the number of reasons so far. reasonCountAtList is the reasonCount when the latest list began.
 	// settledReasonCount is the number of reasons that complete lists have settled.
 	reasonCount, reasonCountAtList, settledReasonCount uint64
+	// since is when the first reason came that is not settled.
+	since time.Time
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
 	// isUnserved is true while the server does not serve the kind. A restoration does not count then.
@@ -27,6 +32,13 @@ type doubt struct {
 func (d *doubt) add() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.addLocked()
+}
+
+func (d *doubt) addLocked() {
+	if d.reasonCount == d.settledReasonCount {
+		d.since = time.Now()
+	}
 	d.reasonCount++
 }
 
@@ -35,7 +47,7 @@ func (d *doubt) addRestoration() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.isUnserved {
-		d.reasonCount++
+		d.addLocked()
 		d.isRestoration = true
 	}
 }
@@ -72,6 +84,13 @@ func (d *doubt) isOpen() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.reasonCount > d.settledReasonCount
+}
+
+// isOpenSince returns since when the store has been in doubt. It returns false if the store is in no doubt.
+func (d *doubt) isOpenSince() (since time.Time, isOpen bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.since, d.reasonCount > d.settledReasonCount
 }
 
 // settledCount returns the number of reasons that complete lists have settled.
