@@ -387,12 +387,12 @@ func (b *builder) addUntyped(at position, name, format string, args ...any) {
 }
 
 // joinProblemsOfOtherModule replaces the problems from the index earlier on, which are those within the type of f, by one
-// problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself stay.
-// Example: url.URL has eleven fields without a JSON name.
+// problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself, and of the
+// author's tags by path, stay. Example: url.URL has eleven fields without a JSON name.
 func (b *builder) joinProblemsOfOtherModule(f field, at position, earlier int) {
 	var own, inner []error
 	for _, err := range b.problems.all[earlier:] {
-		if strings.Contains(err.Error(), at.goName+": ") {
+		if text := err.Error(); strings.Contains(text, at.goName+": ") || strings.Contains(text, tagsOfDefinition) {
 			own = append(own, err)
 		} else {
 			inner = append(inner, err)

@@ -7,6 +7,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 )
@@ -407,6 +409,17 @@ type linked struct {
 	Links map[string][]url.URL `json:"links"`
 }
 
+// mistagged has a mistake in a tag by path, which leads into a type of another module.
+type mistagged struct {
+	Resources corev1.ResourceRequirements `json:"resources"`
+}
+
+func (mistagged) Definition() kube.Definition {
+	return kube.Definition{
+		Group: "example.com", Version: "v1", Kind: "Mistagged", Tags: map[string]string{".spec.resources.claims": "maxItms=4"},
+	}
+}
+
 // Bug: url.URL led to eleven errors, and each advised a tag in a type that belongs to another module.
 func TestTypeOfAnotherModule(t *testing.T) {
 	t.Parallel()
@@ -425,6 +438,10 @@ func TestTypeOfAnotherModule(t *testing.T) {
 	}
 	if n := strings.Count(err.Error(), "url.URL belongs to"); n != 2 || strings.Contains(err.Error(), "write `json") {
 		t.Errorf("there are %d errors, want one for each field, and no advice to change url.URL: %v", n, err)
+	}
+	_, err = crd.Of[kube.CustomResource[mistagged, kube.None]]()
+	if err == nil || !strings.Contains(err.Error(), "did you mean maxItems?") || strings.Contains(err.Error(), "another module") {
+		t.Errorf("the error of a tag by path is: %v", err)
 	}
 	type followed struct {
 		Link  url.URL              `json:"link" crd:"type=object"`

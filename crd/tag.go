@@ -136,8 +136,11 @@ func (s *tagSet) pathTag(at position) (t tag, ok bool) {
 }
 
 func (s *tagSet) pathTagName(path, text string) string {
-	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", ident.GoTypeName(s.root), path, text)
+	return fmt.Sprintf("%s"+tagsOfDefinition+"[%q]: %q", ident.GoTypeName(s.root), path, text)
 }
+
+// tagsOfDefinition is in the name of each tag by path.
+const tagsOfDefinition = ": its Definition's Tags"
 
 // checkPaths records a problem for each tag whose path matches no field.
 func (s *tagSet) checkPaths(root *Schema) {

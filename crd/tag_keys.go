@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -157,10 +156,11 @@ func number(fieldOf func(*Schema) **float64) func(*Schema, directive) error {
 	}
 }
 
-// isExact reports whether v is the number of a text, and no rounded one, or the number has a fraction.
+// isExact reports whether v, the float64 of a text, equals the integer of the text. It returns true for a text that is not an
+// int64. Example: the float64 of 9007199254740993 is 9007199254740992.
 func isExact(text string, v float64) bool {
-	exact, ok := new(big.Rat).SetString(text)
-	return !ok || !exact.IsInt() || exact.Cmp(new(big.Rat).SetFloat64(v)) == 0
+	i, err := strconv.ParseInt(text, 10, 64)
+	return err != nil || v < math.MaxInt64 && int64(v) == i
 }
 
 // exclusive returns the effect of a key that sets an exclusive bound. Without a value it makes the bound
