@@ -51,6 +51,11 @@ func start(p *program, kubeconfig, work string, env ...string) (*runningProgram,
 		first: make(chan mark, 1), all: make(chan mark, 1), updated: make(chan mark, 1), log: new(process.Tail),
 	}
 	cmd := exec.Command(p.path)
+	if p.isElected {
+		// The Lease of the program before is still held: that program was killed.
+		name := "bench-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+		cmd.Args = append(cmd.Args, "--leader-elect", "--lease-namespace", "default", "--lease-name", name)
+	}
 	cmd.Env = append(append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "KUBECONFIG=" + kubeconfig, "BENCH_WORK=" + work,
 	}, p.env...), env...)

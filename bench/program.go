@@ -26,6 +26,8 @@ type program struct {
 	rows []string
 	// isBase is true for the program of another checkout of yare: see options.base.
 	isBase bool
+	// isElected is true for a program with leader election, as manifests install it.
+	isElected bool
 	path   string
 	// size is the size of the stripped binary in bytes, and gzip is its size after gzip -9.
 	size, gzip float64
@@ -43,6 +45,7 @@ func allPrograms() []*program {
 	return []*program{
 		{name: yare, toolkit: yare},
 		{name: yare + "-projected", toolkit: yare, env: []string{"BENCH_PROJECTED=1"}, rows: []string{"shops", "pods"}},
+		{name: yare + "-elected", toolkit: yare, isElected: true, rows: []string{"one", "shops"}},
 		{name: yare + "-base", toolkit: yare, isBase: true},
 		{name: controllerRuntime, toolkit: controllerRuntime},
 		{name: controllerRuntime + "-tuned", toolkit: controllerRuntime, env: []string{"BENCH_TUNED=1"}},

@@ -50,14 +50,20 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 		return nil, noObject, nil
 	}
 	// The object may match once more. Then its own stream is about to show it.
-	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
-	switch {
+	switch isMatching, err := d.isMatching(ctx, key); {
 	case err != nil:
 		return nil, noObject, err
-	case len(matching) > 0:
+	case isMatching:
 		return nil, notShownYet, nil
 	}
 	return obj, deselected, nil
+}
+
+// isMatching returns whether the server has an object of key that matches the selectors.
+func (d *deselectedObjects) isMatching(ctx context.Context, key kube.Key) (bool, error) {
+	c := d.liveClient.InCluster(key.Cluster)
+	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
+	return len(matching) > 0, err
 }
 
 // selectionOfUndecodable returns deselected if err is the error of an object that cannot be decoded and has a finalizer

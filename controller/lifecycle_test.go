@@ -169,12 +169,6 @@ func TestClientRefusesWritesAfterTheReconcile(t *testing.T) {
 	}
 }
 
-// statsObserver records the function that returns the stats of a queue.
-type statsObserver struct{ stats func() controller.QueueStats }
-
-func (s *statsObserver) Subscribed(_ string, stats func() controller.QueueStats) { s.stats = stats }
-func (s *statsObserver) Result(controller.Result)                                {}
-
 // An object that had failed and then waited for the finalizers of others stayed among the failing objects for ever.
 func TestObjectThatWaitsForOthersIsNotFailing(t *testing.T) {
 	t.Parallel()
@@ -182,24 +176,24 @@ func TestObjectThatWaitsForOthersIsNotFailing(t *testing.T) {
 		c := s.client()
 		caches := cache.New(c)
 		defer caches.Close()
-		o := &statsObserver{}
+		var stats func() controller.QueueStats
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
 			ended <- controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 				return controller.Done(), errors.New("the spec is wrong")
-			}).Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Observer: o})
+			}).Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Observer: statsObserver{&stats}})
 		}()
 		g := garden("eden")
 		g.Finalizers = []string{"other.example.com/x"}
 		create(t, c, g)
 		time.Sleep(time.Minute)
-		if n := o.stats().Failing; n != 1 {
+		if n := stats().Failing; n != 1 {
 			t.Errorf("before the deletion %d objects fail, want 1", n)
 		}
 		remove(t, c, garden("eden"))
 		time.Sleep(time.Hour)
-		if n := o.stats().Failing; n != 0 {
+		if n := stats().Failing; n != 0 {
 			t.Errorf("%d objects fail although nothing is called for any, want 0", n)
 		}
 		cancel()

@@ -64,7 +64,8 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 		}
 	}
 	c := r.cachedClient.InCluster(key.Cluster)
-	if r.shownObjects.isBehindTerm(key) {
+	isConfirmed := r.shownObjects.confirmTerm(ctx, key)
+	if !isConfirmed {
 		c = c.Live()
 	}
 	obj, err := r.access.get(ctx, c, key)
@@ -77,6 +78,15 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 			var object []byte
 			if object, err = stored.Bytes(); err == nil {
 				obj, err = r.access.decode(c, object)
+			}
+		case err == nil && !isConfirmed && obj.GetResourceVersion() != stored.ResourceVersion:
+			// The former leader may have cleaned up the object because it does not match any more.
+			isMatching, err := r.deselected.isMatching(ctx, key)
+			if err != nil {
+				return nil, noObject, err
+			}
+			if !isMatching {
+				return r.deselected.read(ctx, key)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (f fakeObjects) keys() iter.Seq[kube.Key] { return maps.Keys(f) }
 
 func (f fakeObjects) isSynced(kube.Key) bool { return true }
 
-func (f fakeObjects) isBehindTerm(kube.Key) bool { return false }
+func (f fakeObjects) confirmTerm(context.Context, kube.Key) bool { return true }
 
 func (f fakeObjects) isKindUnserved(string) bool { return false }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"iter"
 
 	"github.com/yare-go/yare/internal/cache"
@@ -13,8 +14,8 @@ type shownObjects interface {
 	keys() iter.Seq[kube.Key]
 	covers(k kube.Key) bool
 	stored(k kube.Key) (cache.Object, bool)
-	// isBehindTerm reports whether the stream of an object may lack writes of a former leader.
-	isBehindTerm(k kube.Key) bool
+	// confirmTerm returns whether the store of an object shows all writes of former leaders to the object.
+	confirmTerm(ctx context.Context, k kube.Key) bool
 	// isSynced reports whether the streams that can show an object of a key have shown all objects that existed at their start.
 	isSynced(k kube.Key) bool
 	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.

@@ -152,12 +152,12 @@ func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	return cache.Object{}, false
 }
 
-// isBehindTerm reports whether the stream of an object of the reconciled kind may lack writes of a former leader: see
-// [cache.Subscription.IsBehindTerm].
-func (s *subscriptions) isBehindTerm(k kube.Key) bool {
-	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
+// confirmTerm returns whether the store of an object of the reconciled kind shows all writes of former leaders to the object: see
+// [cache.Subscription.ConfirmTerm].
+func (s *subscriptions) confirmTerm(ctx context.Context, k kube.Key) bool {
+	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		opened := sub.cacheSubscription()
-		return opened != nil && sub.covers(k) && opened.IsBehindTerm()
+		return opened != nil && sub.covers(k) && !opened.ConfirmTerm(ctx, k)
 	})
 }
 

@@ -43,6 +43,8 @@ type followedStream struct {
 	// relister asks for a fresh list of the stream, or for a probe.
 	relister follow.Relister
 	recovery progress.Recovery
+	// termList is used while the stream is behind the term.
+	termList termList
 	counts   *counts
 	cancel   context.CancelFunc
 	// subscriptionCount is the number of open subscriptions. The mutex of the registry guards it.
@@ -101,7 +103,20 @@ func (s *followedStream) follow(ctx context.Context) {
 func (s *followedStream) apply(c follow.Change) {
 	s.counts.lastEvent.Store(time.Now().UnixNano())
 	s.published.update(s.updater, c)
-	s.updater.writer.Maintain(c.Type == follow.ChangeListed || c.Type == follow.ChangeBookmark)
+	isMark := c.Type == follow.ChangeListed || c.Type == follow.ChangeBookmark
+	s.updater.writer.Maintain(isMark)
+	if isMark && !s.isBehindTerm() {
+		s.termList.forget()
+	}
+}
+
+// isBehindTerm reports whether the store may lack writes of a former leader: see [Subscription.IsBehindTerm].
+func (s *followedStream) isBehindTerm() bool {
+	if s.options.termVersion == nil || s.id.Cluster != "" || !s.restorations.IsStoredWithLeases(s.id) {
+		return false
+	}
+	version := s.options.termVersion()
+	return version != "" && !ident.HasReached(s.store.Version(), version)
 }
 
 // applyError applies an error of the stream.

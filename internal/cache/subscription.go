@@ -1,11 +1,12 @@
 package cache
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
 // Subscription is one use of a stream: see [Cache.Open].
@@ -40,13 +41,35 @@ func (s *Subscription) DoubtedSince() (time.Time, bool) { return s.followed.dete
 //
 // Example: the former leader removes an object at version 40 and releases its Lease at 41, which is the version of the term.
 // The stream is behind the term at version 39. Its next bookmark has the version 44, and from then on it is not behind.
-func (s *Subscription) IsBehindTerm() bool {
+func (s *Subscription) IsBehindTerm() bool { return s.followed.isBehindTerm() }
+
+// ConfirmTerm returns whether the store shows all writes of former leaders to the object of k. It returns false for an object
+// that the store does not have while the stream is behind the term. If necessary it lists the metadata of the objects, once in a
+// term (see termList). ConfirmTerm waits for the list, until ctx ends.
+func (s *Subscription) ConfirmTerm(ctx context.Context, k kube.Key) (isConfirmed bool) {
 	f := s.followed
-	if f.options.termVersion == nil || f.id.Cluster != "" || !f.restorations.IsStoredWithLeases(f.id) {
-		return false
+	for f.isBehindTerm() {
+		o, isStored := f.store.Get(k)
+		if !isStored {
+			return false
+		}
+		isListed, shouldRun, pageAdded := f.termList.confirm(listedVersion{o.UID, o.ResourceVersion})
+		switch {
+		case isListed:
+			return true
+		case shouldRun:
+			f.termList.run(ctx, f.handler, f.id, f.isBehindTerm)
+			continue
+		case pageAdded == nil:
+			return false
+		}
+		select {
+		case <-pageAdded:
+		case <-ctx.Done():
+			return false
+		}
 	}
-	version := f.options.termVersion()
-	return version != "" && !ident.HasReached(f.store.Version(), version)
+	return true
 }
 
 // Close ends the subscription. It waits for a running call of the subscriber, and the subscriber
