@@ -76,19 +76,24 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 // Apply declares the fields of t by server-side apply, and returns the live object. It does not
 // change t. The server removes the fields that this manager applied before, if t lacks them.
 //
-// Empty parts of t are not sent: nil values; the zero values of structs that encode
-// themselves, such as an IntOrString or a Quantity; and structs without any content. Behind a
-// pointer, in a list or in a map, all of these are sent. Numbers, strings and booleans follow
-// their json tags, so that a zero without omitempty is sent. The structs of a type with a [Definition]
-// follow their json tags too, because the schema of the type requires every field without omitempty. So an
-// empty struct is sent as {}. With the tag omitzero, an empty struct is not sent, and the server removes
-// its fields.
+// What was not set is not sent: a nil value, and a struct that is the zero value of its Go type and not behind a pointer. Only
+// the Go value decides, with the fields that are not exported: no method IsZero, and not the JSON of the value. Any other struct
+// is sent, also as {}. So an author who means {} sets an empty map or list in the struct that is not nil. Behind a
+// pointer, in a list or in a map, zero values are sent. Numbers, strings and booleans follow
+// their json tags, so that a zero without omitempty is sent. In an unstructured object all that is there was set.
+//
+// A type with a [Definition] that is not Foreign has a schema that requires members: the fields without
+// omitempty and omitzero, and those of the crd tag required. These are sent in any case. With the tag omitzero, a zero struct is
+// not sent, and the server removes its fields.
 //
 // t must be built for the apply. An object that was read has the fields of all managers. An apply of this
 // object would take over all these fields. Therefore an object with managedFields or a creationTimestamp is
 // an error. A uid and a resourceVersion are preconditions.
 //
-// The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].
+// A zero status is not sent, and neither is the status of a resource with a status subresource: see [Client.ApplyStatus]. If a
+// status of a foreign kind was set, discovery shows whether it has the subresource, once for each kind.
+//
+// If the server refuses the object because a member is missing that was not set, the error names the member.
 //
 // The stringData of a Secret is sent as data, where the server stores it. So the server removes a key that a later apply leaves
 // out. A key of stringData overrules the same key of data.
@@ -104,7 +109,8 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	return a.send(ctx, r)
+	live, err := a.send(ctx, r)
+	return live, a.client.applyError(a.target.resource, obj, err)
 }
 
 const (

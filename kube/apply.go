@@ -43,7 +43,7 @@ func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, erro
 		return nil, fmt.Errorf("apply %s %s: the object was read, because it has %s: an apply of it would take over the fields of all managers: build a new object with the fields to declare",
 			t.resource, name, signOfRead)
 	}
-	body, err := a.pruner.applyBody(obj, t.resource, !t.hasStatusSubresource)
+	body, err := a.pruner.applyBody(obj, t.resource, t.sendsStatus)
 	if err == nil && t.resource.GroupResource() == (schema.GroupResource{Resource: "secrets"}) {
 		body, err = withStringDataMoved(body)
 	}

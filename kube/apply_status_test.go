@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -209,32 +211,97 @@ func TestStatusThatWasNotWritten(t *testing.T) {
 	}
 }
 
-// Bug: a status that was read travelled in the apply of the whole object.
+// Bug: a status that was read travelled in the apply of the whole object. The status of a foreign kind was sent, whether it
+// was set or not, and whether it has a subresource or not.
 func TestApplySendsNoStatus(t *testing.T) {
 	t.Parallel()
+	foreign := &foreignGadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}}
+	dynamic := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "other.example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "g", "namespace": "ns"}, "status": map[string]any{"ready": true},
+	}}
+	const foreignBody = `{"apiVersion":"other.example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns"}`
 	for name, test := range map[string]struct {
-		apply func(*Client) error
-		want  string
+		object Object
+		// served are the resources that discovery shows. It is not asked if there are none.
+		served string
+		want   string
 	}{
-		"of a custom resource": {func(c *Client) error {
-			_, err := Apply(t.Context(), c, &gadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}})
-			return err
-		}, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns"},"spec":{"size":0}}`},
-		"but of another project's, which may have no subresource": {func(c *Client) error {
-			_, err := Apply(t.Context(), c, &foreignGadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}})
-			return err
-		}, `{"apiVersion":"other.example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns"},"spec":{},"status":{"ready":true}}`},
+		"of a custom resource": {&gadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}}, "",
+			`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns"},"spec":{"size":0}}`},
+		"of another project's, which was not set":             {&foreignGadget{ObjectMeta: named("ns", "g")}, "", foreignBody + `}`},
+		"of another project's":                                {foreign, "gadgets gadgets/status", foreignBody + `}`},
+		"but of one without a subresource":                    {foreign, "gadgets gadgets/scale", foreignBody + `,"status":{"ready":true}}`},
+		"but of one that is not served":                       {foreign, "others others/status", foreignBody + `,"status":{"ready":true}}`},
+		"of an unstructured object":                           {dynamic, "gadgets gadgets/status", foreignBody + `}`},
+		"but of an unstructured object without a subresource": {dynamic, "gadgets", foreignBody + `,"status":{"ready":true}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := scripted(t, answer(`{}`))
-			if err := test.apply(NewClientFromHandler(s)); err != nil {
-				t.Fatal(err)
+			steps := []wire.HandlerFunc{answer(`{}`), answer(`{}`)}
+			if test.served != "" {
+				list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}}
+				for _, served := range strings.Fields(test.served) {
+					list.APIResources = append(list.APIResources, metav1.APIResource{Name: served, Kind: "Gadget", Namespaced: true})
+				}
+				body, err := Marshal(list)
+				if err != nil {
+					t.Fatal(err)
+				}
+				steps = append([]wire.HandlerFunc{answer(string(body))}, steps...)
 			}
-			if diff := cmp.Diff(decoded(t, test.want), decoded(t, string(s.got[0].Body))); diff != "" {
-				t.Error(diff)
+			s := scripted(t, steps...)
+			c := NewClientFromHandler(s)
+			for range 2 {
+				if _, err := Apply(t.Context(), c, test.object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, sent := range s.got[len(s.got)-2:] {
+				if diff := cmp.Diff(decoded(t, test.want), decoded(t, string(sent.Body))); diff != "" {
+					t.Error(diff)
+				}
 			}
 		})
+	}
+}
+
+// Where discovery is refused, nobody knows whether a status has a subresource. So the status is sent. A server that cannot be
+// reached gets one request.
+func TestApplyOfAStatusWithoutDiscovery(t *testing.T) {
+	t.Parallel()
+	foreign := &foreignGadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}}
+	forbidden := func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusForbidden}
+	}
+	s := scripted(t, forbidden, answer(`{}`))
+	if _, err := Apply(t.Context(), NewClientFromHandler(s), foreign); err != nil || !strings.Contains(string(s.got[1].Body), `"status":{"ready":true}`) {
+		t.Errorf("forbidden: %v, sent %v", err, s.got)
+	}
+	s = scripted(t, func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("no route")}
+	})
+	if _, err := Apply(t.Context(), NewClientFromHandler(s), foreign); !IsUnreachable(err) {
+		t.Errorf("not reached: %v", err)
+	}
+}
+
+// A foreign kind may get another definition, with another subresource.
+func TestSubresourceIsForgottenAfterA404(t *testing.T) {
+	t.Parallel()
+	foreign := &foreignGadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}}
+	served := func(subresource string) wire.HandlerFunc {
+		return answer(`{"kind":"APIResourceList","resources":[{"name":"gadgets","kind":"Gadget"},{"name":"gadgets/` + subresource + `","kind":"Gadget"}]}`)
+	}
+	gone := func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+		return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+	}
+	s := scripted(t, served("status"), gone, served("scale"), answer(`{}`))
+	gadgets := Everywhere[foreignGadget](NewClientFromHandler(s))
+	if _, err := gadgets.Apply(t.Context(), foreign); !IsNoResource(err) {
+		t.Errorf("not served: %v", err)
+	}
+	if _, err := gadgets.Apply(t.Context(), foreign); err != nil || !strings.Contains(string(s.got[3].Body), `"status"`) {
+		t.Errorf("the new definition: %v, sent %v", err, s.got)
 	}
 }
 

@@ -29,6 +29,7 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 		Cluster bool
 	}
 	served := make(map[schema.GroupVersionKind]row)
+	withStatus := make(map[string]bool) // the paths of resources with a status subresource
 	versions := make(map[schema.GroupVersion]bool)
 	discover := func(path string) *metav1.APIResourceList {
 		list := &metav1.APIResourceList{}
@@ -40,8 +41,10 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 	collect := func(path string, gv schema.GroupVersion) {
 		versions[gv] = true
 		for _, r := range discover(path).APIResources {
-			if !strings.Contains(r.Name, "/") { // no subresources
+			if plural, subresource, ok := strings.Cut(r.Name, "/"); !ok {
 				served[gv.WithKind(r.Kind)] = row{r.Name, !r.Namespaced}
+			} else if subresource == "status" {
+				withStatus[gv.String()+" "+plural] = true
 			}
 		}
 	}
@@ -90,6 +93,10 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, row{typ.Resource.Plural, typ.Resource.ClusterScoped}); diff != "" || typ.Resource.GroupVersionKind != gvk {
 			t.Errorf("%s: %s", gvk, diff)
+		}
+		// An apply sends no status of a built-in type. A review is a question, which is created.
+		if typ.HasStatus() && !withStatus[gvk.GroupVersion().String()+" "+typ.Resource.Plural] && !strings.HasSuffix(gvk.Kind, "Review") {
+			t.Errorf("%s has a status and no status subresource", gvk)
 		}
 	}
 	for gvk := range scheme.Scheme.AllKnownTypes() {

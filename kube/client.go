@@ -169,6 +169,16 @@ func (c *Client) guardedApplyRequest(ctx context.Context, t target, obj Object, 
 	if err != nil {
 		return nil, err
 	}
+	if t.hasStatus && !t.hasStatusSubresource && c.pruner.setsStatus(obj) {
+		isIgnored, err := c.kinds.hasStatusSubresource(ctx, c, t.resource)
+		if err != nil {
+			return nil, fmt.Errorf("apply %s: find out whether its status has a subresource: %w", r.Ref(), err)
+		}
+		t.sendsStatus = !isIgnored
+		if r, err = t.applyRequest(c, obj, options); err != nil {
+			return nil, err
+		}
+	}
 	if h, ok := c.handler.(childGuardHandler); ok && h.HasChildGuard() {
 		return r, nil
 	}
@@ -205,7 +215,7 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 		return fmt.Errorf("apply the status of %s %s: it has no uid: read the object first, or use what Apply returned",
 			t.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()))
 	}
-	return c.forgetUnservedKind(obj, statusApply{c, newApplier(t, c), obj, options}.run(ctx))
+	return c.applyError(t.resource, obj, statusApply{c, newApplier(t, c), obj, options}.run(ctx))
 }
 
 // Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
@@ -220,7 +230,7 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
 	t.representation = wire.Full // a projection can be deleted too
-	return c.forgetUnservedKind(obj, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
+	return c.forgetUnservedKind(t.resource, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
 }
 
 // targetOf returns the target of the kind of obj, in no namespace. For an object whose Go type stands for any kind,
@@ -242,15 +252,23 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	if err != nil {
 		return target{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
-	return target{resource: r, hasStatus: true}, nil
+	return target{resource: r.Resource, hasStatus: true}, nil
 }
 
-// forgetUnservedKind returns err. If err reports that the server does not serve the resource of obj, the next write of an object
+// applyError returns the error of an apply of obj to a resource, which failed with err. It is nil if err is nil.
+func (c *Client) applyError(r wire.Resource, obj Object, err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.pruner.addUnsetStructs(obj, c.forgetUnservedKind(r, addObjectName(err, obj)))
+}
+
+// forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an object
 // of that kind asks discovery for the resource. A 404 for the object alone has no such effect: the deletion of an object
 // that is gone would cost a request of discovery each time.
-func (c *Client) forgetUnservedKind(obj Object, err error) error {
-	if err != nil && IsNoResource(err) && ident.StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
-		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())
+func (c *Client) forgetUnservedKind(r wire.Resource, err error) error {
+	if err != nil && IsNoResource(err) {
+		c.kinds.forget(c.scope.cluster, r.GroupVersionKind)
 	}
 	return err
 }

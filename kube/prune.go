@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"encoding"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -10,8 +12,8 @@ import (
 )
 
 // pruner encodes objects for an apply. An apply must contain less than the JSON of Go structs: a
-// struct that was never set encodes as {}, and a nil slice as null. The server would record
-// both as fields that the author owns. A Deployment of which only the replicas are set encodes as
+// struct that was never set encodes as {} or as {"host":"","port":0}, and a nil slice as null. The server would record
+// them as fields that the author owns. A Deployment of which only the replicas are set encodes as
 //
 //	{"metadata":{"name":"web"},
 //	 "spec":{"replicas":2,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}
@@ -20,13 +22,9 @@ import (
 //
 //	{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2}}
 //
-// The JSON alone does not show which fields were never set: the zero values of an
-// IntOrString and of a Quantity encode as 0 and "0". So the pruner reads the Go value along with
-// its JSON.
-//
-// In types of k8s.io/api an empty struct is left out. The schema of a type that defines itself requires
-// every struct without omitempty, and has no defaults for the fields of a missing struct. In these types {}
-// is sent unless the tag has omitempty.
+// The Go value alone shows which structs were set. The JSON does not show it: a LabelSelector for all objects encodes as {}
+// too. So the pruner reads the Go value along with its JSON, and leaves out each struct that is the zero value of its Go
+// type and not behind a pointer. The schema of an own kind requires some members. These are sent in any case.
 type pruner struct{ table pruneRuleTable }
 
 func newPruner() *pruner { return new(pruner) }
@@ -40,7 +38,7 @@ var serverWritten = map[string]bool{
 // applyBody returns the body of an apply of obj, without fields that were never set. withStatus is
 // false for a resource whose status has a subresource: the server would ignore the status.
 func (p *pruner) applyBody(obj Object, r wire.Resource, withStatus bool) ([]byte, error) {
-	full, err := Marshal(obj)
+	full, err := p.encode(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +50,7 @@ func (p *pruner) applyBody(obj Object, r wire.Resource, withStatus bool) ([]byte
 // statusBody returns the body of an apply of the status of obj. Its metadata has only
 // what names the object, and resourceVersion.
 func (p *pruner) statusBody(obj Object, r wire.Resource, resourceVersion string) ([]byte, error) {
-	full, err := Marshal(obj)
+	full, err := p.encode(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -72,21 +70,41 @@ func (p *pruner) statusBody(obj Object, r wire.Resource, resourceVersion string)
 	return p.appendMembers(dst, full, obj, func(name string) bool { return name == "status" })
 }
 
+// setsStatus reports whether obj has a status that was set.
+func (p *pruner) setsStatus(obj Object) bool {
+	if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
+		return u.UnstructuredContent()["status"] != nil
+	}
+	status := p.table.rulesOfObject(obj).members["status"].fieldOf(reflect.ValueOf(obj).Elem())
+	return status.IsValid() && !status.IsZero()
+}
+
+// encode returns the JSON of obj. It does not change obj, whose zero values are still to be found.
+func (p *pruner) encode(obj Object) ([]byte, error) {
+	if !p.table.rulesOfObject(obj).changesByEncoding {
+		return Marshal(obj)
+	}
+	encoded := reflect.New(reflect.TypeOf(obj).Elem())
+	encoded.Elem().Set(reflect.ValueOf(obj).Elem())
+	return Marshal(encoded.Interface())
+}
+
 // appendMembers appends the members of obj for which wanted returns true, and closes the object. full is
 // the JSON of obj. dst holds the kind already.
 func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name string) bool) ([]byte, error) {
 	value := reflect.ValueOf(obj).Elem()
-	_, isDefined := obj.(Defined)
-	root := p.table.rulesOf(pruneKey{value.Type(), isDefined})
+	root := p.table.rulesOfObject(obj)
 	d := jsonDecoder(full)
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.Join(errors.New("it is no JSON object"), err)
 	}
+	var written hiddenSet
 	for d.PeekKind() != '}' {
 		name, err := readName(d)
 		if err != nil {
 			return nil, err
 		}
+		written |= root.hiddenMember(name)
 		m := root.members[name]
 		switch {
 		case name == "apiVersion" || name == "kind" || !wanted(name):
@@ -95,19 +113,21 @@ func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name st
 			if m.rules == nil { // serverWritten is dropped from an unstructured object too
 				m.rules = &pruneRules{members: map[string]member{}}
 			}
-			m.dropEmpty = false
+			m.dropZero = false
 			dst, err = p.appendMember(dst, d, name, m, value, serverWritten)
 		default:
-			// An empty status is left out, which removes the fields applied before. The
-			// server would make null of {}, and refuse null as invalid.
-			m.dropEmpty = m.dropEmpty || name == "status"
+			if name == "status" {
+				// No schema requires a status. The server would make null of {} where it removes fields, and refuse the null.
+				m.dropZero, m.dropEmpty = true, true
+			}
 			dst, err = p.appendMember(dst, d, name, m, value, nil)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return append(dst, '}'), nil
+	dst, err := p.appendHidden(dst, root, written, value, wanted)
+	return append(dst, '}'), err
 }
 
 // appendMember appends one member of an object, unless the member is dropped. in is the struct
@@ -133,14 +153,36 @@ func (p *pruner) appendMember(dst []byte, d *jsontext.Decoder, name string, m me
 	return dst, nil
 }
 
+// appendHidden appends the members of the struct v that are set, although the encoder did not write them. written holds the
+// hidden members that it wrote.
+func (p *pruner) appendHidden(dst []byte, rules *pruneRules, written hiddenSet, v reflect.Value, wanted func(name string) bool) ([]byte, error) {
+	for _, name := range rules.hidden {
+		m := rules.members[name]
+		value := m.fieldOf(v)
+		if written&rules.hiddenMember(name) != 0 || !wanted(name) || !value.IsValid() || !value.CanInterface() || isUnset(value) {
+			continue
+		}
+		data, err := Marshal(value.Interface())
+		if err != nil {
+			return nil, err
+		}
+		if dst, err = p.appendMember(dst, jsonDecoder(data), name, m, v, nil); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// isUnset reports whether v is the zero value of its type, or has no elements.
+func isUnset(v reflect.Value) bool {
+	return v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
+}
+
 // appendValue appends the next value, which is the JSON of the Go value v.
 func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool) ([]byte, error) {
-	if rules == nil || rules.members == nil && rules.elem == nil {
+	if rules, v = p.table.indirect(rules, v); rules.isVerbatim() {
 		raw, err := d.ReadValue()
 		return append(dst, raw...), err
-	}
-	for v.Kind() == reflect.Pointer {
-		v = v.Elem()
 	}
 	switch kind := d.PeekKind(); {
 	case kind == '{':
@@ -173,11 +215,13 @@ func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruneRules
 		return nil, err
 	}
 	dst = append(dst, '{')
+	var written hiddenSet
 	for d.PeekKind() != '}' {
 		name, err := readName(d)
 		if err != nil {
 			return nil, err
 		}
+		written |= rules.hiddenMember(name)
 		switch {
 		case without[name]:
 			err = d.SkipValue()
@@ -189,7 +233,7 @@ func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruneRules
 			}
 			dst = append(appendString(dst, name), ':')
 			var element reflect.Value
-			if rules.elem.members != nil || rules.elem.elem != nil {
+			if !rules.elem.isVerbatim() {
 				element = elementOf(v, name)
 			}
 			dst, err = p.appendValue(dst, d, rules.elem, element, nil)
@@ -198,7 +242,10 @@ func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruneRules
 			return nil, err
 		}
 	}
-	_, err := d.ReadToken()
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	dst, err := p.appendHidden(dst, rules, written, v, func(name string) bool { return !without[name] })
 	return append(dst, '}'), err
 }
 
@@ -210,12 +257,33 @@ func elementAt(v reflect.Value, i int) reflect.Value {
 	return v.Index(i)
 }
 
-// elementOf returns an element of a map, or the invalid Value if it is not known.
+// elementOf returns the element of a map whose key encodes as key, or the invalid Value if it is not known.
 func elementOf(v reflect.Value, key string) reflect.Value {
-	if v.Kind() != reflect.Map || v.Type().Key().Kind() != reflect.String {
+	if v.Kind() != reflect.Map {
 		return reflect.Value{}
 	}
-	return v.MapIndex(reflect.ValueOf(key).Convert(v.Type().Key()))
+	t := v.Type().Key()
+	if t.Kind() == reflect.String && !encodesItself(t) {
+		return v.MapIndex(reflect.ValueOf(key).Convert(t))
+	}
+	for each := v.MapRange(); each.Next(); {
+		if name, ok := encodedKey(each.Key()); ok && name == key {
+			return each.Value()
+		}
+	}
+	return reflect.Value{}
+}
+
+// encodedKey returns the text of a key of a map in JSON. It reports false if the text is not known.
+func encodedKey(key reflect.Value) (text string, ok bool) {
+	if !key.CanInterface() {
+		return "", false
+	}
+	if m, ok := key.Interface().(encoding.TextMarshaler); ok {
+		text, err := m.MarshalText()
+		return string(text), err == nil
+	}
+	return fmt.Sprint(key.Interface()), true
 }
 
 // readName reads the name of a member.

@@ -21,6 +21,9 @@ type target struct {
 	// hasStatusSubresource is true if the resource is known to have a status subresource. Then a write of
 	// the object leaves the status alone.
 	hasStatusSubresource bool
+	// sendsStatus is true if an apply of the object sends its status, because the resource is not known to have a status
+	// subresource, and discovery has been asked.
+	sendsStatus bool
 	// err is what is wrong with the type, the client, the namespace or the subresource.
 	err error
 }

@@ -53,7 +53,10 @@ func sendWrite(ctx context.Context, c *Client, verb wire.Verb, obj Object, reque
 	}
 	answer := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(Object)
 	if err := t.decoder(c).send(ctx, c, r, answer); err != nil {
-		return nil, c.forgetUnservedKind(obj, addObjectName(err, obj))
+		if verb == wire.VerbPatch {
+			return nil, c.applyError(t.resource, obj, err)
+		}
+		return nil, c.forgetUnservedKind(t.resource, addObjectName(err, obj))
 	}
 	return answer, nil
 }

@@ -17,7 +17,7 @@ func kubeMutations() []mutation {
 
 		{44, 10, "kube", "pruner.applyBody", `_name != "status" || _withStatus`, `true`},
 		{45, 10, "kube", "pruner.appendMember", `string(_v) == "null" || _X`, `_X`},
-		{46, 10, "kube", "pruneRuleTable.addMembersLocked", `!_key._isInDefined || mayBeOmitted(_options)`, `true || !_key._isInDefined || mayBeOmitted(_options)`},
+		{46, 10, "kube", "pruneRuleTable.addMembersLocked", `f.Type.Kind() == reflect.Struct && !_isRequired`, `f.Type.Kind() == reflect.Struct`},
 		{47, 10, "kube", "statusApply.mayRepeat", `_X || _Live != _Object.GetGeneration()`, `_X`},
 		{48, 10, "kube", "applier.request", `len(_obj.GetManagedFields()) > 0`, `false`},
 	}

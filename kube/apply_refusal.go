@@ -1,0 +1,79 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// addUnsetStructs returns err, the error of an apply of obj. If the server has refused the apply because of a struct that
+// was not set, the result names that struct and what helps. For example, the schema of a foreign kind requires spec.endpoint,
+// and obj has the zero value there. Then the server misses the member, because the apply did not send it.
+func (p *pruner) addUnsetStructs(obj Object, err error) error {
+	e, ok := AsError(err)
+	if !ok || !IsInvalid(err) || e.Answer.Details == nil {
+		return err
+	}
+	var notes []string
+	for _, cause := range e.Answer.Details.Causes {
+		path, isSent := p.unsetStruct(obj, cause.Field)
+		note := ""
+		switch {
+		case path == "":
+		case !isSent && cause.Type == metav1.CauseTypeFieldValueRequired:
+			note = path + " was not sent, because it is the zero value of a Go struct: set a field in it, if only to an empty map or list that is not nil, or apply a type with a pointer there, or an unstructured.Unstructured"
+		case isSent && path != cause.Field && path != "spec":
+			note = path + " was sent, because the schema requires it, although it is the zero value of a Go struct: tag the field omitzero, so that it may be missing"
+		}
+		if note != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	if notes == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(notes, "; "))
+}
+
+// fieldStep matches a step of the path of a field in a cause, as in spec.ports[0].name.
+var fieldStep = regexp.MustCompile(`\[[^\]]*\]|[^.\[]+`)
+
+// unsetStruct returns the path of the struct of obj that is the zero value of its type, and that is the field or has the
+// field in it. path is empty if there is none. isSent is true if an apply sends the struct anyway.
+func (p *pruner) unsetStruct(obj Object, field string) (path string, isSent bool) {
+	return p.unsetStructWithin(p.table.rulesOfObject(obj), reflect.ValueOf(obj).Elem(), fieldStep.FindAllString(field, -1), "")
+}
+
+// unsetStructWithin returns what unsetStruct returns for the value v at prefix, from which steps lead to the field.
+func (p *pruner) unsetStructWithin(rules *pruneRules, v reflect.Value, steps []string, prefix string) (path string, isSent bool) {
+	if rules, v = p.table.indirect(rules, v); len(steps) == 0 || rules.isVerbatim() {
+		return "", false
+	}
+	key, isElement := strings.CutPrefix(steps[0], "[")
+	key = strings.TrimSuffix(key, "]")
+	switch {
+	case !isElement:
+		m := rules.members[key]
+		value := m.fieldOf(v)
+		path = strings.TrimPrefix(prefix+"."+key, ".")
+		if value.Kind() == reflect.Struct && value.IsZero() {
+			return path, !m.dropZero
+		}
+		return p.unsetStructWithin(m.rules, value, steps[1:], path)
+	case v.Kind() == reflect.Map:
+		return p.unsetStructWithin(rules.elem, elementOf(v, key), steps[1:], prefix+steps[0])
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		// The server counts the elements of all managers, so its index may be of another element.
+		for i := range v.Len() {
+			path, isSent = p.unsetStructWithin(rules.elem, v.Index(i), steps[1:], fmt.Sprintf("%s[%d]", prefix, i))
+			if path != "" {
+				return path, isSent
+			}
+		}
+	}
+	return "", false
+}
