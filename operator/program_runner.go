@@ -47,8 +47,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.startElection(ctx); err != nil {
 		return err
 	}
-	p.startRetention(ctx)
-	return runParts(ctx, p.client, p.env, p.madeParts)
+	return runParts(p.startRetention(ctx), p.client, p.env, p.madeParts)
 }
 
 // connect makes the clients of the program.
@@ -119,17 +118,18 @@ func (p *programRunner) startElection(ctx context.Context) (err error) {
 	return err
 }
 
-// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers.
-func (p *programRunner) startRetention(ctx context.Context) {
-	namespaces := retainedNamespaces(p.madeParts, p.line.namespaces, "")
+// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers. It returns the
+// context for the parts.
+func (p *programRunner) startRetention(ctx context.Context) context.Context {
+	namespaces := retainedNamespaces(p.madeParts, p.line.namespaces, p.env.namespace)
 	if len(namespaces) == 0 {
-		return
+		return ctx
 	}
 	keeper := retention.New(retention.Config{
 		Client: p.client.AllNamespaces(), Log: p.log, Namespaces: namespaces, Reconciled: p.needs.Reconciles, Finalizers: p.needs.Finalizers, Command: ownCommand(p.file),
 	})
-	p.env.retainer = keeper
 	p.retention = startRetention(ctx, keeper, p.env.elected())
+	return access.WithRetainer(ctx, keeper)
 }
 
 // end ends what the program has opened. The parts have ended.
