@@ -78,7 +78,7 @@ var layers = map[string][]string{
 	// It elects the leader among the replicas of a program.
 	"internal/lease": {"kube", "kube/wire", "internal/follow"},
 
-	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "kube/wire", "controller"},
 	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
 	"internal/plane":        {"internal/access"},

@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/follow"
 )
@@ -57,6 +58,8 @@ type engine struct {
 	log, programLog *slog.Logger
 	// clock is the clock of the queue. It is nil for the real clock.
 	clock *clock.Clock
+	// retainer may be nil.
+	retainer access.Retainer
 
 	subscriptions  *subscriptions
 	queue          *queue.Queue
@@ -79,7 +82,7 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 		return nil, err
 	}
 	e := &engine{
-		configuration: cfg, runtime: rt, programLog: rt.Log, clock: clock.From(ctx),
+		configuration: cfg, runtime: rt, programLog: rt.Log, clock: clock.From(ctx), retainer: access.RetainerFrom(ctx),
 		subscriptions: subscriptions,
 		queue:         queue.New(clock.From(ctx)),
 		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
@@ -187,7 +190,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		p.mover = cfg.newMover(view, e.log, cfg.formerManagers, cfg.formerPrefixes, ownerLabels(cfg.watched))
 		forget = append(forget, p.mover.Forget)
 	}
-	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client, retainer: rt.Retainer}
+	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client, retainer: e.retainer}
 	late := &lateParts{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciledKind: reconciledKind,

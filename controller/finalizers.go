@@ -5,22 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 )
 
 // finalizerAttempts is how often a change of the finalizers is decided, when others change
 // them at the same time.
 const finalizerAttempts = 5
-
-// Retainer keeps what the cleanups in a namespace need, such as the Role of the program there, while objects of the namespace
-// have finalizers of the program. Its methods must be safe for concurrent use.
-type Retainer interface {
-	// Retain is called before a controller adds its finalizer to an object of a namespace, and before it reconciles an object
-	// that has the finalizer. An error fails the reconcile. The controller calls written once it adds no finalizer any more.
-	Retain(ctx context.Context, namespace string) (written func(), err error)
-	// RecordRemoval is called after a controller has removed its finalizers from an object of a namespace.
-	RecordRemoval(namespace string)
-}
 
 // finalizers adds and removes the finalizers of a controller.
 type finalizers struct {
@@ -34,7 +25,7 @@ type finalizers struct {
 	// liveClient reads from the server.
 	liveClient *kube.Client
 	// retainer may be nil.
-	retainer Retainer
+	retainer access.Retainer
 }
 
 // isEmpty reports whether the controller has no finalizers.

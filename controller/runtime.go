@@ -38,8 +38,6 @@ type Runtime struct {
 	// in a Pod, the host name, which is the name of the Pod unless its spec sets hostNetwork or
 	// hostname. It is empty outside of a Pod, and in a program of operator.Run.
 	Pod string
-	// Retainer keeps the permissions of the program in namespaces. It is nil in a program that watches all namespaces.
-	Retainer Retainer
 	// Elected is closed when the program begins to lead: see the flag --leader-elect of package
 	// operator. A controller opens its streams before that, and reconciles after it. Elected is nil
 	// in a program without leader election, which acts from its start on.

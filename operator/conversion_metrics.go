@@ -54,14 +54,16 @@ func (m *conversionMetrics) ObserveCall(definition string, result conversion.Cal
 
 // registerPublishedConversions registers the metric of the CustomResourceDefinitions of converted kinds.
 func registerPublishedConversions(r *metrics.Registry, status func() []crdpublishing.Status) {
-	r.Collect(metrics.KindGauge, "yare_conversion_published", "1 if the CustomResourceDefinition has the conversion of this program with its bundle, else 0.",
+	r.Collect(metrics.KindGauge, "yare_conversion_published", "1 if the CustomResourceDefinition has the conversion of this program with its bundle, else 0. Absent while another installation converts the objects.",
 		[]string{"definition"}, func(emit metrics.Emit) {
 			for _, s := range status() {
 				value := 0.0
 				if s.IsPublished {
 					value = 1
 				}
-				emit(value, s.Name)
+				if !s.IsElsewhere {
+					emit(value, s.Name)
+				}
 			}
 		})
 }

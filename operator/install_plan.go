@@ -17,7 +17,7 @@ import (
 )
 
 // endMargin is how much longer a Pod has to end than its slowest part. After a controller come the last events
-// (4 s), the release of the lease (2 s) and the last requests (1 s).
+// (4 s), the last look at retained Roles (2 s), the release of the lease (2 s) and the last requests (1 s).
 const endMargin = 12 * time.Second
 
 // installPlan is what a program has in its Deployment. It follows from the flags of the command manifests and from those of the

@@ -158,7 +158,7 @@ func (p manifestPrinter) writeChart(ctx context.Context, client *kube.Client, in
 // should know besides.
 func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, install *manifests.Options, objects []map[string]any) error {
 	c := manifests.Conflicts{
-		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, PrintNote: p.printNote,
+		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, Watched: p.options.namespaces, PrintNote: p.printNote,
 	}
 	manifests.PrintGrants(objects, c.Groups, p.printNote)
 	if err := errors.Join(manifests.CheckNamespaces(ctx, client, objects, install.Namespace), c.Check(ctx, objects)); err != nil {

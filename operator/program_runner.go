@@ -5,10 +5,12 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/retention"
 )
 
@@ -38,6 +40,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	}
 	defer p.end()
 	p.makeEnvironment(namespace)
+	warnIfMoved(p.log, os.Getenv(manifests.InstallationVariable), p.env.namespace, p.env.pod)
 	if err := p.openPages(ctx); err != nil {
 		return err
 	}
@@ -47,8 +50,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.startElection(ctx); err != nil {
 		return err
 	}
-	p.startRetention(ctx)
-	return runParts(ctx, p.client, p.env, p.madeParts)
+	return runParts(p.startRetention(ctx), p.client, p.env, p.madeParts)
 }
 
 // connect makes the clients of the program.
@@ -119,17 +121,39 @@ func (p *programRunner) startElection(ctx context.Context) (err error) {
 	return err
 }
 
-// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers.
-func (p *programRunner) startRetention(ctx context.Context) {
-	namespaces := retainedNamespaces(p.madeParts, p.line.namespaces, "")
-	if len(namespaces) == 0 {
+// warnIfMoved logs an error if the objects of the installation were moved to another namespace, or have got another name, after
+// they were printed. installation is the value of [manifests.InstallationVariable]. It may be empty. The name of a Pod begins with
+// that of its Deployment.
+func warnIfMoved(log *slog.Logger, installation, namespace, pod string) {
+	name, printedNamespace, isPrinted := strings.Cut(installation, ".")
+	flag := "--namespace " + namespace
+	switch {
+	case !isPrinted:
 		return
+	case printedNamespace == namespace && (pod == "" || strings.HasPrefix(pod, name[:min(len(name), maxPodPrefix)])):
+		return
+	case printedNamespace == namespace:
+		flag = "--name-prefix"
+	}
+	log.Error("the manifests were changed after they were printed, so the permissions and the webhook configurations have other names than the program expects",
+		"printed for", installation, "runs in", namespace, "pod", pod, "do", "print the manifests again with "+flag+", in place of namespace, namePrefix or nameSuffix of Kustomize")
+}
+
+// maxPodPrefix is how much of the name of a Deployment is at the beginning of the names of its Pods: the server may cut the rest.
+const maxPodPrefix = 40
+
+// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers. It returns the
+// context for the parts.
+func (p *programRunner) startRetention(ctx context.Context) context.Context {
+	namespaces := retainedNamespaces(p.madeParts, p.line.namespaces, p.env.namespace)
+	if len(namespaces) == 0 {
+		return ctx
 	}
 	keeper := retention.New(retention.Config{
 		Client: p.client.AllNamespaces(), Log: p.log, Namespaces: namespaces, Reconciled: p.needs.Reconciles, Finalizers: p.needs.Finalizers, Command: ownCommand(p.file),
 	})
-	p.env.retainer = keeper
 	p.retention = startRetention(ctx, keeper, p.env.elected())
+	return access.WithRetainer(ctx, keeper)
 }
 
 // end ends what the program has opened. The parts have ended.

@@ -62,8 +62,6 @@ type environment struct {
 	mode           mode
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
-	// retainer is the field of [controller.Runtime].
-	retainer controller.Retainer
 	// livePage is the live page of the program. It may be nil.
 	livePage livePageService
 	// webhooks are what the program serves for API servers. It may be nil.

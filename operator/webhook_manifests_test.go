@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // gadgetWebhooks returns the parts of a program with a validator and a defaulter.
@@ -340,5 +343,28 @@ func TestChartOfWebhooks(t *testing.T) {
 		if err := os.CopyFS(keep, os.DirFS(dir)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The fields namespace and namePrefix of Kustomize change the names of objects, and not those in permissions and labels. The program
+// failed without an error that names the reason.
+func TestMovedInstallationIsLogged(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ installation, namespace, pod, want string }{
+		"as printed":       {"gadgets.gadgets-system", "gadgets-system", "gadgets-5d4-x7", ""},
+		"outside of a Pod": {"gadgets.gadgets-system", "gadgets-system", "", ""},
+		"nothing is known": {"", "gadgets-system", "gadgets-5d4-x7", ""},
+		"namespace":        {"gadgets.gadgets-system", "other", "gadgets-5d4-x7", "--namespace other"},
+		"namePrefix":       {"gadgets.gadgets-system", "gadgets-system", "my-gadgets-5d4-x7", "--name-prefix"},
+	} {
+		var log bytes.Buffer
+		warnIfMoved(slog.New(slog.NewTextHandler(&log, nil)), test.installation, test.namespace, test.pod)
+		if text := log.String(); (text == "") != (test.want == "") || !strings.Contains(text, test.want) {
+			t.Errorf("%s: the log is %q", name, text)
+		}
+	}
+	status, stdout, stderr := call([]string{"manifests", "--image", "i:1", "--namespace", "shop"}, gadgetWebhooks()...)
+	if status != 0 || !strings.Contains(stdout, "- name: "+manifests.InstallationVariable+"\n          value: gadgets.shop\n") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
 }

@@ -18,6 +18,8 @@ type Conflicts struct {
 	Client *kube.Client
 	// Groups are those of the kinds that the program defines, and Finalizers are those of the program.
 	Groups, Finalizers []string
+	// Watched are the namespaces that the program watches. None means all.
+	Watched []string
 	// PrintNote gets a line for each thing that the user should know: objects of the installation under an older name,
 	// finalizers that the program does not know, and what cannot be checked.
 	PrintNote func(string)
@@ -44,10 +46,34 @@ func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 			errs = append(errs, c.CheckOwner(o), c.checkName(ctx, o, object))
 		}
 	}
+	errs = append(errs, c.checkOthers(ctx))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	return c.searchAll(ctx, printed)
+}
+
+// checkOthers returns an error if a further installation of the program would watch all namespaces, and so the objects of the
+// installation that exists. For an installation that exists too, it prints a line.
+func (c *Conflicts) checkOthers(ctx context.Context) error {
+	if len(c.Watched) > 0 {
+		return nil
+	}
+	isInstalled := false
+	others, err := live.List(ctx, c.Client, wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + c.Program, Representation: wire.MetadataOnly}, func(d *live.Object) bool {
+		isOwn := d.Metadata.Namespace == c.Namespace && d.Metadata.Name == c.Name
+		isInstalled = isInstalled || isOwn
+		return !isOwn && IsPrinted(d)
+	})
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	text := fmt.Sprintf("%s is another installation of the program, and this one watches all namespaces, so both act on the same objects: give each installation namespaces of its own with --watch-namespace, or remove one of them", others[0])
+	if !isInstalled {
+		return errors.New(text)
+	}
+	c.PrintNote(text)
+	return nil
 }
 
 // find returns an object as the cluster has it. It reports false if the object does not exist in the cluster.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
@@ -44,6 +45,33 @@ func TestSelectorOfADeployment(t *testing.T) {
 		err := (&Conflicts{Installation: Installation{Program: "robots", Name: "r", Namespace: "n"}}).checkName(t.Context(), o, manifest)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A further installation of a program that would watch all namespaces is refused. An installation that exists gets a note.
+func TestFurtherInstallationOfAllNamespaces(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		installed        []string
+		watched          []string
+		isError, hasNote bool
+	}{
+		"alone":                        {nil, nil, false, false},
+		"installed alone":              {[]string{"ops"}, nil, false, false},
+		"another one is installed":     {[]string{"shop"}, nil, true, false},
+		"both are installed":           {[]string{"ops", "shop"}, nil, false, true},
+		"this one watches a namespace": {[]string{"shop"}, []string{"lab"}, false, false},
+	} {
+		server := fakeserver.New()
+		for _, namespace := range test.installed {
+			server.Store(live.Deployments(), namespace, "one", Object{"metadata": Object{"labels": Object{LabelName: "one", LabelManagedBy: ManagedBy}}})
+		}
+		notes := 0
+		c := &Conflicts{Installation: Installation{Program: "one", Name: "one", Namespace: "ops"}, Client: server.Client(), Watched: test.watched, PrintNote: func(string) { notes++ }}
+		err := c.checkOthers(t.Context())
+		if (err != nil) != test.isError || (notes > 0) != test.hasNote || err != nil && !strings.Contains(err.Error(), "deployments.apps shop/one is another installation of the program") {
+			t.Errorf("%s: %d notes, %v", name, notes, err)
 		}
 	}
 }

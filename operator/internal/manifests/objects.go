@@ -71,6 +71,10 @@ type Choices struct {
 // TLSFolder is where the container of the program has the files of the Secret of [Choices].
 const TLSFolder = "/etc/yare/tls"
 
+// InstallationVariable is the environment variable of a program with webhooks that has the name and the namespace of its objects,
+// such as webapp.team-a. The permissions and the configurations of the program contain both.
+const InstallationVariable = "YARE_INSTALLATION"
+
 // isMonitored reports whether Prometheus can read the metrics without showing its token to somebody else.
 func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.IsSecure || o.TLSSecret != "") }
 
@@ -161,6 +165,13 @@ func (r *renderer) addService(o *Options) {
 // addDeployment adds the Deployment.
 func (r *renderer) addDeployment(o *Options) {
 	r.add(deploymentText)
+	if o.AddWebhooks != nil {
+		if containers, _ := podSpec(r.last())["containers"].([]any); len(containers) > 0 {
+			container := containers[0].(Object)
+			env, _ := container["env"].([]any)
+			container["env"] = append(env, Object{"name": InstallationVariable, "value": ClusterName(o.Name, o.Namespace)})
+		}
+	}
 	if o.PriorityClass != "" {
 		podSpec(r.last())["priorityClassName"] = o.PriorityClass
 	}

@@ -79,6 +79,6 @@ func WriteBase(dir, program string, objects []Object) error {
 	}
 	return writeFiles(dir, []file{
 		{name: "manifests.yaml", text: header + program + " manifests --kustomize, which makes this file anew.\n" + string(text)},
-		{name: "kustomization.yaml", text: "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- manifests.yaml\n", isWrittenOnce: true},
+		{name: "kustomization.yaml", text: "# Do not set namespace, namePrefix or nameSuffix here or in an overlay: they do not change the names in roles, labels and arguments.\n# Run manifests with --namespace or --name-prefix instead.\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- manifests.yaml\n", isWrittenOnce: true},
 	})
 }

@@ -32,6 +32,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -67,6 +68,8 @@ type Config struct {
 	// Command is the command line of the program, for texts.
 	Command string
 }
+
+var _ access.Retainer = (*Keeper)(nil)
 
 // Keeper keeps the permissions of a program: see the package. Its methods can be used concurrently.
 type Keeper struct {
@@ -138,7 +141,7 @@ func (p *place) putBack() { p.token <- struct{}{} }
 // recordWritten records that a reconcile adds no finalizer any more.
 func (p *place) recordWritten() { p.writing.Add(-1) }
 
-// Retain implements [controller.Retainer].
+// Retain implements [access.Retainer].
 func (k *Keeper) Retain(ctx context.Context, namespace string) (written func(), err error) {
 	if !slices.Contains(k.Namespaces, namespace) {
 		return func() {}, nil
@@ -157,7 +160,7 @@ func (k *Keeper) Retain(ctx context.Context, namespace string) (written func(), 
 	return p.recordWritten, nil
 }
 
-// RecordRemoval implements [controller.Retainer].
+// RecordRemoval implements [access.Retainer].
 func (k *Keeper) RecordRemoval(namespace string) {
 	if slices.Contains(k.Namespaces, namespace) {
 		k.schedule(namespace, settleDelay)

@@ -22,6 +22,8 @@ type convertedDefinition struct {
 	// shown is the last known state of the CustomResourceDefinition for other goroutines, without the schemas. It is nil before
 	// the CustomResourceDefinition was read.
 	shown atomic.Pointer[object]
+	// isElsewhere is true while another installation converts the objects.
+	isElsewhere atomic.Bool
 	// useSchemas gets the schemas of the versions when they change. It may be nil.
 	useSchemas func(name string, schemas map[string]*crd.Schema)
 }

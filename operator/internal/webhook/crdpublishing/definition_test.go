@@ -1,11 +1,15 @@
 package crdpublishing
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
 // definitionHandler is an API server with one CustomResourceDefinition. It counts the applies.
@@ -36,5 +40,26 @@ func TestProgramWithOneVersionGivesUpTheConversionOfOneVersion(t *testing.T) {
 		if err != nil || hadConversion != servesOne || applies != want {
 			t.Errorf("one version is %t: the conversion was given up: %t with %d applies, %v", servesOne, hadConversion, applies, err)
 		}
+	}
+}
+
+// The log of an installation beside the one that converts once had an error for ever, and its metric made an alert fire.
+func TestConversionOfAnotherInstallationIsNoError(t *testing.T) {
+	t.Parallel()
+	const definition = `{"metadata":{"name":"lamps.example.com","uid":"1","resourceVersion":"5"},
+		"spec":{"versions":[{"name":"v1","served":true},{"name":"v2","served":true,"storage":true}],"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"service":{"namespace":"shop","name":"lamps"}}}}}}`
+	applies := 0
+	client := kube.NewClientFromHandler(definitionHandler{definition, &applies})
+	var log bytes.Buffer
+	config := Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Target: configuration.Target{ServiceNamespace: "test", ServiceName: "lamps"}}
+	k := newKeeper(config, newConvertedDefinition("lamps.example.com", client))
+	k.object.NeedsRead = true
+	err := k.correct(t.Context())
+	if err == nil || applies > 0 || !k.isElsewhere.Load() {
+		t.Errorf("%d applies, %v, elsewhere: %t", applies, err, k.isElsewhere.Load())
+	}
+	k.logProblem(err)
+	if text := log.String(); !strings.Contains(text, "level=INFO") || !strings.Contains(text, "another installation converts the objects of a kind") {
+		t.Errorf("the log is %q", text)
 	}
 }

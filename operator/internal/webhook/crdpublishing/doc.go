@@ -13,7 +13,7 @@
 // names shop/webapp:
 //
 //	the Namespace shop   test/webapp
-//	exists               logs a warning, and does not write
+//	exists               logs that, and does not write
 //	is gone              writes the field, with its own Service
 //
 // The command uninstall of shop/webapp sets the annotation [SuccessorAnnotation] to test/webapp. Then test/webapp writes the field

@@ -2,6 +2,7 @@ package crdpublishing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -69,11 +70,12 @@ func (k *keeper) correct(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("the %s has the conversion of the Service %s/%s: find out whether its Namespace exists: %w", k, s.Namespace, s.Name, err)
 			}
-			if exists {
-				return fmt.Errorf("the %s has the conversion of the Service %s/%s, which is another installation: this program does not convert its objects while the Namespace %s exists",
-					k, s.Namespace, s.Name, s.Namespace)
+			if k.isElsewhere.Store(exists); exists {
+				return fmt.Errorf("the %s has the conversion of the Service %s/%s, which is %w: this program does not convert its objects while the Namespace %s exists",
+					k, s.Namespace, s.Name, errOtherInstallation, s.Namespace)
 			}
 		}
+		k.isElsewhere.Store(false)
 		if !k.needsConversion(lastKnown) && !lastKnown.isManagedBy(k.client.FieldManager()) {
 			return nil // the command migrate has given the conversion up
 		}
@@ -109,11 +111,18 @@ func (k *keeper) write(ctx context.Context, wanted *conversion) error {
 	return nil
 }
 
+// errOtherInstallation is the error of a program that leaves a conversion to another installation, as it should.
+var errOtherInstallation = errors.New("another installation")
+
 // logProblem logs why the conversion cannot be published, or that it can be published again.
 func (k *keeper) logProblem(err error) {
 	log := k.config.Log.With("definition", k.Name)
-	if err == nil {
+	switch {
+	case err == nil:
 		log.Info("the conversion of a kind can be published again")
+		return
+	case errors.Is(err, errOtherInstallation):
+		log.Info("another installation converts the objects of a kind", "cause", err)
 		return
 	}
 	log.Error("cannot publish the conversion of a kind; will try again", "error", err)

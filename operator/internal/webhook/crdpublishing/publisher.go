@@ -102,6 +102,8 @@ type Status struct {
 	// IsPublished is true if the CustomResourceDefinition has the conversion of this program, with its bundle, or needs no
 	// conversion.
 	IsPublished bool
+	// IsElsewhere is true while another installation converts the objects.
+	IsElsewhere bool
 	// StorageVersion is the version in which objects are stored, and PreferredVersion is the version that kubectl and the
 	// controllers of Kubernetes use. StoredVersions are those in which objects may be stored. They are empty while the
 	// CustomResourceDefinition does not exist or was not read.
@@ -113,7 +115,7 @@ type Status struct {
 func (p *Publisher) Status() (all []Status) {
 	for _, d := range p.definitions {
 		lastKnown := d.shown.Load()
-		s := Status{Name: d.Name}
+		s := Status{Name: d.Name, IsElsewhere: d.isElsewhere.Load()}
 		if lastKnown != nil {
 			s.IsPublished = lastKnown.exists() && !d.needsConversion(lastKnown) || p.isPublished(lastKnown)
 			s.StorageVersion, s.PreferredVersion, s.StoredVersions = lastKnown.storageVersion(), lastKnown.preferredVersion(), lastKnown.Status.StoredVersions

@@ -183,11 +183,20 @@ func TestConversionOfAnotherInstallation(t *testing.T) {
 	if err := isServedBy(d, one, "first"); err != nil {
 		t.Error(err)
 	}
+	if !second.Status()[0].IsElsewhere || first.Status()[0].IsElsewhere {
+		t.Errorf("the first program has %+v, and the second one %+v", first.Status(), second.Status())
+	}
 	stop()
 	if err := kube.Everywhere[corev1.Namespace](s.cluster.Client(t)).Delete(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
 	s.waitFor(two, "second")
+	yaretest.Eventually(t, func() error {
+		if status := second.Status()[0]; status.IsElsewhere || !status.IsPublished {
+			return fmt.Errorf("the second program has %+v", status)
+		}
+		return nil
+	})
 }
 
 // An installation takes the conversion over that another one has handed to it, although the Namespace of the other one exists. Each
