@@ -110,7 +110,7 @@ happened, as a rule because the time of --for ended first.`,
 	flags.StringVar(&c.empty, "empty", "", "remove what a run has left in the external system by this shell `COMMAND`")
 	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
 	flags.IntVar(&c.flagSettings.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
-	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
+	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd, and the policies that it prints with manifests)")
 	flags.StringVar(&c.binary.Account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
 	flags.BoolVar(&c.binary.Cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")
 	flags.StringVar(&c.flagSettings.SampleFile, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
@@ -163,7 +163,7 @@ func (c *command) execute(ctx context.Context) error {
 	if c.stopsPlane {
 		c.settings.Components = p
 	}
-	if err := c.install(ctx); err != nil {
+	if err := c.install(ctx, func(text string) { c.out.Printf("%s", text) }); err != nil {
 		return err
 	}
 	c.settings.Progress = c.progress()

@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/report"
+	"github.com/yare-go/yare/internal/plane/policy"
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -28,6 +32,8 @@ type exploration struct {
 	operator engine.Launcher
 	// installed are the objects to install before the first run, as YAML documents.
 	installed []byte
+	// policies are the admission policies to apply before the first run.
+	policies []unstructured.Unstructured
 }
 
 // open compiles the operator into a folder if necessary, and reads the objects to install and the samples.
@@ -36,7 +42,7 @@ func (e *exploration) open(ctx context.Context, o Operator, folder string) error
 	if err != nil {
 		return err
 	}
-	e.operator, e.installed = opened.launcher, opened.installed
+	e.operator, e.installed, e.policies = opened.launcher, opened.installed, opened.policies
 	if e.settings.SecondSamples, err = readSecondSamples("--values", e.valuesFile); err != nil {
 		return err
 	}
@@ -67,15 +73,36 @@ func readSecondSamples(flag, path string) ([]json.RawMessage, error) {
 	return samples, nil
 }
 
-// install installs the objects that the operator needs in the cluster.
-func (e *exploration) install(ctx context.Context) error {
-	if len(e.installed) == 0 {
+// install installs the objects and policies that the operator needs in the cluster. report gets texts for the user.
+func (e *exploration) install(ctx context.Context, report func(string)) error {
+	if len(e.installed) > 0 {
+		if err := engine.Install(ctx, e.settings.Config, e.installed); err != nil {
+			return fmt.Errorf("install the kinds of %s: %w", e.operator, err)
+		}
+	}
+	if len(e.policies) == 0 {
 		return nil
 	}
-	if err := engine.Install(ctx, e.settings.Config, e.installed); err != nil {
-		return fmt.Errorf("install the kinds of %s: %w", e.operator, err)
+	client, err := kube.NewClient(e.settings.Config)
+	if err == nil {
+		err = policy.Apply(ctx, client, e.policies, report)
+	}
+	if err != nil {
+		return fmt.Errorf("apply the policies of %s: %w", e.operator, err)
 	}
 	return nil
+}
+
+// removePolicies removes the policies that install has applied.
+func (e *exploration) removePolicies(ctx context.Context) error {
+	if len(e.policies) == 0 {
+		return nil
+	}
+	client, err := kube.NewClient(e.settings.Config)
+	if err != nil {
+		return err
+	}
+	return policy.Remove(ctx, client, e.policies)
 }
 
 // replayTries is how often the runs of a finding are made again.

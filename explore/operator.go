@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/internal/plane/process"
 	"github.com/yare-go/yare/operator"
@@ -24,6 +26,8 @@ type openedOperator struct {
 	launcher engine.Launcher
 	// installed are the objects to install before, as YAML documents.
 	installed []byte
+	// policies are the admission policies to apply before.
+	policies []unstructured.Unstructured
 	// sampleFile is the default file of the samples.
 	sampleFile string
 }
@@ -62,8 +66,8 @@ type Binary struct {
 	// The rest of the environment is PATH, KUBECONFIG, POD_NAMESPACE, and a HOME and a TMPDIR of the run.
 	Args, Env []string
 	// Install are files of objects that are applied before, such as CustomResourceDefinitions, or folders of
-	// such files. Default: the objects that the program prints with its command crd. Programs that use yare
-	// have this command.
+	// such files. Default: the objects that the program prints with its command crd, and the admission policies that
+	// it prints with manifests. Programs that use yare have these commands.
 	Install []string
 	// Account is the ServiceAccount whose permissions the requests of the program have, as NAMESPACE/NAME. The
 	// permissions are those of its ClusterRoleBindings and, in the namespace of each run, those of its
@@ -106,9 +110,12 @@ func (b Binary) open(ctx context.Context, folder string) (o openedOperator, err 
 	o.launcher = binary
 	if len(b.Install) > 0 {
 		o.installed, err = engine.ReadInstall(b.Install)
-	} else {
-		o.installed, err = binary.CRDs(ctx)
+		return o, err
 	}
+	if o.installed, err = binary.CRDs(ctx); err != nil {
+		return o, err
+	}
+	o.policies, err = binary.Policies(ctx)
 	return o, err
 }
 

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.OwnCluster. A finding fails
-// t. A state that was only late is logged. Run returns the coverage.
+// t. A state that was only late is logged. Run removes the policies of a [Binary] after t. Run returns the coverage.
 func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	t.Helper()
 	e, err := settings.newExploration()
@@ -23,7 +24,12 @@ func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 		e.cluster = yaretest.Shared(t)
 	}
 	e.settings.Config = e.cluster.Config()
-	if err := e.install(t.Context()); err != nil {
+	t.Cleanup(func() {
+		if err := e.removePolicies(context.WithoutCancel(t.Context())); err != nil {
+			t.Logf("policies are left behind: %v", err)
+		}
+	})
+	if err := e.install(t.Context(), func(text string) { t.Log(text) }); err != nil {
 		t.Fatal(err)
 	}
 	record, failure := e.run(t.Context())

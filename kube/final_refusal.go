@@ -48,6 +48,11 @@ func isFinalRefusal(status *metav1.Status) bool {
 // final, or a webhook has denied the request. Each object of a collection is deleted by itself, so the refusal of one
 // deletion says nothing about the others.
 func isNotCarriedOut(r *wire.Request, status *metav1.Status) bool {
-	denied := messagePattern{prefix: `admission webhook "`, part: `" denied the request`} // ToStatusErr in k8s.io/apiserver
-	return r.Verb != wire.VerbDeleteCollection && (isFinalRefusal(status) || denied.matches(status.Message))
+	return r.Verb != wire.VerbDeleteCollection && (isFinalRefusal(status) || isDenial(status))
+}
+
+// isDenial reports whether status says that a webhook has denied the request (ToStatusErr in k8s.io/apiserver). The webhook
+// chooses the code.
+func isDenial(status *metav1.Status) bool {
+	return messagePattern{prefix: `admission webhook "`, part: `" denied the request`}.matches(status.Message)
 }

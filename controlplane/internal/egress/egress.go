@@ -22,8 +22,8 @@ const (
 	// dialTimeout bounds the dial to a loopback address, which accepts or refuses at once.
 	dialTimeout = 10 * time.Second
 	// refusal is the reason that the API server puts into its error.
-	refusal = "without a real node the API server of yare dials loopback addresses only, and no Service, Pod or ExternalName: " +
-		"give a webhook or a conversion a url with 127.0.0.1 in place of its service"
+	refusal = "without a real node the API server of yare dials loopback addresses only, " +
+		"and no Service, Pod or ExternalName: give a webhook or a conversion a url with 127.0.0.1 in place of its service"
 )
 
 // Configuration returns the EgressSelectorConfiguration by which the API server dials what belongs to the cluster through
@@ -128,8 +128,8 @@ func respond(conn net.Conn, code int, reason string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\n\r\n", code, reason) // a peer that is gone needs no response
 }
 
-// loopbackAddress returns hostport if it is an address of this machine alone, and otherwise an error. It looks no name up, because
-// that would be a request to the network.
+// loopbackAddress returns hostport if it is an address of this machine alone, and otherwise an error. It looks up no name,
+// because a look-up is a request to the network.
 func loopbackAddress(hostport string) (string, error) {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

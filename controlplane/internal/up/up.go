@@ -103,7 +103,8 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 		}
 		if ctx.Err() != nil { // asked to end: what went wrong on the way does not matter
 			if !s.isReady.Load() {
-				reports.report(control.Event{Event: control.Failed, Error: fmt.Sprintf("asked to end before it was ready: %v", context.Cause(ctx))})
+				text := fmt.Sprintf("asked to end before it was ready: %v", context.Cause(ctx))
+				reports.report(control.Event{Event: control.Failed, Error: text})
 			}
 			return nil
 		}

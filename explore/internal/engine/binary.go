@@ -14,8 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/policy"
 	osprocess "github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -41,20 +45,46 @@ func (b Binary) String() string { return filepath.Base(b.Path) }
 // CRDs returns the output of the program's command crd. Programs that use yare have this command.
 // An error has what the program printed.
 func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
+	out, printed, err := b.output(ctx, "crd")
+	if err != nil {
+		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s", b.Path, err, printed)
+	}
+	return out, nil
+}
+
+// Policies returns the admission policies that the program's command manifests prints. A program without this command has none.
+func (b Binary) Policies(ctx context.Context) ([]unstructured.Unstructured, error) {
+	args := []string{"manifests", "--image", "explore"}
+	if b.Account != nil {
+		args = append(args, "--namespace", b.Account.Namespace)
+	}
+	out, printed, err := b.output(ctx, args...)
+	if err != nil && strings.Contains(printed, `unknown command "manifests"`) {
+		return nil, nil
+	}
+	var objects []unstructured.Unstructured
+	if err == nil {
+		objects, err = manifest.Parse(out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s manifests: %w; its last lines: %s", b.Path, err, printed)
+	}
+	return policy.Select(objects), nil
+}
+
+// output returns the standard output of a command of the program, and the last lines of the standard error.
+func (b Binary) output(ctx context.Context, args ...string) (out []byte, problems string, err error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer os.RemoveAll(folder)
-	cmd := exec.CommandContext(ctx, b.Path, "crd")
+	cmd := exec.CommandContext(ctx, b.Path, args...)
 	cmd.Env = b.environment(processSettings{folder: folder}, strings.NewReplacer())
 	var printed output
 	cmd.Stderr = &printed
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s", b.Path, err, printed.last(exitLines))
-	}
-	return out, nil
+	out, err = cmd.Output()
+	return out, printed.last(exitLines), err
 }
 
 func (b Binary) account() *Account { return b.Account }

@@ -120,7 +120,8 @@ func (s *Snapshot) Wait(ctx context.Context) error {
 		}
 	}
 	if len(late) > 0 {
-		return fmt.Errorf("%s after its change the server does not use the schema of %s yet: writes may lose new fields", maxWait, strings.Join(late, ", "))
+		return fmt.Errorf("%s after its change the server does not use the schema of %s yet: writes may lose new fields",
+			maxWait, strings.Join(late, ", "))
 	}
 	return nil
 }
@@ -143,7 +144,9 @@ func poll(ctx context.Context, deadline time.Time, check func() (bool, error)) (
 }
 
 // isAccepted reports whether the server knows all fields of a schema.
-func (s *Snapshot) isAccepted(ctx context.Context, definition *unstructured.Unstructured, kind schema.GroupVersionKind, present object) (bool, error) {
+func (s *Snapshot) isAccepted(
+	ctx context.Context, definition *unstructured.Unstructured, kind schema.GroupVersionKind, present object,
+) (bool, error) {
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
 	resource := wire.Resource{GroupVersionKind: kind, Plural: plural, ClusterScoped: scope == "Cluster"}
@@ -154,7 +157,8 @@ func (s *Snapshot) isAccepted(ctx context.Context, definition *unstructured.Unst
 	content, _ := sampleOf(present).(object)
 	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
 	content["metadata"] = object{"name": probeName}
-	_, err := kube.Dynamic(s.client, resource, namespace).Create(ctx, &unstructured.Unstructured{Object: content}, kube.DryRun(), kube.Strict())
+	api, sample := kube.Dynamic(s.client, resource, namespace), &unstructured.Unstructured{Object: content}
+	_, err := api.Create(ctx, sample, kube.DryRun(), kube.Strict())
 	e, isRefused := kube.AsError(err)
 	switch {
 	case err == nil:
@@ -170,7 +174,8 @@ func (s *Snapshot) isAccepted(ctx context.Context, definition *unstructured.Unst
 // isPublished reports whether the OpenAPI document of a version has no value of the former schema where present has another one.
 // A server without a document has published all that it will.
 func (s *Snapshot) isPublished(ctx context.Context, kind schema.GroupVersionKind, former, present object) (bool, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.host+"/openapi/v3/apis/"+kind.GroupVersion().String(), nil)
+	url := s.host + "/openapi/v3/apis/" + kind.GroupVersion().String()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false, err
 	}
