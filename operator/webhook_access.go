@@ -11,8 +11,7 @@ import (
 // webhookAccess returns the permissions with which a program issues the certificates of its webhooks and publishes
 // the webhooks and conversions of its parts. name is the name of the Service, and namespace is that of the program.
 func webhookAccess(name, namespace string, parts []Part) []kube.Access {
-	hasValidators, hasDefaulters := webhookTypes(webhooksOf(parts))
-	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, hasValidators, hasDefaulters), kube.Access{
+	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, name), kube.Access{
 		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
 	})
 	if conversions, isFound, err := conversionsOf(parts); err == nil && isFound {

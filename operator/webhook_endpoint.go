@@ -86,7 +86,7 @@ func (e *storeEndpoint) open(ctx context.Context) (webhookAddress, error) {
 func (e *storeEndpoint) start(rt webhookRuntime) (err error) {
 	service := cmp.Or(e.settings.flags.service, e.settings.program)
 	e.store, err = certificates.New(certificates.Config{
-		Client: rt.unfencedClient, Namespace: e.settings.namespace, Secret: manifests.WebhookSecretName(service),
+		Client: rt.unfencedClient, Namespace: e.settings.namespace, Secret: manifests.WebhookSecretName(service), Deployment: service,
 		Names: certificates.ServiceNames(service, e.settings.namespace), Log: e.settings.log,
 	})
 	if err == nil {

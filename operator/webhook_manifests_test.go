@@ -166,8 +166,8 @@ func TestPermissionsOfWebhooks(t *testing.T) {
   verbs:
   - list
   - watch
-  - create
   - patch
+  - delete
 `
 	const namespace = `- apiGroups:
   - ""
@@ -178,6 +178,15 @@ func TestPermissionsOfWebhooks(t *testing.T) {
   verbs:
   - list
   - watch
+`
+	const deployment = `- apiGroups:
+  - apps
+  resourceNames:
+  - gadgets
+  resources:
+  - deployments
+  verbs:
+  - get
 `
 	for args, isIssuing := range map[string]bool{
 		"permissions": true,
@@ -193,12 +202,12 @@ func TestPermissionsOfWebhooks(t *testing.T) {
 		if status != 0 {
 			t.Fatalf("%s: status %d, %s", args, status, stderr)
 		}
-		for _, rule := range []string{secret, configurations, namespace} {
+		for _, rule := range []string{secret, configurations, namespace, deployment} {
 			if strings.Contains(stdout, rule) != isIssuing {
 				t.Errorf("%s: that there is this rule is not %t:\n%s\n%s", args, isIssuing, rule, stdout)
 			}
 		}
-		if !isIssuing && (strings.Contains(stdout, "- secrets") || strings.Contains(stdout, "- namespaces") || strings.Contains(stdout, "configurations\n")) {
+		if !isIssuing && (strings.Contains(stdout, "- secrets") || strings.Contains(stdout, "- namespaces") || strings.Contains(stdout, "configurations\n") || strings.Contains(stdout, "- deployments")) {
 			t.Errorf("%s: there are permissions for what the program does not write:\n%s", args, stdout)
 		}
 	}

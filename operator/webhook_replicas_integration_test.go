@@ -140,8 +140,8 @@ func (r *valveReplica) review(bundle []byte, host, path string, v *valve) (*admi
 }
 
 // Two replicas with the permissions that the program prints, and no others, serve webhooks under one authority, whether
-// they lead or not. The leader makes the configurations, and makes them again. The end of the leader changes nothing for
-// the other replica.
+// they lead or not. The leader fills the configurations of the installation, and those that somebody makes again. The end of the
+// leader changes nothing for the other replica.
 func TestReplicasServeWebhooks(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
@@ -159,12 +159,18 @@ func TestReplicasServeWebhooks(t *testing.T) {
 		}
 		account.Allow(t, role.Namespace, role.Rules...)
 	}
+	name, host := "valves."+namespace, "valves."+namespace+".svc"
+	install := func() {
+		for _, kind := range []string{"Validating", "Mutating"} {
+			cluster.Kubectl(t, "apiVersion: admissionregistration.k8s.io/v1\nkind: "+kind+"WebhookConfiguration\nmetadata: {name: "+name+"}\n", "apply", "--server-side", "-f", "-")
+		}
+	}
+	install()
 	first := startValves(t, account.Kubeconfig())
 	yaretest.Eventually(t, first.readiness)
 	second := startValves(t, account.Kubeconfig())
 	yaretest.Eventually(t, second.readiness)
 
-	name, host := "valves."+namespace, "valves."+namespace+".svc"
 	t.Cleanup(func() {
 		for _, o := range []kube.Object{
 			&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}},
@@ -227,6 +233,7 @@ func TestReplicasServeWebhooks(t *testing.T) {
 	if err := client.Delete(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
+	install()
 	yaretest.Eventually(t, published)
 	if err := check(second); err != nil {
 		t.Error(err)

@@ -97,7 +97,7 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 		return err
 	}
 	if w.endpoint.isPublishedByProgram() {
-		if w.publisher, err = w.newPublisher(rt, w.reachable(servingCtx)); err != nil {
+		if w.publisher, err = w.newPublisher(rt, w.reachable(servingCtx), ctx.Done()); err != nil {
 			return err
 		}
 		registerWebhookConfigurations(rt.registry, w.publisher.Status)
@@ -224,14 +224,17 @@ func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
 	return ctx.Done()
 }
 
-// newPublisher returns a publisher of the configurations.
-func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable <-chan struct{}) (*configpublishing.Publisher, error) {
+// newPublisher returns a publisher of the configurations. reachable and ending are the fields of [configpublishing.Config].
+func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable, ending <-chan struct{}) (*configpublishing.Publisher, error) {
 	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
 	// Leader is the client for the writes of the leader, and Replica is the client for all other requests.
 	c := configpublishing.Config{
 		Name: w.address.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.address.target,
-		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Log: w.log,
+		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Ending: ending, Log: w.log,
 		BundleFor: w.endpoint.bundleFor, Changed: w.endpoint.changed,
+	}
+	if w.address.target.URL == "" {
+		c.Deployment = w.address.target.ServiceName // all objects of an installation have one name
 	}
 	if w.test != nil {
 		c.Probe = w.address.name

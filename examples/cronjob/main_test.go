@@ -220,34 +220,28 @@ func TestPermissions(t *testing.T) {
 		s.run.Stop()
 
 		process := startWebhooks(t, run)
-		for kind, name := range map[string]string{
-			"validatingwebhookconfiguration": "cronjob." + run.Namespace, "mutatingwebhookconfiguration": "cronjob." + run.Namespace, "secret": "cronjob-webhooks",
-		} {
-			uid := func() (string, error) {
-				out, stderr, err := run.Cluster.TryKubectl(t, "", "get", kind, name, "--namespace", run.Namespace, "-o", "jsonpath={.metadata.uid}")
-				if err != nil {
-					return "", fmt.Errorf("%w: %s", err, stderr)
-				}
-				return out, nil
+		uid := func() (string, error) {
+			out, stderr, err := run.Cluster.TryKubectl(t, "", "get", "secret", "cronjob-webhooks", "--namespace", run.Namespace, "-o", "jsonpath={.metadata.uid}")
+			if err != nil {
+				return "", fmt.Errorf("%w: %s", err, stderr)
 			}
-			var first string
-			yaretest.Eventually(t, func() (err error) { first, err = uid(); return err })
-			run.Cluster.Kubectl(t, "", "delete", kind, name, "--namespace", run.Namespace, "--wait=false")
-			yaretest.Eventually(t, func() error { // the process makes it again
-				second, err := uid()
-				if err == nil && second == first {
-					err = errors.New("it is not deleted yet")
-				}
-				return err
-			})
+			return out, nil
 		}
+		var first string
+		yaretest.Eventually(t, func() (err error) { first, err = uid(); return err })
+		run.Cluster.Kubectl(t, "", "delete", "secret", "cronjob-webhooks", "--namespace", run.Namespace, "--wait=false")
+		yaretest.Eventually(t, func() error { // the process makes it again
+			second, err := uid()
+			if err == nil && second == first {
+				err = errors.New("it is not deleted yet")
+			}
+			return err
+		})
 		process.Interrupt(t)
 	}
 	operatortest.ProvePermissions(t, use, func(t *testing.T, run *yaretest.PermissionRun) {
 		begin(t, run).advance()
 		startWebhooks(t, run)
-		// The process makes them again.
-		run.Cluster.Kubectl(t, "", "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "cronjob."+run.Namespace)
 	}, "--webhooks=127.0.0.1:0")
 }
 

@@ -35,7 +35,7 @@ func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
 }
 
 // removeConfigurationsForGood removes the webhook configurations before the Pods end: after the last Pod, a configuration would
-// make the API server refuse all writes of its objects. While the program runs, its leader makes a missing configuration again.
+// make the API server refuse all writes of its objects. A leader of an earlier version of yare makes a missing configuration again.
 // So the program first loses its permissions outside of its namespace.
 func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) error {
 	if f.deployment.Metadata.UID == "" || !f.HasWebhooksOrConverters || c.isDryRun {
@@ -56,8 +56,8 @@ func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) e
 	return removeConfigurations(ctx, c, f)
 }
 
-// removeLateConfigurations removes the webhook configurations that the leader has made again at its end: a request may have
-// been under way.
+// removeLateConfigurations removes the webhook configurations that the leader of an earlier version of yare has made again at its
+// end: a request may have been under way.
 func removeLateConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	if c.isDryRun {
 		return nil // removeConfigurations has named them

@@ -11,7 +11,7 @@
 //  3. handOverConversions gives the conversions of the program's kinds to another installation. If there is none, it stores
 //     all objects in one version, which is the only one that is served then.
 //  4. removeConfigurationsForGood takes the permissions outside of its namespace from the program, and removes the webhook
-//     configurations that the leader has made again meanwhile.
+//     configurations that the leader of an earlier version of yare has made again meanwhile.
 //  5. removeDeployment removes the Deployment with its Pods.
 //  6. removeLateConfigurations removes the webhook configurations that a last request of the leader has made.
 //  7. removeConversions ends the conversions that no other installation has taken over.

@@ -23,7 +23,8 @@
 // A replica compares the Secret with its memory whenever the Secret changes, and writes the union:
 //
 //   - The Secret is gone, empty or unreadable, or it is older than the memory (a restored backup): the memory comes
-//     back.
+//     back. The Deployment of the installation owns a Secret that a replica makes, and a Deployment that is gone gets none:
+//     whoever removes an installation removes the Secret while the program runs.
 //   - The Secret knows the newest CA of the memory: the memory takes over the Secret. If the newest CA of the Secret
 //     has signed that of the memory, the Secret is a restored backup to which another replica has added what is
 //     published, and the memory comes back.

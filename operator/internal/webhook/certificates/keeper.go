@@ -96,6 +96,8 @@ func (k *keeper) recordAttempt(err error) time.Duration {
 
 // update brings the Secret and the certificates of this replica to the state that is due.
 func (k *keeper) update(ctx context.Context) error {
+	// Without an answer, the Deployment is read when the Secret is made.
+	_ = k.secret.deployment.ReadOnce(ctx)
 	for range maxAttempts {
 		now, isDoubted := k.clock.now()
 		if k.memory.canSign(nil, now) { // also while the Secret cannot be read or written

@@ -3,7 +3,9 @@ package certificates
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
 // secret is a Secret. The type of k8s.io/api would be linked for nothing else, with all types of its group. The zero
@@ -23,10 +26,11 @@ type secret struct {
 }
 
 type metadata struct {
-	Name            string    `json:"name"`
-	Namespace       string    `json:"namespace"`
-	UID             types.UID `json:"uid,omitempty"`
-	ResourceVersion string    `json:"resourceVersion"`
+	Name            string                  `json:"name"`
+	Namespace       string                  `json:"namespace"`
+	UID             types.UID               `json:"uid,omitempty"`
+	ResourceVersion string                  `json:"resourceVersion"`
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 }
 
 // secretClient reads and writes one Secret.
@@ -35,10 +39,12 @@ type secretClient struct {
 	// stream is the stream of the Secret.
 	stream wire.Stream
 	name   string
+	// deployment is the Deployment of the installation. It may be nil.
+	deployment *followed.Deployment
 }
 
 func newSecretClient(client *kube.Client, namespace, name string) *secretClient {
-	return &secretClient{client, wire.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}, name}
+	return &secretClient{client: client, stream: wire.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}, name: name}
 }
 
 // String returns the name of the Secret.
@@ -63,14 +69,20 @@ func (c *secretClient) read(ctx context.Context) (*secret, error) {
 }
 
 // write replaces the data of the Secret, if the server has the version that current is. It returns the Secret as it is
-// then. It creates the Secret if current does not exist. It is an apply, because the permission for an apply that
+// then. It creates the Secret if current does not exist and the Deployment is not gone. It is an apply, because the permission for an apply that
 // creates can name the Secret. An apply that names the version and no uid would create a Secret that was deleted.
 func (c *secretClient) write(ctx context.Context, current *secret, d data) (*secret, error) {
 	sent := &secret{APIVersion: "v1", Kind: "Secret", Metadata: current.Metadata, Data: d}
 	m := &sent.Metadata
 	m.Name, m.Namespace = c.name, c.stream.Namespace
+	// An apply without the reference would remove it. References of others are theirs.
+	m.OwnerReferences = slices.DeleteFunc(slices.Clone(m.OwnerReferences), func(r metav1.OwnerReference) bool { return !c.deployment.IsReferredToBy(r) })
 	if m.UID == "" {
-		m.ResourceVersion = ident.NeverVersion
+		owners, err := c.ownersOfNew(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.ResourceVersion, m.OwnerReferences = ident.NeverVersion, owners
 	}
 	body, err := kube.Marshal(sent)
 	if err != nil {
@@ -85,6 +97,19 @@ func (c *secretClient) write(ctx context.Context, current *secret, d data) (*sec
 		return nil, err
 	}
 	return c.decode(response.Body)
+}
+
+// ownersOfNew returns the owner of a Secret that is created. Whoever removes an installation may remove the Secret first, while the
+// program still runs and has its permissions. So the Deployment owns the new Secret, and goes with it. ownersOfNew returns an error
+// if the Deployment is gone already.
+func (c *secretClient) ownersOfNew(ctx context.Context) ([]metav1.OwnerReference, error) {
+	if err := c.deployment.Read(ctx); err != nil && c.deployment.HasExisted() {
+		return nil, err
+	}
+	if c.deployment.IsGone() {
+		return nil, fmt.Errorf("the %s is gone, so the Secret %s is not made again", c.deployment, c)
+	}
+	return c.deployment.Owner(), nil
 }
 
 // decode returns the Secret that content encodes. The error does not have the content.

@@ -11,15 +11,19 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// Config describes a [Store]. All fields but MachineTime are required.
+// Config describes a [Store]. All fields but Deployment and MachineTime are required.
 type Config struct {
 	// Client sends each request to the server, at any time: it has no cache, and no fence of a leader election,
 	// because standbys write too.
 	Client *kube.Client
 	// Namespace and Secret name the Secret. The namespace is that of the installation.
 	Namespace, Secret string
+	// Deployment is the Deployment of the installation, which becomes the owner of a Secret that the Store makes. Once it is gone, the
+	// Store makes none. If Deployment is empty, the Secret has no owner.
+	Deployment string
 	// Names are the names by which API servers call this program.
 	Names Names
 	Log   *slog.Logger
@@ -66,6 +70,7 @@ func New(c Config) (*Store, error) {
 		names: c.Names, log: c.Log, clock: clock, secret: newSecretClient(c.Client.With(clock.handler), c.Namespace, c.Secret),
 		newlyLearned: make(chan []*x509.Certificate, 1),
 	}
+	s.secret.deployment = followed.NewDeployment(c.Client, c.Namespace, c.Deployment)
 	s.published.Store(&publishedState{changed: make(chan struct{})})
 	return s, nil
 }

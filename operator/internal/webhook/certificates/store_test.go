@@ -4,13 +4,20 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // Replicas that start at once without data have one CA in the end, and all answer under it.
@@ -219,6 +226,47 @@ func TestDamagedSecret(t *testing.T) {
 				return err
 			})
 		})
+	}
+}
+
+// Whoever removes an installation may remove its Secret before the Deployment. The Deployment owns a Secret that is made again, and
+// none is made once the Deployment is gone. Regression: the Secret stayed, and Helm refused the next installation.
+func TestSecretWhileTheInstallationIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deployment = "web"
+	deployments := kube.Namespaced[appsv1.Deployment](w.secret.client, "shop")
+	made, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(2)
+	w.waitUntilSettled()
+	want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: made.UID}}
+	checkOwners := func() error {
+		if s := w.read(); len(s.Data.Key) == 0 || !slices.Equal(s.Metadata.OwnerReferences, want) {
+			return fmt.Errorf("the Secret has the owners %v, not %v", s.Metadata.OwnerReferences, want)
+		}
+		return nil
+	}
+	w.delete()
+	eventually(t, checkOwners)
+	w.empty() // the next apply keeps the reference
+	eventually(t, checkOwners)
+	if err := deployments.Delete(t.Context(), "web"); err != nil {
+		t.Fatal(err)
+	}
+	bundle := w.read().Data.Authorities
+	w.delete() // as the collector
+	eventually(t, func() error {
+		if !strings.Contains(w.log.String(), "is not made again") {
+			return errors.New("the log has no line about the Secret")
+		}
+		return nil
+	})
+	w.mustCall(bundle)
+	if s := w.read(); s.Metadata.UID != "" {
+		t.Error("the Secret was made again")
 	}
 }
 

@@ -31,6 +31,8 @@ type world struct {
 	secret *secretClient
 	// replicaClient is the client of replicas.
 	replicaClient *kube.Client
+	// deployment is the field of [Config].
+	deployment string
 	// machineTime is the clock of the machines of replicas. It may be nil.
 	machineTime func() time.Time
 	log         *logBuffer
@@ -206,7 +208,7 @@ func (w *world) delete() {
 // config returns the Config of a replica.
 func (w *world) config() Config {
 	return Config{
-		Client: w.replicaClient, Namespace: w.secret.stream.Namespace, Secret: w.secret.name, Names: w.names,
+		Client: w.replicaClient, Namespace: w.secret.stream.Namespace, Secret: w.secret.name, Deployment: w.deployment, Names: w.names,
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), MachineTime: w.machineTime,
 	}
 }

@@ -18,13 +18,25 @@ type keeper struct {
 	// configurations are those of the Publisher, and known is what the keeper knows of each.
 	configurations [2]*programConfiguration
 	known          [2]*followed.Object[object]
-	// namespace is the Namespace of the installation. It is nil if there is none.
-	namespace *followed.Object[object]
-	retry     followed.Retry
+	// namespace is the Namespace of the installation, and deployment is its Deployment. They are nil if there is none.
+	namespace  *followed.Object[object]
+	deployment *followed.Deployment
+	// deploymentProblem is why the last read of the Deployment in update has failed. It is empty if the read has succeeded.
+	deploymentProblem string
+	// isEnding is true from the end of the program on. Then the replica acts as one that does not lead.
+	isEnding bool
+	retry    followed.Retry
 }
 
+const (
+	// endPeriod is the time between two reads of the Deployment while the program ends.
+	endPeriod = 3 * time.Second
+	// finishTime is how long the last look at the Deployment, and the removal of the entries, may take.
+	finishTime = 5 * time.Second
+)
+
 func newKeeper(c Config, configurations [2]*programConfiguration) *keeper {
-	k := &keeper{config: c, configurations: configurations}
+	k := &keeper{config: c, configurations: configurations, deployment: followed.NewDeployment(c.Replica, c.Namespace, c.Deployment)}
 	for i, each := range configurations {
 		k.known[i] = &followed.Object[object]{Reference: each.Reference}
 	}
@@ -34,8 +46,16 @@ func newKeeper(c Config, configurations [2]*programConfiguration) *keeper {
 	return k
 }
 
-// run keeps the configurations until ctx ends.
+// run keeps the configurations until ctx ends, and then calls finish.
 func (k *keeper) run(ctx context.Context) {
+	k.follow(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer cancel()
+	k.finish(ctx)
+}
+
+// follow keeps the configurations until ctx ends.
+func (k *keeper) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -48,10 +68,13 @@ func (k *keeper) run(ctx context.Context) {
 	for _, f := range all {
 		watching.Go(func() { f.Follow(ctx, k.config.Replica, records) })
 	}
-	elected, reachable := k.config.Elected, k.config.Reachable
+	elected, reachable, ending := k.config.Elected, k.config.Reachable, k.config.Ending
 	for {
 		changed := k.config.Changed()
 		due := k.retry.Next(k.update(ctx))
+		if due == nil && k.isEnding && k.deployment.HasExisted() {
+			due = time.After(endPeriod)
+		}
 		select {
 		case record := <-records:
 			record()
@@ -60,6 +83,8 @@ func (k *keeper) run(ctx context.Context) {
 			elected = nil
 		case <-reachable:
 			reachable = nil
+		case <-ending:
+			ending, k.isEnding = nil, true
 		case <-due:
 		case <-ctx.Done():
 			return
@@ -67,15 +92,33 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
+// finish removes the entries of the program, if its Deployment is gone. follow has ended, and may not have seen that the
+// program ends.
+func (k *keeper) finish(ctx context.Context) {
+	if !k.deployment.HasExisted() {
+		return
+	}
+	k.isEnding = true
+	if err := k.deployment.Read(ctx); err != nil || !k.deployment.IsGone() {
+		return // nobody knows that the Deployment is gone
+	}
+	for i, f := range k.known {
+		f.NeedsRead = true // the watch has ended
+		if err := k.correct(ctx, f, k.configurations[i]); err != nil {
+			k.logProblem(f, err)
+		}
+	}
+}
+
 // update brings the configurations to the state that is due. It reports whether all are right.
 func (k *keeper) update(ctx context.Context) bool {
-	isRight := true
+	isRight := k.readDeployment(ctx)
 	attempt := func(f *followed.Object[object], do func() error) {
 		err := f.Attempt(do)
 		if ctx.Err() == nil && f.RecordProblem(err) {
 			k.logProblem(f, err)
 		}
-		isRight = isRight && err == nil
+		isRight = isRight && (err == nil || isMissing(err)) // the watch shows when the configuration is made
 	}
 	if n := k.namespace; n != nil {
 		attempt(n, func() error { return n.RefreshIfNeeded(ctx, k.config.Replica) })
@@ -90,10 +133,30 @@ func (k *keeper) update(ctx context.Context) bool {
 	return isRight
 }
 
+// readDeployment reads the Deployment until a read is answered, and again while the program ends. It reports whether the last read
+// was answered.
+func (k *keeper) readDeployment(ctx context.Context) bool {
+	read, problem := k.deployment.ReadOnce, ""
+	if k.isEnding && k.deployment.HasExisted() {
+		read = k.deployment.Read
+	}
+	err := read(ctx)
+	if err != nil {
+		problem = err.Error()
+	}
+	if ctx.Err() == nil && problem != k.deploymentProblem {
+		k.deploymentProblem = problem
+		if err != nil {
+			k.config.Log.Warn("cannot see whether the Deployment of the program exists: at the end of the program, its webhook entries stay", "error", err)
+		}
+	}
+	return err == nil
+}
+
 // correct brings a configuration to the state that is due. If the leader cannot do all that it should do, it does what each
 // replica does: a bundle must not wait for an entry that the server refuses.
 func (k *keeper) correct(ctx context.Context, f *followed.Object[object], c *programConfiguration) error {
-	if !k.config.Leads() {
+	if k.isEnding || !k.config.Leads() {
 		return k.write(ctx, f, c, false)
 	}
 	err := k.write(ctx, f, c, true)
@@ -121,14 +184,15 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 		if err != nil || len(wanted.differences) == 0 {
 			return err
 		}
-		if isLeader && k.namespace != nil && !hasRead {
-			// The watch of the Namespace may lag behind: another replica may have removed the entries because the
-			// Namespace ends.
-			if err := k.namespace.Refresh(ctx, k.config.Replica); err != nil {
+		if (isLeader || k.isEnding && k.deployment.IsGone()) && !hasRead {
+			if err := k.readInstallation(ctx); err != nil {
 				return err
 			}
 			hasRead = true
 			continue
+		}
+		if !f.LastKnown.exists() && k.config.Target.URL == "" {
+			return newMissingError(f.Reference, k.config.Labels, k.deployment)
 		}
 		differences := strings.Join(wanted.differences, ", ")
 		if !f.RecordWrite(time.Now()) {
@@ -145,11 +209,25 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 			f.Record(o)
 			k.config.Log.Info("changed a webhook configuration", "kind", f.Resource.Kind, "name", f.Name, "changes", differences)
 		case followed.IsOutdated(err):
-			f.NeedsRead = true
+			f.NeedsRead, hasRead = true, false
 		default:
 			return err
 		}
 	}
+}
+
+// readInstallation reads the Namespace and the Deployment. The watch of the Namespace may lag behind, and another replica may have
+// removed the entries because one of both ends. A Deployment that no read has shown does not matter.
+func (k *keeper) readInstallation(ctx context.Context) error {
+	if k.namespace != nil {
+		if err := k.namespace.Refresh(ctx, k.config.Replica); err != nil {
+			return err
+		}
+	}
+	if err := k.deployment.Read(ctx); k.deployment.HasExisted() {
+		return err
+	}
+	return nil
 }
 
 // plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know the
@@ -164,15 +242,18 @@ func (k *keeper) plan(current *object, c *programConfiguration, isLeader bool) (
 			return nil, fmt.Errorf("the %s does not exist: its program publishes no webhooks", n)
 		}
 		return p, nil
+	case k.isEnding && k.deployment.IsGone():
+		return planWithoutEntriesFor(current, k.config.Target), nil
 	case !isLeader || !isKnown:
 		return planWithBundles(current, k.config.Target, k.config.BundleFor)
 	}
-	p, err := planWithEntries(current, c.entries, k.isReachable(), k.config.BundleFor)
+	mayAdd := k.isReachable() && !k.deployment.IsGone()
+	p, err := planWithEntries(current, c.entries, mayAdd, k.config.BundleFor)
 	if err != nil {
 		return nil, err
 	}
 	if !current.exists() && len(p.entries) == 0 {
-		return newPlan(current), nil // the program does not need it, or has no bundle yet, or cannot be reached
+		return newPlan(current), nil // the program does not need it, has no bundle yet, cannot be reached, or is removed
 	}
 	if n != nil {
 		p.setOwner(n.LastKnown)
@@ -198,6 +279,10 @@ func (k *keeper) logProblem(f *followed.Object[object], err error) {
 	log := k.config.Log.With("kind", f.Resource.Kind, "name", f.Name)
 	if err == nil {
 		log.Info("an object that the webhooks need can be followed and changed again")
+		return
+	}
+	if m := new(missingError); errors.As(err, &m) {
+		log.Error("a webhook configuration is missing, so API servers do not call its webhooks: only an installation makes it", "command", m.command)
 		return
 	}
 	log.Error("cannot follow or change an object that the webhooks need; will try again", "error", err)

@@ -47,8 +47,8 @@ type sentMetadata struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// createConfiguration creates a configuration with labels, as wanted says. It is an apply, because the permission for an apply that
-// creates can name the object. It fails if the configuration exists: see [followed.IsOutdated].
+// createConfiguration creates a configuration with labels, as wanted says. It is for a program that publishes a URL: no other program
+// may send a request that can create. It fails if the configuration exists: see [followed.IsOutdated].
 func createConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, labels map[string]string, wanted *plan) (followed.State[object], error) {
 	return c.Write(ctx, client, wire.ContentApply, &sent{
 		APIVersion: c.Resource.GroupVersion().String(), Kind: c.Resource.Kind,

@@ -38,6 +38,19 @@ func planWithoutEntries(current *object) *plan {
 	return p
 }
 
+// planWithoutEntriesFor returns the plan for the end of the Deployment: current has no entry that is for target.
+func planWithoutEntriesFor(current *object, target configuration.Target) *plan {
+	p := newPlan(current)
+	for _, e := range current.Webhooks {
+		if e.isFor(target) {
+			p.addDifference("removed %s, because the Deployment of the program is gone", e.fields.Name)
+			continue
+		}
+		p.entries = append(p.entries, e)
+	}
+	return p
+}
+
 // planWithBundles returns the plan of a replica that does not lead: each entry of current that is for target has the bundle that
 // bundleFor returns.
 func planWithBundles(current *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {

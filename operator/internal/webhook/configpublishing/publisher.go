@@ -16,18 +16,22 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace, Webhooks, Probe, Elected and Reachable are required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Deployment, Webhooks, Probe, Elected, Reachable and Ending are
+// required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
-	// Labels are the labels of configurations that the Publisher makes.
+	// Labels are the labels of a configuration that is made.
 	Labels map[string]string
 	// Namespace is the namespace of the installation, which becomes the owner of the configurations. If it is empty, they
 	// have no owner.
 	Namespace string
+	// Deployment is the name of the Deployment of the installation. If it is empty, the Publisher looks at none.
+	Deployment string
 	// Webhooks is empty for a program with converters alone. Then the leader removes the entries of an earlier release.
 	Webhooks []*admission.Webhook
-	// Target is where the webhooks are served, without a CABundle.
+	// Target is where the webhooks are served, without a CABundle. With a URL the leader makes a configuration that is missing.
+	// With a Service only an installation makes it.
 	Target configuration.Target
 	// Probe is the name of the objects that probes are about: see [configuration.Probe]. If it is not empty, each
 	// configuration has an entry for probes.
@@ -47,7 +51,9 @@ type Config struct {
 	// Reachable is closed when API servers can reach this replica by its Service. Before, the leader adds no entry. A nil
 	// Reachable is for a replica that can be reached from the beginning.
 	Reachable <-chan struct{}
-	Log       *slog.Logger
+	// Ending is closed when the program begins to end, and still serves. A nil Ending is for a program whose end is that of Run.
+	Ending <-chan struct{}
+	Log    *slog.Logger
 }
 
 // Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe for
@@ -92,7 +98,7 @@ func New(c Config) (*Publisher, error) {
 	case c.Name == "":
 		return nil, errors.New("the webhook configurations have no name: set Name in the Config")
 	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
-		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected and Reachable may be nil", c.Name)
+		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected, Reachable and Ending may be nil", c.Name)
 	}
 	c.Target.CABundle = nil
 	validating, mutating, err := configuration.Entries(c.Webhooks, c.Target)
@@ -110,8 +116,8 @@ func New(c Config) (*Publisher, error) {
 	return p, nil
 }
 
-// Run keeps the configurations as they should be, until ctx ends. Then it returns nil. Problems are logged, each once in a
-// row. Run must be called once.
+// Run keeps the configurations as they should be, until ctx ends. Then it removes the entries of a program whose Deployment is gone,
+// which takes 5 s at most, and returns nil. Problems are logged, each once in a row. Run must be called once.
 func (p *Publisher) Run(ctx context.Context) error {
 	newKeeper(p.config, p.configurations).run(ctx)
 	return nil

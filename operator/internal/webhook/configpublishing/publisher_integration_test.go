@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +39,7 @@ func newServerWorld(t *testing.T) *serverWorld {
 	w := &serverWorld{&world{t: t, client: cluster.Client(t), name: "web." + users, namespace: users + "-web"}, cluster, users, nil}
 	w.createNamespace()
 	account := cluster.ServiceAccount(t, users)
-	account.Allow(t, "", rulesOf(configpublishing.Access(w.name, w.namespace, true, true))...)
+	account.Allow(t, "", rulesOf(configpublishing.Access(w.name, w.namespace, "web"))...)
 	w.account = account.Client(t)
 	t.Cleanup(func() {
 		ctx := context.Background()
@@ -123,7 +124,7 @@ func (w *serverWorld) write() error {
 	return err
 }
 
-// The schedules of row 6: configurations that somebody replaces or deletes, a wrong owner, and a Namespace that ends, that a
+// The schedules of row 6: configurations that somebody replaces or deletes, a missing owner, and a Namespace that ends, that a
 // finalizer holds, and that comes again. The account has no other permissions than those by name.
 func TestConfigurationsOnAServer(t *testing.T) {
 	t.Parallel()
@@ -147,13 +148,21 @@ func TestConfigurationsOnAServer(t *testing.T) {
 	w.edit(func(v *validating) { v.Webhooks[0].ClientConfig.CABundle = nil })
 	w.soon("replaced without bundle", all("BA"))
 	w.cluster.Kubectl(t, "", "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", w.name)
-	w.soon("deleted", all("BA"))
+	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState("? | ?") })
+	commands := regexp.MustCompile(`command="echo '(.*)' \| kubectl create -f -"`).FindAllStringSubmatch(leader.log.String(), -1)
+	if len(commands) != 2 {
+		t.Fatalf("the log has %d commands: %s", len(commands), leader.log.String())
+	}
+	for _, c := range commands {
+		w.cluster.Kubectl(t, strings.ReplaceAll(c[1], `\"`, `"`), "create", "-f", "-")
+	}
+	w.soon("made by the commands of the log", all("BA"))
 	if label := w.get().Labels["app.kubernetes.io/name"]; label != "web" {
 		t.Errorf("the label is %q", label)
 	}
-	w.edit(func(v *validating) { v.OwnerReferences[0].UID = "2c7f3a0e-0000-4000-8000-000000000000" })
-	w.hasOwnerSoon("wrong owner uid")
-	w.soon("wrong owner uid", all("BA"))
+	w.edit(func(v *validating) { v.OwnerReferences = nil }) // a wrong uid is a race with the collector, which deletes the object
+	w.hasOwnerSoon("no owner")
+	w.soon("no owner", all("BA"))
 
 	// The standby sees the end of the Namespace too. Here the leader is off.
 	leader.stop()
@@ -170,6 +179,7 @@ func TestConfigurationsOnAServer(t *testing.T) {
 	w.soon("the Namespace is gone, and the collector has deleted what it owned", "? | ?")
 	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState("? | ?") })
 	w.createNamespace()
+	w.cluster.Kubectl(t, w.printed(), "create", "-f", "-")
 	w.soon("the Namespace is there again", all("BA"))
 	w.hasOwnerSoon("the Namespace is there again")
 	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState(all("BA")) }) // the collector deletes nothing
@@ -224,13 +234,6 @@ func TestApplyOfTheManifests(t *testing.T) {
 		standby.stop()
 		w.cluster.Kubectl(t, "", "delete", "validatingwebhookconfiguration,mutatingwebhookconfiguration", w.name)
 	}
-	// What the leader has made is no different.
-	leader, _ := w.startAll("A")
-	w.soon("made by the leader", all("A"))
-	w.cluster.Kubectl(t, w.printed(), "apply", "-f", "-")
-	w.cluster.Kubectl(t, w.printed(), "apply", "--server-side", "-f", "-")
-	yaretest.Consistently(t, time.Second, func() error { return w.checkState(all("A")) })
-	leader.wrote(t, 2)
 }
 
 // Two replicas publish at once, and the leader of a new release runs beside a replica of an old one. The server stores each
@@ -244,6 +247,7 @@ func TestReplicasOnAServer(t *testing.T) {
 		r.run(t)
 		replicas = append(replicas, r)
 	}
+	w.cluster.Kubectl(t, w.printed(), "create", "-f", "-")
 	// No test writes boxes, so the entries are for all namespaces, and the server adds its defaults.
 	leader := w.newReplica(w.account, "A", nil, boxValidator(), boxDefaulter())
 	leader.elect()
@@ -291,10 +295,9 @@ func TestConflictsOnAServer(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before, while func() error
-		// wantLabel is the label of the configuration in the end.
+		// wantLabel is the label of the configuration in the end, or empty if the configuration is missing.
 		wantLabel string
 	}{
-		{"created while it is created", remove, create, "by-somebody"},
 		{"changed while it is changed", create, func() error { w.edit(func(v *validating) { v.Labels["made"] = "changed" }); return nil }, "changed"},
 		{"deleted while it is changed", create, remove, ""},
 		{"replaced while it is changed", create, func() error { return errors.Join(remove(), create()) }, "by-somebody"},
@@ -316,6 +319,17 @@ func TestConflictsOnAServer(t *testing.T) {
 		leader := w.newReplica(client, "A", func(c *configpublishing.Config) { c.Target.Namespaces = []string{w.users} }, crateValidator())
 		leader.elect()
 		leader.run(t)
+		if c.wantLabel == "" {
+			yaretest.Eventually(t, func() error {
+				if log := leader.log.String(); strings.Count(log, "is missing") != 1 {
+					return fmt.Errorf("%s: the log is %s", c.name, log)
+				}
+				return w.checkState("? | ?")
+			})
+			leader.stop()
+			leader.wrote(t, 1)
+			continue
+		}
 		w.soon(c.name, crateEntry+"=A "+scaleEntry+"=A | ?")
 		leader.stop()
 		if label := w.get().Labels["made"]; label != c.wantLabel {
@@ -344,9 +358,9 @@ func TestAccess(t *testing.T) {
 	if err := r.Ready(); err == nil {
 		t.Error("a replica without permissions is ready")
 	}
-	for _, a := range configpublishing.Access("a", "b", false, true) {
+	for _, a := range configpublishing.Access("a", "b", "c") {
 		for _, verb := range a.Verbs {
-			if verb == wire.VerbDelete && a.Resource.Kind == "Namespace" || verb == wire.VerbCreate && a.Resource.Kind != "MutatingWebhookConfiguration" {
+			if verb == wire.VerbDelete && a.Resource.Kind == "Namespace" || verb == wire.VerbCreate {
 				t.Errorf("%s %s", verb, a.Resource)
 			}
 		}

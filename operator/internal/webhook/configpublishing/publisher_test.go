@@ -12,6 +12,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,26 @@ func (w *fakeWorld) createNamespace() types.UID {
 func (w *fakeWorld) deleteNamespace() {
 	w.t.Helper()
 	if err := kube.Everywhere[corev1.Namespace](w.client).Delete(context.Background(), "shop"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// createDeployment creates the Deployment of the installation, which a finalizer holds, as the tool managedBy does.
+func (w *fakeWorld) createDeployment(managedBy string) {
+	w.t.Helper()
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"app.kubernetes.io/managed-by": managedBy}, Finalizers: []string{"example.com/held"}}
+	if managedBy == "Helm" {
+		meta.Annotations = map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "shop", "deployment.kubernetes.io/revision": "1"}
+	}
+	if _, err := kube.Create(context.Background(), w.client, &appsv1.Deployment{ObjectMeta: meta}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// deleteDeployment deletes the Deployment, which its finalizer holds.
+func (w *fakeWorld) deleteDeployment() {
+	w.t.Helper()
+	if err := w.client.Delete(context.Background(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -127,32 +148,192 @@ func TestLeaderPublishes(t *testing.T) {
 	})
 }
 
-// A configuration that is missing, also from the beginning, is made with labels. One that the program does not need is not.
+// A configuration that is missing, also from the beginning, is no business of the program, because only an installation makes it.
+// The leader logs the command that makes it. A request that may have been on its way when the configuration was deleted makes none.
+// Regression: the leader made a configuration again while Helm removed its installation, and all writes were refused afterwards.
 func TestMissingConfiguration(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.createDeployment("Helm")
 		r := w.startLeader("A", crateValidator())
-		want := crateEntry + "=A " + scaleEntry + "=A | ?"
-		w.after(0, want)
-		if err := kube.Everywhere[validating](w.client).Delete(t.Context(), w.name); err != nil {
-			t.Fatal(err)
-		}
+		w.after(time.Hour, "? | ?")
+		w.create()
+		want := crateEntry + "=A " + scaleEntry + "=A |"
 		w.after(10*time.Second, want)
-		r.wrote(t, 2)
-		if live := w.get(); live.Labels["app.kubernetes.io/name"] != "web" || len(live.OwnerReferences) != 1 {
-			t.Errorf("the metadata is %+v", live.ObjectMeta)
-		}
 		if s := r.Status(); len(s) != 1 || s[0] != (configpublishing.Status{Kind: "ValidatingWebhookConfiguration", Exists: true, IsPublished: true}) {
 			t.Errorf("the status is %+v", s)
 		}
+		w.server.Before(func(_ context.Context, r *wire.Request) error { // the write that the next change leads to
+			if r.Verb.IsWrite() && r.Query.Get("fieldManager") == "web" {
+				w.server.Before(nil)
+				return kube.Everywhere[validating](w.client).Delete(t.Context(), w.name)
+			}
+			return nil
+		})
+		w.edit(func(v *validating) { v.Webhooks = nil })
+		w.after(time.Hour, "? |")
+		r.wrote(t, 3) // the first, the owner of the other configuration, and the one that found nothing
+		if s := r.Status(); len(s) != 1 || s[0] != (configpublishing.Status{Kind: "ValidatingWebhookConfiguration"}) {
+			t.Errorf("the status is %+v", s)
+		}
+		const command = `command="echo '{\"apiVersion\":\"admissionregistration.k8s.io/v1\",\"kind\":\"ValidatingWebhookConfiguration\",\"metadata\":{\"name\":\"web.shop\",\"labels\":{\"app.kubernetes.io/managed-by\":\"Helm\",\"app.kubernetes.io/name\":\"web\"},\"annotations\":{\"meta.helm.sh/release-name\":\"web\",\"meta.helm.sh/release-namespace\":\"shop\"}}}' | kubectl create -f -"`
+		if log := r.log.String(); strings.Count(log, "level=ERROR") != 2 || strings.Count(log, command) != 2 {
+			t.Errorf("the log is %s", log)
+		}
+	})
+}
+
+// The states of the package comment. Each replica has seen the Deployment before the state begins, unless the Deployment is new.
+func TestStates(t *testing.T) {
+	const full = crateEntry + "=A " + scaleEntry + "=A"
+	old, other := serviceEntry(crateEntry, "web", "old"), serviceEntry("other.example.com", "other", "other")
+	configurations := map[string]func(w *fakeWorld){
+		"absent":    func(*fakeWorld) {},
+		"printed":   func(w *fakeWorld) { w.create() },
+		"emptied":   func(w *fakeWorld) { w.create(old); w.edit(func(v *validating) { v.Webhooks = nil }) },
+		"entries":   func(w *fakeWorld) { w.create(old) },
+		"of others": func(w *fakeWorld) { w.create(other) },
+		"of both":   func(w *fakeWorld) { w.create(old, other) },
+	}
+	for _, c := range []struct {
+		deployment, configuration string
+		// the entries that each replica leaves
+		replica, leader, ending string
+	}{
+		{"there", "absent", "?", "? logged", "?"},
+		{"there", "printed", "", full, ""},
+		{"there", "emptied", "", full, ""},
+		{"there", "entries", crateEntry + "=A", full, crateEntry + "=A"},
+		{"there", "of others", "other.example.com=other", full, "other.example.com=other"},
+		{"deleted", "absent", "?", "?", "?"},
+		{"deleted", "printed", "", "", ""},
+		{"deleted", "emptied", "", "", ""},
+		{"deleted", "entries", crateEntry + "=A", crateEntry + "=A", ""},
+		{"gone", "absent", "?", "?", "?"},
+		{"gone", "printed", "", "", ""},
+		{"gone", "emptied", "", "", ""},
+		{"gone", "entries", crateEntry + "=A", crateEntry + "=A", ""},
+		{"gone", "of others", "other.example.com=other", "", "other.example.com=other"},
+		{"gone", "of both", crateEntry + "=A other.example.com=other", crateEntry + "=A", "other.example.com=other"},
+		{"unreadable", "printed", "", "", ""},
+		{"unreadable", "entries", crateEntry + "=A", crateEntry + "=A", crateEntry + "=A"},
+		{"never there", "absent", "?", "? logged", "?"},
+		{"never there", "printed", "", full, ""},
+		{"never there", "entries", crateEntry + "=A", full, crateEntry + "=A"},
+		{"never readable", "printed", "", full, ""},
+		{"never readable", "entries", crateEntry + "=A", full, crateEntry + "=A"},
+		{"there, and the Namespace ends", "absent", "?", "?", "?"},
+		{"there, and the Namespace ends", "printed", "", "", ""},
+		{"gone, and the Namespace ends", "of both", "", "", ""},
+	} {
+		for role, want := range map[string]string{"replica": c.replica, "leader": c.leader, "ending": c.ending, "ending leader": c.ending} {
+			t.Run(c.deployment+"/"+c.configuration+"/"+role, func(t *testing.T) {
+				inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+					if !strings.HasPrefix(c.deployment, "never") {
+						w.createDeployment("yare")
+					}
+					var isRefusing atomic.Bool
+					isRefusing.Store(c.deployment == "never readable")
+					w.server.Before(func(_ context.Context, r *wire.Request) error {
+						if isRefusing.Load() && r.Resource.Plural == "deployments" {
+							return fakeserver.Refusal(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+						}
+						return nil
+					})
+					ending := make(chan struct{})
+					r := w.newReplica(w.client, "A", func(c *configpublishing.Config) { c.Ending = ending }, crateValidator())
+					if strings.HasSuffix(role, "leader") {
+						r.elect()
+					}
+					r.run(t)
+					synctest.Wait()
+					if strings.HasPrefix(role, "ending") {
+						close(ending)
+						synctest.Wait()
+					}
+					logged := len(r.log.String())
+					switch state, _, _ := strings.Cut(c.deployment, ","); state {
+					case "deleted":
+						w.deleteDeployment()
+					case "gone":
+						w.server.Remove("deployments", "shop", "web", nil)
+					case "unreadable":
+						isRefusing.Store(true)
+					}
+					if strings.HasSuffix(c.deployment, "the Namespace ends") {
+						w.deleteNamespace()
+					}
+					configurations[c.configuration](w)
+					want, isLogged := strings.CutSuffix(want, " logged")
+					mutating := " |"
+					if c.configuration == "absent" {
+						mutating = " | ?"
+					}
+					w.after(10*time.Second, strings.TrimPrefix(want+mutating, " "))
+					r.bundles.set("A") // the next look
+					synctest.Wait()
+					if hasLine := strings.Contains(r.log.String(), "is missing"); hasLine != isLogged && !(hasLine && strings.Contains(r.log.String()[:logged], "is missing")) {
+						t.Errorf("that the log has the command is %t:\n%s", hasLine, r.log.String())
+					}
+				})
+			})
+		}
+	}
+}
+
+// A replica looks at its Deployment until its end. Another Deployment of the same name keeps the entries.
+func TestDeploymentEndsLate(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		w.createDeployment("yare")
+		ending := make(chan struct{})
+		r := w.newReplica(w.client, "A", func(c *configpublishing.Config) { c.Ending = ending }, crateValidator(), boxDefaulter())
+		r.elect()
+		r.run(t)
+		w.after(0, all("A"))
+		w.server.Remove("deployments", "shop", "web", nil)
+		w.createDeployment("yare")
+		close(ending)
+		w.after(10*time.Second, all("A"))
+		w.server.Remove("deployments", "shop", "web", nil)
+		w.after(3*time.Second, "|")
+
+		// The end of Run alone is enough.
+		w.createDeployment("yare")
+		r.stop()
+		r = w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		w.server.Remove("deployments", "shop", "web", nil)
+		w.after(time.Hour, all("A"))
+		r.stop()
+		w.after(0, "|")
+	})
+}
+
+// Two replicas of a Deployment that is gone end. The leader has decided to add its entries, and then the other replica removes them.
+func TestReplicasEndAtOnce(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		w.createDeployment("yare")
+		leader := w.startLeader("A", crateValidator(), boxDefaulter())
+		w.after(0, all("A"))
+		other := w.start("A", crateValidator(), boxDefaulter())
+		synctest.Wait()
+		w.server.Remove("deployments", "shop", "web", nil)
+		other.stop()
+		w.after(time.Hour, "|")
+		leader.wrote(t, 2)
+		leader.stop()
+		w.after(0, "|")
 	})
 }
 
 // No entry is published without a bundle. The bundle is published when it is known, and when it changes.
 func TestBundleThatComesLate(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		r := w.startLeader("", crateValidator(), boxDefaulter())
-		w.after(time.Minute, "? | ?")
-		r.wrote(t, 0)
+		w.after(time.Minute, "|")
+		r.wrote(t, 2) // the owner
 		if err := r.Ready(); err != nil {
 			t.Errorf("no entry lacks a bundle: %v", err)
 		}
@@ -160,7 +341,7 @@ func TestBundleThatComesLate(t *testing.T) {
 		w.after(0, all("A"))
 		r.bundles.set("BA")
 		w.after(0, all("BA"))
-		r.wrote(t, 4)
+		r.wrote(t, 6)
 
 		// Before the bundle is known, an entry that somebody else has changed stays.
 		r.stop()
@@ -222,6 +403,7 @@ func equal(a, b []admissionv1.ValidatingWebhook) bool {
 // A leader removes the entries of a configuration that its release does not need any more. It never creates it.
 func TestConfigurationOfAnEarlierRelease(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		old := w.startLeader("A", crateValidator(), boxDefaulter())
 		w.after(0, all("A"))
 		old.stop()
@@ -245,6 +427,7 @@ func TestConfigurationOfAnEarlierRelease(t *testing.T) {
 // a call before the removal repeated the call until its timeout, and then the write of the user failed.
 func TestRemovedWebhooks(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		const validatorPath, defaulterPath = "/validate.crates.publish.example.com/v1", "/default.boxes.publish.example.com/v1"
 		check := func(when string, replica *replica, wantValidator, wantDefaulter bool) {
 			t.Helper()
@@ -297,6 +480,7 @@ func TestRemovedWebhooks(t *testing.T) {
 // An old replica and the leader of a new release do not fight. Each writes only what is its own.
 func TestReleasesDoNotFight(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		old := w.start("A", crateValidator())
 		leader := w.startLeader("A", boxValidator(), boxDefaulter())
 		want := boxEntry + "=A | " + defaultEntry + "=A"
@@ -316,15 +500,16 @@ func TestReleasesDoNotFight(t *testing.T) {
 // The leader corrects the fields that yare sets. It leaves the fields of others and the defaults of the server.
 func TestFieldsOfOthers(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		r := w.startLeader("A", crateValidator())
-		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A |")
 		w.edit(func(v *validating) {
 			for i := range v.Webhooks { // as the defaults of a server
 				v.Webhooks[i].NamespaceSelector, v.Webhooks[i].ObjectSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
 			}
 		})
-		w.after(time.Hour, crateEntry+"=A "+scaleEntry+"=A | ?")
-		r.wrote(t, 1)
+		w.after(time.Hour, crateEntry+"=A "+scaleEntry+"=A |")
+		r.wrote(t, 2) // with the owner of the other configuration
 		skip := &metav1.LabelSelector{MatchLabels: map[string]string{"skip": "no"}}
 		w.edit(func(v *validating) {
 			ten, ignore := int32(30), admissionv1.Ignore
@@ -333,23 +518,24 @@ func TestFieldsOfOthers(t *testing.T) {
 			v.Webhooks = append(v.Webhooks, serviceEntry("other.example.com", "other", ""))
 			slices.Reverse(v.Webhooks)
 		})
-		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
-		r.wrote(t, 2)
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A |")
+		r.wrote(t, 3)
 		e := w.get().Webhooks[0]
 		if e.NamespaceSelector != nil || e.ObjectSelector.MatchLabels["skip"] != "no" || *e.TimeoutSeconds != 10 || *e.FailurePolicy != admissionv1.Fail {
 			t.Errorf("the entry is %+v", e)
 		}
 		w.edit(func(v *validating) { slices.Reverse(v.Webhooks) })
-		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
-		r.wrote(t, 3)
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A |")
+		r.wrote(t, 4)
 	})
 }
 
 // The leader corrects what other owners leave alone: the uid of the Namespace, and a reference that blocks its deletion.
 func TestOwner(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		w.startLeader("A", crateValidator())
-		w.after(0, crateEntry+"=A "+scaleEntry+"=A | ?")
+		w.after(0, crateEntry+"=A "+scaleEntry+"=A |")
 		owner := w.get().OwnerReferences[0]
 		other := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "other", UID: "other"}
 		isTrue, isFalse := true, false
@@ -366,7 +552,7 @@ func TestOwner(t *testing.T) {
 				change(&changed)
 				v.OwnerReferences = []metav1.OwnerReference{changed, other}
 			})
-			w.after(10*time.Second, crateEntry+"=A "+scaleEntry+"=A | ?")
+			w.after(10*time.Second, crateEntry+"=A "+scaleEntry+"=A |")
 			hasOther, n := false, 0
 			for _, o := range w.get().OwnerReferences {
 				hasOther = hasOther || o == other
@@ -387,6 +573,7 @@ func TestNamespaceEnds(t *testing.T) {
 	for _, isLeader := range []bool{true, false} {
 		t.Run(map[bool]string{true: "leader", false: "replica"}[isLeader], func(t *testing.T) {
 			inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+				w.create()
 				r := w.startLeader("A", crateValidator(), boxDefaulter())
 				w.after(0, all("A"))
 				if !isLeader {
@@ -408,8 +595,10 @@ func TestNamespaceEnds(t *testing.T) {
 					t.Errorf("the log is %s", r.log.String())
 				}
 				uid := w.createNamespace()
+				w.after(time.Hour, "? | ?")
+				w.create()
 				if !isLeader {
-					w.after(time.Hour, "? | ?")
+					w.after(time.Hour, "|")
 					return
 				}
 				w.after(10*time.Second, all("BA"))
@@ -425,6 +614,7 @@ func TestNamespaceEnds(t *testing.T) {
 // again.
 func TestNamespaceEndsUnseen(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		leader := w.startLeader("A", crateValidator(), boxDefaulter())
 		w.after(0, all("A"))
 		w.server.Stream(fakeserver.StreamID{Plural: "namespaces", FieldSelector: "metadata.name=shop"}).Freeze()
@@ -463,6 +653,7 @@ func TestConflict(t *testing.T) {
 // Two replicas publish the same bundle at once: one write changes each configuration.
 func TestReplicasPublishAtOnce(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		replicas := []*replica{w.startLeader("A", crateValidator(), boxDefaulter())}
 		w.after(0, all("A"))
 		for range 4 {
@@ -555,6 +746,7 @@ func TestServerThatDropsFields(t *testing.T) {
 // watch waits longer by then.
 func TestServerIsAway(t *testing.T) {
 	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
 		r := w.startLeader("A", crateValidator(), boxDefaulter())
 		w.after(0, all("A"))
 		var isAway atomic.Bool
@@ -697,9 +889,9 @@ func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*configpublishing.Config){
-		"set Name in the Config":                func(c *configpublishing.Config) { c.Name = "" },
-		"only Elected and Reachable may be nil": func(c *configpublishing.Config) { c.Leads = nil },
-		"set the URL, or the namespace":         func(c *configpublishing.Config) { c.Target = configuration.Target{} },
+		"set Name in the Config":             func(c *configpublishing.Config) { c.Name = "" },
+		"only Elected, Reachable and Ending": func(c *configpublishing.Config) { c.Leads = nil },
+		"set the URL, or the namespace":      func(c *configpublishing.Config) { c.Target = configuration.Target{} },
 		"is there twice": func(c *configpublishing.Config) {
 			c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()}
 		},

@@ -134,7 +134,7 @@ func (w *world) newReplica(client *kube.Client, bundle string, edit func(*config
 	r := &replica{bundles: &bundles{own: []byte(bundle), changed: make(chan struct{})}, elected: make(chan struct{})}
 	client = client.WithFieldManager("web").With(r.countWrites)
 	c := configpublishing.Config{
-		Name: w.name, Labels: map[string]string{"app.kubernetes.io/name": "web"}, Namespace: w.namespace, Webhooks: webhooks,
+		Name: w.name, Labels: map[string]string{"app.kubernetes.io/name": "web"}, Namespace: w.namespace, Deployment: "web", Webhooks: webhooks,
 		Target:    configuration.Target{ServiceNamespace: w.namespace, ServiceName: "web"},
 		BundleFor: r.bundles.bundleFor, Changed: r.bundles.changes,
 		Leader: client, Replica: client, Leads: r.leads.Load, Elected: r.elected,

@@ -2,6 +2,8 @@
 // brings an object to the state that is due, whatever others do to the object. The objects are the webhook configurations, their
 // Namespace, and the CustomResourceDefinitions whose objects are converted.
 //
+// [Deployment] is only read: it says whether the installation of the program is being removed.
+//
 // Within 10 seconds after a change by somebody else an object is right again: a keeper writes the object at most 10 times in 5
 // seconds, and an attempt that has failed is repeated after at most 5 seconds.
 package followed
