@@ -133,6 +133,8 @@ func (k *keeper) update(ctx context.Context) error {
 		case err == nil:
 			k.isRevoking = false
 			k.logWrite(stored, wanted, problem)
+		case !isOutdated(err) && k.lastKnown.Metadata.UID == "":
+			return err // there is nothing to delete
 		case !isOutdated(err):
 			return fmt.Errorf("%w; if the Secret %s cannot be changed, delete it: this program creates it again", err, k.secret)
 		}

@@ -192,7 +192,7 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 			continue
 		}
 		if !f.LastKnown.exists() && k.config.Target.URL == "" {
-			return k.missing(f)
+			return newMissingError(f.Reference, k.config.Labels, k.deployment)
 		}
 		differences := strings.Join(wanted.differences, ", ")
 		if !f.RecordWrite(time.Now()) {

@@ -23,9 +23,9 @@ func (e *missingError) Error() string {
 // isMissing reports whether err has a missingError.
 func isMissing(err error) bool { return errors.As(err, new(*missingError)) }
 
-// missing returns the error about the configuration f. If Helm has installed the program, the command makes an object of the same
-// release: Helm does not remove others.
-func (k *keeper) missing(f *followed.Object[object]) error {
+// newMissingError returns a missingError about the configuration c, which gets labels. If Helm has installed the Deployment, the
+// command makes an object of the same release: Helm does not remove others.
+func newMissingError(c followed.Reference[object], labels map[string]string, deployment *followed.Deployment) error {
 	var made struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -35,14 +35,14 @@ func (k *keeper) missing(f *followed.Object[object]) error {
 			Annotations map[string]string `json:"annotations,omitempty"`
 		} `json:"metadata"`
 	}
-	made.APIVersion, made.Kind = f.Resource.GroupVersion().String(), f.Resource.Kind
-	labels, annotations := k.deployment.Marks()
-	made.Metadata.Name, made.Metadata.Labels, made.Metadata.Annotations = f.Name, make(map[string]string), annotations
-	maps.Copy(made.Metadata.Labels, k.config.Labels)
+	made.APIVersion, made.Kind = c.Resource.GroupVersion().String(), c.Resource.Kind
+	marks, annotations := deployment.Marks()
+	made.Metadata.Name, made.Metadata.Labels, made.Metadata.Annotations = c.Name, make(map[string]string), annotations
 	maps.Copy(made.Metadata.Labels, labels)
+	maps.Copy(made.Metadata.Labels, marks)
 	text, err := kube.Marshal(made)
 	if err != nil {
 		return err
 	}
-	return &missingError{f.String(), fmt.Sprintf("echo '%s' | kubectl create -f -", text)}
+	return &missingError{c.String(), fmt.Sprintf("echo '%s' | kubectl create -f -", text)}
 }
