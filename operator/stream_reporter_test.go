@@ -95,7 +95,8 @@ func TestFailingListsAreLogged(t *testing.T) {
 				works.Store(true)
 				time.Sleep(time.Minute + 2*time.Second)
 				synctest.Wait()
-				if after := linesOf(t, log.String())[before:]; len(after) != 1 || after[0].Msg != "the stream works again" {
+				after := linesOf(t, log.String())[before:]
+				if len(after) != 2 || after[0].Msg != "the stream works again" || after[1].Msg != "the objects are in the cache" {
 					t.Errorf("after it recovered the log has %+v", after)
 				}
 				cancel()

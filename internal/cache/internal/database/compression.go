@@ -1,28 +1,43 @@
 package database
 
-import "github.com/yare-go/yare/internal/cache/internal/codec"
+import (
+	"slices"
+
+	"github.com/yare-go/yare/internal/cache/internal/codec"
+)
 
 // compression compresses the contents of the packed objects of one database.
 type compression struct {
 	compressor codec.Compressor
 	// isPlain is true if nothing is compressed.
 	isPlain bool
-	// recent holds the last packed objects that were put, in a ring. The oldest packed object is at next.
-	recent [samplesEach]*PackedObject
-	next   int
+	// recent holds the last packed objects that were put, the oldest one first: samplesEach at most, and with more than one
+	// of them maxRecentSize at most. Objects among them may be outdated or gone.
+	recent []*PackedObject
+	// recentSize is the size of the data of recent, in bytes.
+	recentSize int
 }
 
-// samplesEach is how many packed objects are looked at for a dictionary: so many of the last ones, and
-// so many of all.
-const samplesEach = 32
+const (
+	// samplesEach is how many packed objects are looked at for a dictionary: so many of the last ones, and
+	// so many of all.
+	samplesEach = 32
+	// maxRecentSize bounds the data of the last packed objects, in bytes.
+	maxRecentSize = samplesEach * codec.MaxDictionarySize
+	// maxSamplesSize bounds the contents that a dictionary is made of, in bytes, with more than one of them.
+	maxSamplesSize = 4 * maxRecentSize
+)
 
 // recordRecent records a packed object that was just put, as a sample for the next dictionary.
 func (c *compression) recordRecent(e *PackedObject) {
 	if c.isPlain || e.size < codec.MinSize {
 		return
 	}
-	c.recent[c.next] = e
-	c.next = (c.next + 1) % len(c.recent)
+	c.recent, c.recentSize = append(c.recent, e), c.recentSize+len(e.data)
+	for len(c.recent) > samplesEach || len(c.recent) > 1 && c.recentSize > maxRecentSize {
+		c.recentSize -= len(c.recent[0].data)
+		c.recent = slices.Delete(c.recent, 0, 1) // it is freed
+	}
 	c.compressor.RecordContent(int(e.size))
 }
 
@@ -30,7 +45,7 @@ func (c *compression) recordRecent(e *PackedObject) {
 func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
 	isNew = c.compressor.Train(t.table.Len(), isResting, func() [][]byte { return c.samples(t) })
 	if isNew {
-		clear(c.recent[:]) // they may be written as they were sent
+		c.recent, c.recentSize = nil, 0 // they may be written as they were sent
 	}
 	return isNew
 }
@@ -39,12 +54,14 @@ func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
 // objects, evenly, and the last ones.
 func (c *compression) samples(t *objectTable) [][]byte {
 	var samples [][]byte
+	size := 0
 	add := func(e *PackedObject) {
-		if e == nil || e.size < codec.MinSize {
+		if e == nil || e.size < codec.MinSize || size > 0 && size+int(e.size) > maxSamplesSize {
 			return
 		}
 		if content, err := e.appendContent(nil); err == nil {
 			samples = append(samples, content)
+			size += len(content)
 		}
 	}
 	for i := range samplesEach {
@@ -52,9 +69,8 @@ func (c *compression) samples(t *objectTable) [][]byte {
 			add(t.slots[i*n/samplesEach])
 		}
 	}
-	// The ring, from its oldest packed object on.
-	for i := range c.recent {
-		add(c.recent[(c.next+i)%len(c.recent)])
+	for _, e := range c.recent {
+		add(e)
 	}
 	return samples
 }

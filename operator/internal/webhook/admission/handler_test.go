@@ -620,3 +620,15 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// Metrics have the operation of a call as a label, and anybody who reaches the port can send calls. So an operation of
+// no webhook is no call.
+func TestUnknownOperations(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler(t, admission.Options{}, admission.Validator(checkSchedule, admission.ValidatorOptions{}))
+	for _, operation := range []string{"", "CONNECT", "x1"} {
+		if w := send(t.Context(), h, validatePath, review(operation, `{"spec":{}}`, "")); w.Code != http.StatusBadRequest {
+			t.Errorf("%q: %d %s", operation, w.Code, w.Body)
+		}
+	}
+}
