@@ -22,7 +22,7 @@ type part struct {
 
 type defaultedPart part
 
-func (defaultedPart) CRDTag() string { return "default={}" }
+func (defaultedPart) CRDTag() string { return `default={"host":"a"}` }
 
 // promotedPart has the method of a type that it embeds.
 type promotedPart struct{ defaultedPart }
@@ -39,7 +39,7 @@ type sparseSpec struct {
 	Omitzero   part          `json:"omitzero,omitzero"`
 	Optional   part          `json:"optional" crd:"rule='self.host != ''a'', required',optional"`
 	Required   part          `json:"required,omitempty" crd:"required"`
-	Defaulted  part          `json:"defaulted" crd:"default={}"`
+	Defaulted  part          `json:"defaulted" crd:"default={\"host\":\"a\"}"`
 	ByType     defaultedPart `json:"byType"`
 	ByPromoted promotedPart  `json:"byPromoted"`
 	ByPath     struct {

@@ -43,7 +43,8 @@ func (p *pruner) addUnsetStructs(obj Object, err error) error {
 var fieldStep = regexp.MustCompile(`\[[^\]]*\]|[^.\[]+`)
 
 // unsetStruct returns the path of the struct of obj that is the zero value of its type, and that is the field or has the
-// field in it. path is empty if there is none. isSent is true if an apply sends the struct anyway.
+// field in it. Of several, it is the outermost one that is not sent, or else the innermost one. path is empty if there is none.
+// isSent is true if an apply sends the struct anyway.
 func (p *pruner) unsetStruct(obj Object, field string) (path string, isSent bool) {
 	return p.unsetStructWithin(p.table.rulesOfObject(obj), reflect.ValueOf(obj).Elem(), fieldStep.FindAllString(field, -1), "")
 }
@@ -61,6 +62,12 @@ func (p *pruner) unsetStructWithin(rules *pruneRules, v reflect.Value, steps []s
 		value := m.fieldOf(v)
 		path = strings.TrimPrefix(prefix+"."+key, ".")
 		if value.Kind() == reflect.Struct && value.IsZero() {
+			if !m.dropZero {
+				// A struct within it may be closer to the field.
+				if within, isWithinSent := p.unsetStructWithin(m.rules, value, steps[1:], path); within != "" {
+					return within, isWithinSent
+				}
+			}
 			return path, !m.dropZero
 		}
 		return p.unsetStructWithin(m.rules, value, steps[1:], path)

@@ -102,7 +102,7 @@ func TestApplyLeavesWhatItsAuthorDidNotSetToOthers(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
 	defineForeign(t, cluster, "Mill", "{}", "")
-	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
+	c, namespace, ctx := cluster.Client(t).WithFieldManager("author"), cluster.Namespace(t), t.Context()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "a"}
 	must(kube.Apply(ctx, c, &mill{ObjectMeta: meta}))(t)
 	mills := kube.Namespaced[mill](c.WithFieldManager("infrastructure"), namespace)
@@ -119,8 +119,8 @@ func TestApplyLeavesWhatItsAuthorDidNotSetToOthers(t *testing.T) {
 		t.Errorf("the status is %+v, want Failed", live.Status)
 	}
 	// {} is a value.
-	live = must(kube.Apply(ctx, c, &mill{ObjectMeta: meta, Spec: millSpec{Topology: clusterTopology{Variables: map[string]string{}}}}))(t)
-	if fields := strings.Join(owned(t, live, "yare", ""), " "); fields != ".spec.topology.class" {
+	live = must(kube.Apply(ctx, c, &mill{ObjectMeta: meta, Spec: millSpec{Topology: clusterTopology{Variables: map[string]string{}}}, Status: clusterStatus{"Failed"}}))(t)
+	if fields := strings.Join(owned(t, live, "author", ""), " "); fields != ".spec.topology.class" {
 		t.Errorf("the owned fields are %s", fields)
 	}
 }
@@ -170,7 +170,7 @@ func TestChangeOfAForeignStatusLeadsToNoRequest(t *testing.T) {
 func TestApplyOfALabelAlone(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
-	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
+	c, namespace, ctx := cluster.Client(t).WithFieldManager("author"), cluster.Namespace(t), t.Context()
 	labels := map[string]string{"team": "red"}
 	meta := metav1.ObjectMeta{Name: "a", Namespace: namespace}
 	classMeta := metav1.ObjectMeta{Name: namespace}
@@ -202,7 +202,7 @@ func TestApplyOfALabelAlone(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 		if strings.HasPrefix(name, "a label") && err == nil {
-			fields := strings.Join(owned(t, live, "yare", ""), " ")
+			fields := strings.Join(owned(t, live, "author", ""), " ")
 			if want := ".metadata.labels.team"; !strings.HasPrefix(fields, want) || strings.Contains(fields, "spec") {
 				t.Errorf("%s: it owns %s, want %s", name, fields, want)
 			}

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -192,6 +193,9 @@ func TestApplyOfANameAloneSendsTheNameAlone(t *testing.T) {
 			delete(got, member)
 		}
 		name := gvk.GroupKind().String()
+		if gvk == nodev1alpha1.SchemeGroupVersion.WithKind("RuntimeClass") {
+			name = gvk.String() // its handler is in the spec
+		}
 		if sent := strings.Join(slices.Sorted(maps.Keys(got)), " "); sent != scalars[name] {
 			t.Errorf("%s: it sends %v, want %q", gvk, got, scalars[name])
 		}

@@ -164,6 +164,10 @@ func TestPluginsRunAsWithClientGo(t *testing.T) {
 					}
 					r.Args = p.lines(t, "args")
 				}
+				if who == "client-go" && r.Errors == 3 {
+					// yare runs a plugin that fails again after a pause, and client-go runs it for each request.
+					r.Infos, r.Args = r.Infos[:1], r.Args[:1]
+				}
 				records[who] = r
 				closeIdle(transport)
 			}
