@@ -120,7 +120,7 @@ func TestApplyLeavesWhatItsAuthorDidNotSetToOthers(t *testing.T) {
 	}
 	// {} is a value.
 	live = must(kube.Apply(ctx, c, &mill{ObjectMeta: meta, Spec: millSpec{Topology: clusterTopology{Variables: map[string]string{}}}, Status: clusterStatus{"Failed"}}))(t)
-	if fields := strings.Join(owned(t, live, "author", ""), " "); fields != ".spec.topology.class" {
+	if fields := strings.Join(owned(t, live, "author", ""), " "); fields != ".spec.topology.class .status.phase" {
 		t.Errorf("the owned fields are %s", fields)
 	}
 }
