@@ -10,17 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// addUnsetStructs returns err, the error of an apply of obj. If the server has refused the apply because of a struct that
+// unsetStructs finds the structs of an object that were not set. table has the rules of its types.
+type unsetStructs struct{ table *pruneRuleTable }
+
+// addTo returns err, the error of an apply of obj. If the server has refused the apply because of a struct that
 // was not set, the result names that struct and what helps. For example, the schema of a foreign kind requires spec.endpoint,
 // and obj has the zero value there. Then the server misses the member, because the apply did not send it.
-func (p *pruner) addUnsetStructs(obj Object, err error) error {
+func (u unsetStructs) addTo(obj Object, err error) error {
 	e, ok := AsError(err)
 	if !ok || !IsInvalid(err) || e.Answer.Details == nil {
 		return err
 	}
 	var notes []string
 	for _, cause := range e.Answer.Details.Causes {
-		path, isSent := p.unsetStruct(obj, cause.Field)
+		path, isSent := u.find(obj, cause.Field)
 		note := ""
 		switch {
 		case path == "":
@@ -42,16 +45,16 @@ func (p *pruner) addUnsetStructs(obj Object, err error) error {
 // fieldStep matches a step of the path of a field in a cause, as in spec.ports[0].name.
 var fieldStep = regexp.MustCompile(`\[[^\]]*\]|[^.\[]+`)
 
-// unsetStruct returns the path of the struct of obj that is the zero value of its type, and that is the field or has the
+// find returns the path of the struct of obj that is the zero value of its type, and that is the field or has the
 // field in it. Of several, it is the outermost one that is not sent, or else the innermost one. path is empty if there is none.
 // isSent is true if an apply sends the struct anyway.
-func (p *pruner) unsetStruct(obj Object, field string) (path string, isSent bool) {
-	return p.unsetStructWithin(p.table.rulesOfObject(obj), reflect.ValueOf(obj).Elem(), fieldStep.FindAllString(field, -1), "")
+func (u unsetStructs) find(obj Object, field string) (path string, isSent bool) {
+	return u.findWithin(u.table.rulesOfObject(obj), reflect.ValueOf(obj).Elem(), fieldStep.FindAllString(field, -1), "")
 }
 
-// unsetStructWithin returns what unsetStruct returns for the value v at prefix, from which steps lead to the field.
-func (p *pruner) unsetStructWithin(rules *pruneRules, v reflect.Value, steps []string, prefix string) (path string, isSent bool) {
-	if rules, v = p.table.indirect(rules, v); len(steps) == 0 || rules.isVerbatim() {
+// findWithin returns what find returns for the value v at prefix, from which steps lead to the field.
+func (u unsetStructs) findWithin(rules *pruneRules, v reflect.Value, steps []string, prefix string) (path string, isSent bool) {
+	if rules, v = u.table.indirect(rules, v); len(steps) == 0 || rules.isVerbatim() {
 		return "", false
 	}
 	key, isElement := strings.CutPrefix(steps[0], "[")
@@ -64,19 +67,19 @@ func (p *pruner) unsetStructWithin(rules *pruneRules, v reflect.Value, steps []s
 		if value.Kind() == reflect.Struct && value.IsZero() {
 			if !m.dropZero {
 				// A struct within it may be closer to the field.
-				if within, isWithinSent := p.unsetStructWithin(m.rules, value, steps[1:], path); within != "" {
+				if within, isWithinSent := u.findWithin(m.rules, value, steps[1:], path); within != "" {
 					return within, isWithinSent
 				}
 			}
 			return path, !m.dropZero
 		}
-		return p.unsetStructWithin(m.rules, value, steps[1:], path)
+		return u.findWithin(m.rules, value, steps[1:], path)
 	case v.Kind() == reflect.Map:
-		return p.unsetStructWithin(rules.elem, elementOf(v, key), steps[1:], prefix+steps[0])
+		return u.findWithin(rules.elem, elementOf(v, key), steps[1:], prefix+steps[0])
 	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
 		// The server counts the elements of all managers, so its index may be of another element.
 		for i := range v.Len() {
-			path, isSent = p.unsetStructWithin(rules.elem, v.Index(i), steps[1:], fmt.Sprintf("%s[%d]", prefix, i))
+			path, isSent = u.findWithin(rules.elem, v.Index(i), steps[1:], fmt.Sprintf("%s[%d]", prefix, i))
 			if path != "" {
 				return path, isSent
 			}

@@ -248,6 +248,9 @@ func TestApplySendsNoStatus(t *testing.T) {
 					t.Fatal(err)
 				}
 				steps = append([]wire.HandlerFunc{answer(string(body))}, steps...)
+				if test.object == Object(dynamic) { // its plural is looked for first
+					steps = append([]wire.HandlerFunc{answer(string(body))}, steps...)
+				}
 			}
 			s := scripted(t, steps...)
 			c := NewClientFromHandler(s)

@@ -252,7 +252,7 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	if err != nil {
 		return target{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
-	return target{resource: r.Resource, hasStatus: true}, nil
+	return target{resource: r, hasStatus: true}, nil
 }
 
 // applyError returns the error of an apply of obj to a resource, which failed with err. It is nil if err is nil.
@@ -260,7 +260,7 @@ func (c *Client) applyError(r wire.Resource, obj Object, err error) error {
 	if err == nil {
 		return nil
 	}
-	return c.pruner.addUnsetStructs(obj, c.forgetUnservedKind(r, addObjectName(err, obj)))
+	return unsetStructs{&c.pruner.table}.addTo(obj, c.forgetUnservedKind(r, addObjectName(err, obj)))
 }
 
 // forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an object

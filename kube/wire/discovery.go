@@ -14,35 +14,14 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan/kubejson"
 )
 
-// ServedResource is a resource that a server serves.
-type ServedResource struct {
-	Resource
-	// Subresources holds the names of its subresources, such as status and scale.
-	Subresources []string
-}
-
 // Discover returns the resources that the server serves in a version of a group, without their
-// subresources: see [DiscoverServed].
-func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
-	served, err := DiscoverServed(ctx, h, gv)
-	if err != nil {
-		return nil, err
-	}
-	resources := make([]Resource, len(served))
-	for i, r := range served {
-		resources[i] = r.Resource
-	}
-	return resources, nil
-}
-
-// DiscoverServed returns the resources that the server serves in a version of a group. It returns no resources if the
-// server does not serve that version. It makes one request or two, which
+// subresources. It returns no resources if the server does not serve that version. It makes one request or two, which
 // every authenticated user may make by default. An error means that the resources are not known. See
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api.
 //
 // An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent if
 // the list of all groups lacks it too.
-func DiscoverServed(ctx context.Context, h Handler, gv schema.GroupVersion) ([]ServedResource, error) {
+func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
 	if is404(err) {
 		versions, listErr := groupVersions(ctx, h)
@@ -52,7 +31,7 @@ func DiscoverServed(ctx context.Context, h Handler, gv schema.GroupVersion) ([]S
 		case slices.Contains(versions, gv):
 			err = fmt.Errorf("the server lists %s among its groups, and does not show its resources: %w", gv, err)
 		default:
-			return []ServedResource{}, nil
+			return []Resource{}, nil
 		}
 	}
 	if err != nil {
@@ -65,18 +44,12 @@ func DiscoverServed(ctx context.Context, h Handler, gv schema.GroupVersion) ([]S
 	if list.Kind != "APIResourceList" {
 		return nil, fmt.Errorf("discover the resources of %s: the answer is of the kind %q, not an APIResourceList", gv, list.Kind)
 	}
-	subresources := make(map[string][]string)
+	resources := make([]Resource, 0, len(list.APIResources))
 	for _, r := range list.APIResources {
-		if plural, name, ok := strings.Cut(r.Name, "/"); ok {
-			subresources[plural] = append(subresources[plural], name)
+		if strings.Contains(r.Name, "/") {
+			continue
 		}
-	}
-	resources := make([]ServedResource, 0, len(list.APIResources))
-	for _, r := range list.APIResources {
-		if !strings.Contains(r.Name, "/") {
-			resource := Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced}
-			resources = append(resources, ServedResource{resource, subresources[r.Name]})
-		}
+		resources = append(resources, Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
 	}
 	return resources, nil
 }
