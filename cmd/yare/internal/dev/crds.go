@@ -89,16 +89,15 @@ func indented(text string) string {
 	return "\n  " + strings.Join(lines, "\n  ")
 }
 
-// apply applies the CRDs and waits until the API server serves them and uses their schemas. It calls report if the server does not
-// use a schema in time.
-func (c crds) apply(ctx context.Context, k kubectl, report func(string)) error {
-	config, _, err := kube.ConfigSource{Kubeconfig: k.kubeconfig}.Load()
-	if err != nil {
-		return err
-	}
-	before, err := schemachange.Take(ctx, config, c.names())
-	if err != nil {
-		return fmt.Errorf("read the CustomResourceDefinitions: %w", err)
+// apply applies the CRDs and waits until the API server serves them. If others of these names may have been applied before, it
+// also waits until the server uses the new schemas. It calls report if it cannot see that the server does so in time.
+func (c crds) apply(ctx context.Context, k kubectl, isFirst bool, report func(string)) error {
+	var before *schemachange.Snapshot
+	if !isFirst {
+		var err error
+		if before, err = c.takeSnapshot(ctx, k); err != nil {
+			report(fmt.Sprintf("read the CustomResourceDefinitions, to see when the server uses the new ones: %v", err))
+		}
 	}
 	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
 		return fmt.Errorf("the API server refuses a CustomResourceDefinition: correct the tag crd or the method Rules of the Go type at the path that the answer names: %s", withoutRuleFields(err.Error()))
@@ -106,10 +105,21 @@ func (c crds) apply(ctx context.Context, k kubectl, report func(string)) error {
 	if err := c.waitUntilServed(ctx, k); err != nil {
 		return fmt.Errorf("wait for the CustomResourceDefinitions to be served: %w", err)
 	}
-	if err := before.Wait(ctx); err != nil {
-		report(err.Error())
+	if before != nil {
+		if err := before.Wait(ctx); err != nil {
+			report(err.Error())
+		}
 	}
 	return context.Cause(ctx)
+}
+
+// takeSnapshot returns the state of the CRDs in the cluster.
+func (c crds) takeSnapshot(ctx context.Context, k kubectl) (*schemachange.Snapshot, error) {
+	config, _, err := kube.ConfigSource{Kubeconfig: k.kubeconfig}.Load()
+	if err != nil {
+		return nil, err
+	}
+	return schemachange.Take(ctx, config, c.names())
 }
 
 // withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields. Example:

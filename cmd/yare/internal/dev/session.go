@@ -295,7 +295,7 @@ func (s *session) grant(ctx context.Context) error {
 // and applies the sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.builder.crds.text != s.appliedCRDs && len(s.builder.crds.items) > 0 { // other projects may define its kinds
-		if err := s.builder.crds.apply(ctx, s.kubectl, func(text string) { s.Console.Printf("%s", text) }); err != nil {
+		if err := s.builder.crds.apply(ctx, s.kubectl, s.appliedCRDs == "", func(text string) { s.Console.Printf("%s", text) }); err != nil {
 			return s.reportUnlessFinal(ctx, err)
 		}
 		s.appliedCRDs, s.arePoliciesChecked = s.builder.crds.text, false
