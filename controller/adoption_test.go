@@ -333,7 +333,7 @@ func TestUnwatchedChildIsReadOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if got := s.object("plants", "default", "rose")["spec"].(object)["height"]; got != float64(size) {
+			if got := s.object("plants", "default", "rose")["spec"].(object)["height"]; got != int64(size) {
 				t.Errorf("the Plant is %v tall, want %d", got, size)
 			}
 		}

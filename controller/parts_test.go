@@ -102,7 +102,7 @@ func openSubscriptions(t *testing.T, c *kube.Client) (*subscriptions, *cache.Cac
 	}
 	if err := s.open(t.Context(), caches, func(sub *subscription, change cache.Change) {
 		if change.Type == cache.Synced {
-			close(sub.synced)
+			sub.recordSynced()
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,10 @@ func TestDispatcherTriggersTheOwnersOfAChild(t *testing.T) {
 	var got triggers
 	var doubts []wire.Ref
 	d := newDispatcher(fakeObjects{key("eden"): {Record: cache.Record{UID: "1"}}}, got.add, func(r wire.Ref) { doubts = append(doubts, r) })
-	sub := &subscription{watched: &watchedKind{relation: relation.Owner{}}, synced: make(chan struct{})}
+	sub := &subscription{
+		watched: &watchedKind{relation: relation.Owner{}}, synced: make(chan struct{}), settled: make(chan struct{}),
+		kindSynced: &milestone{reached: make(chan struct{})},
+	}
 	child := func(version, owner, uid string) cache.Record {
 		return cache.Record{
 			Namespace: "default", Name: "rose", UID: "9", ResourceVersion: version,
