@@ -685,7 +685,7 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	if p.finalizer && (extra == nil || fmt.Sprint(metadata["finalizers"]) != "["+finalizer+"]") {
 		w.problemLocked("%s has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
 	}
-	if s, _ := o["status"].(map[string]any); s["size"] != float64(desired) {
+	if s, _ := o["status"].(map[string]any); s["size"] != int64(desired) {
 		w.problemLocked("%s wants %d, and its status is %v", t, desired, s)
 	}
 }
