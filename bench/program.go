@@ -28,7 +28,7 @@ type program struct {
 	isBase bool
 	// isElected is true for a program with leader election, as manifests install it.
 	isElected bool
-	path   string
+	path      string
 	// size is the size of the stripped binary in bytes, and gzip is its size after gzip -9.
 	size, gzip float64
 }

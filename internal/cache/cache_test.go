@@ -290,13 +290,14 @@ func TestCoveringStore(t *testing.T) {
 		}
 		nothing := func(Change) {}
 		everywhere := webApps.Resource
+		isWhole := func(s *Store) bool { return !s.hasSelector() }
 		check := func(what string, want *Subscription, namespace string, form wire.Representation) {
 			t.Helper()
 			var store *Store
 			if want != nil {
 				store = want.Store()
 			}
-			if got := c.View().coveringStore("", everywhere, namespace, form, anyStore); got != store {
+			if got := c.View().coveringStore("", everywhere, namespace, form, isWhole); got != store {
 				t.Errorf("%s: %p, want %p", what, got, store)
 			}
 		}

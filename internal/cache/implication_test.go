@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -104,7 +103,7 @@ func TestSelectsWithinIsExact(t *testing.T) {
 		missing := ""
 		for _, l := range sets {
 			if narrow.Matches(l) && !wide.Matches(l) {
-				missing = fmt.Sprint(l)
+				missing = "{" + l.String() + "}"
 			}
 		}
 		r := wire.Stream{LabelSelector: list}.Request(wire.VerbList)

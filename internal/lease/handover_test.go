@@ -199,7 +199,7 @@ func TestAbsurdDuration(t *testing.T) {
 					t.Errorf("the lease was taken after %s, want %s", took, after)
 				}
 				synctest.Wait()
-				for _, want := range []string{"level=WARN", "holder=somebody", began.Add(10*time.Minute).Format("15:04:05"), "counted=10m0s"} {
+				for _, want := range []string{"level=WARN", "holder=somebody", began.Add(10 * time.Minute).Format("15:04:05"), "counted=10m0s"} {
 					if !strings.Contains(log.String(), want) {
 						t.Errorf("the log does not have %q:\n%s", want, log)
 					}

@@ -5,6 +5,7 @@ package operatortest
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,7 +160,10 @@ func (o Operator) testAtRest(t *testing.T, cluster *yaretest.Cluster, program st
 	r.process.WaitForLog(t, `"wrote":`)
 	r.proxy.RequireIdle(t, 0)
 	r.stop(t)
-	if again := r.proxy.Writes()[before:]; len(again) > 0 {
+	again := slices.DeleteFunc(r.proxy.Writes()[before:], func(w yaretest.Request) bool {
+		return w.Resource == "selfsubjectreviews.authentication.k8s.io" // it stores nothing
+	})
+	if len(again) > 0 {
 		t.Errorf("started again, with nothing to do, it wrote %v", again)
 	}
 	r.requireNoErrors(t)

@@ -10,7 +10,7 @@ func kubeMutations() []mutation {
 		{25, 6, "kube", "progressReader.Read", `_r._timeout.restart()`, `_ = _r._timeout`},
 		{26, 6, "kube", "transport.Do", `!_timeout._timer.Stop()`, `false`},
 
-		{40, 9, "kube", "shouldRetry", `!_e._unknown || isRepeatable(_r)`, `true || !_e._unknown || isRepeatable(_r)`},
+		{40, 9, "kube", "shouldRetry", `_X || isRepeatable(_r)`, `true || _X || isRepeatable(_r)`},
 		{41, 9, "kube", "isRepeatable", `_r.Preconditions.UID != ""`, `true`},
 		{42, 9, "kube", "earlierSuccess.answer", `IsNotFound(_e) || IsUIDConflict(_e)`, `IsUIDConflict(_e)`},
 		{43, 9, "kube", "limitWrites", `!_Verb.IsWrite()`, `true || !_Verb.IsWrite()`},
