@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -87,19 +85,6 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 // manifestOf returns t as an apply would send it. A Secret keeps its stringData, because base64 would hide the placeholders of
 // a chart.
 func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
-	if secret, ok := any(t).(*corev1.Secret); ok && len(secret.StringData) > 0 {
-		withoutTexts := *secret
-		withoutTexts.StringData = nil
-		object, err := manifestOf[corev1.Secret](&withoutTexts)
-		if err == nil {
-			texts := make(map[string]any, len(secret.StringData))
-			for key, text := range secret.StringData {
-				texts[key] = text
-			}
-			object["stringData"] = texts
-		}
-		return object, err
-	}
 	var recorded []byte
 	// The recorder refuses the apply, which is not an error here.
 	recorder := wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
@@ -114,7 +99,30 @@ func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a manifest: %w", err)
 	}
+	if object["apiVersion"] == "v1" && object["kind"] == "Secret" {
+		return object, keepStringData(object, t)
+	}
 	return object, nil
+}
+
+// keepStringData puts the stringData of the Secret secret back into object, which has it as data.
+func keepStringData(object map[string]any, secret any) error {
+	encoded, err := kube.Marshal(secret)
+	if err != nil {
+		return err
+	}
+	var author struct {
+		Data       map[string]any `json:"data"`
+		StringData map[string]any `json:"stringData"`
+	}
+	if err := kube.Unmarshal(encoded, &author); err != nil || len(author.StringData) == 0 {
+		return err
+	}
+	object["stringData"] = author.StringData
+	if object["data"] = author.Data; len(author.Data) == 0 {
+		delete(object, "data")
+	}
+	return nil
 }
 
 // errRecorded is the answer to a request that was recorded and not sent.
