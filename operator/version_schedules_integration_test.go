@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -534,6 +535,9 @@ func (s *bulbSite) mustLoseNamespace(version int) {
 				return err
 			}
 		}
+		if err := s.releaseRoles(); err != nil {
+			return err
+		}
 		namespace, err := kube.Get[corev1.Namespace](s.t.Context(), s.client, "", s.home)
 		switch {
 		case kube.IsNotFound(err):
@@ -543,6 +547,28 @@ func (s *bulbSite) mustLoseNamespace(version int) {
 		}
 		return fmt.Errorf("the namespace has %d bulbs and the conditions %v", len(all), namespace.Status.Conditions)
 	})
+}
+
+// releaseRoles removes the finalizers of the Roles and RoleBindings that other installations have in the namespace of the objects,
+// as a user does for an installation whose program is gone.
+func (s *bulbSite) releaseRoles() error {
+	none := kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}})
+	roles, bindings := kube.Namespaced[rbacv1.Role](s.client, s.home), kube.Namespaced[rbacv1.RoleBinding](s.client, s.home)
+	all, err := roles.List(s.t.Context())
+	if err != nil {
+		return err
+	}
+	for _, each := range all {
+		if each.Name == "bulbs."+s.namespace {
+			continue // its program runs
+		}
+		_, roleErr := roles.Patch(s.t.Context(), each.Name, none)
+		_, bindingErr := bindings.Patch(s.t.Context(), each.Name, none)
+		if err := errors.Join(kube.IgnoreNotFound(roleErr), kube.IgnoreNotFound(bindingErr)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Row 11, second part: the Namespace of the only installation is deleted, and a second installation follows. The objects of both

@@ -183,9 +183,12 @@ func TestConversionOfAnotherInstallation(t *testing.T) {
 	if err := isServedBy(d, one, "first"); err != nil {
 		t.Error(err)
 	}
-	if !second.Status()[0].IsElsewhere || first.Status()[0].IsElsewhere {
-		t.Errorf("the first program has %+v, and the second one %+v", first.Status(), second.Status())
-	}
+	yaretest.Eventually(t, func() error {
+		if !second.Status()[0].IsElsewhere || first.Status()[0].IsElsewhere {
+			return fmt.Errorf("the first program has %+v, and the second one %+v", first.Status(), second.Status())
+		}
+		return nil
+	})
 	stop()
 	if err := kube.Everywhere[corev1.Namespace](s.cluster.Client(t)).Delete(t.Context(), one); err != nil {
 		t.Fatal(err)
