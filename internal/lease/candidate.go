@@ -90,9 +90,6 @@ func (c *candidate) hasSent(l *Lease) bool {
 	return isOwn
 }
 
-// holder returns the identity that the Lease names. It is empty for a lease that is free.
-func (c *candidate) holder() string { return recordOf(c.seen).holder }
-
 // claim returns the Lease that this candidate writes to take or renew the lease at the time now.
 func (c *candidate) claim(now time.Time) *Lease {
 	l, before := c.seen, recordOf(c.seen)

@@ -95,19 +95,20 @@ func (c *Capacity) ReadBody(w http.ResponseWriter, r *http.Request, most int64) 
 	b.Bytes = make([]byte, size)
 	err := reader.read(b.Bytes)
 	b.taken.Keep()
+	var refusal *Refusal
 	switch {
 	case err == nil:
 		connlimit.RecordCall(r.Context())
 		return b, nil
 	case reader.isCanceled.Load():
-		err = &Refusal{http.StatusTooManyRequests, errOverload}
+		refusal = &Refusal{http.StatusTooManyRequests, errOverload}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &Refusal{http.StatusRequestTimeout, fmt.Errorf("the body of %d bytes came slower than 1 MiB a second", size)}
+		refusal = &Refusal{http.StatusRequestTimeout, fmt.Errorf("the body of %d bytes came slower than 1 MiB a second", size)}
 	default:
-		err = &Refusal{http.StatusBadRequest, err}
+		refusal = &Refusal{http.StatusBadRequest, err}
 	}
 	b.Release()
-	return nil, err.(*Refusal)
+	return nil, refusal
 }
 
 // refusalPause is the shortest time between two lines about refused calls.
