@@ -169,7 +169,7 @@ func (c *Client) guardedApplyRequest(ctx context.Context, t target, obj Object, 
 	if err != nil {
 		return nil, err
 	}
-	if t.hasStatus && !t.hasStatusSubresource && c.pruner.setsStatus(obj) {
+	if t.subresource == "" && t.hasStatus && !t.hasStatusSubresource && c.pruner.setsStatus(obj) {
 		isIgnored, err := c.kinds.hasStatusSubresource(ctx, c, t.resource)
 		if err != nil {
 			return nil, fmt.Errorf("apply %s: find out whether its status has a subresource: %w", r.Ref(), err)
