@@ -95,7 +95,7 @@ func (cfg *configuration) finishConfiguration(err error) {
 		cfg.reject(errWriteVerbsWithoutChildren)
 	}
 	if cfg.manager == "" {
-		cfg.manager = defaultManager(cfg.name, cfg.kind.Resource)
+		cfg.manager = defaultManager(cfg.kind.Resource)
 	}
 	if cfg.name == "" {
 		cfg.name = strings.ToLower(cfg.kind.Resource.Kind)
@@ -106,17 +106,12 @@ func (cfg *configuration) finishConfiguration(err error) {
 	}
 }
 
-// defaultManager returns the default field manager of a controller of r. name is empty if the author
-// has given the controller no name.
-func defaultManager(name string, r wire.Resource) string {
-	switch {
-	case name != "":
-		return name + "-operator"
-	case r.Group == "":
+// defaultManager returns the default field manager of a controller of r.
+func defaultManager(r wire.Resource) string {
+	if r.Group == "" {
 		return strings.ToLower(r.Kind) + "-operator"
-	default:
-		return strings.ToLower(r.Kind) + "." + r.Group
 	}
+	return strings.ToLower(r.Kind) + "." + r.Group
 }
 
 // checkOptions returns what is wrong with options that do not fit one another, or nil.

@@ -49,7 +49,7 @@ func TestEventsOfObjectsThatFail(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var stats func() controller.QueueStats
+		observer := make(statsObserver, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		reconcile := func(ctx context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			switch {
@@ -65,7 +65,7 @@ func TestEventsOfObjectsThatFail(t *testing.T) {
 		caches := cache.New(client)
 		var running sync.WaitGroup
 		running.Go(func() {
-			err := controller.New(reconcile).Start(ctx, &controller.Runtime{Client: client, Cache: caches, Events: recorded, Observer: statsObserver{&stats}})
+			err := controller.New(reconcile).Start(ctx, &controller.Runtime{Client: client, Cache: caches, Events: recorded, Observer: observer})
 			if err != nil {
 				t.Error(err)
 			}
@@ -75,6 +75,7 @@ func TestEventsOfObjectsThatFail(t *testing.T) {
 			t.Errorf("after two minutes: %q", recorded.all())
 		}
 		time.Sleep(10 * time.Minute)
+		stats := <-observer
 		if d := stats().LongestRunning; d < 11*time.Minute || d > 12*time.Minute {
 			t.Errorf("the longest reconcile has been running for %s", d)
 		}
@@ -97,7 +98,7 @@ func TestEventsOfObjectsThatFail(t *testing.T) {
 }
 
 // statsObserver keeps the function that returns the stats of a controller.
-type statsObserver struct{ stats *func() controller.QueueStats }
+type statsObserver chan func() controller.QueueStats
 
-func (o statsObserver) Subscribed(_ string, stats func() controller.QueueStats) { *o.stats = stats }
+func (o statsObserver) Subscribed(_ string, stats func() controller.QueueStats) { o <- stats }
 func (statsObserver) Result(controller.Result)                                  {}

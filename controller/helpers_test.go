@@ -78,6 +78,13 @@ func (j *journal) record(line string) {
 	j.lines = append(j.lines, line)
 }
 
+// count returns the number of lines that were recorded since the last drain.
+func (j *journal) count() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.lines)
+}
+
 // drain returns the lines that were recorded since the last drain.
 func (j *journal) drain() []string {
 	j.mu.Lock()

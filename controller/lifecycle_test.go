@@ -176,18 +176,19 @@ func TestObjectThatWaitsForOthersIsNotFailing(t *testing.T) {
 		c := s.client()
 		caches := cache.New(c)
 		defer caches.Close()
-		var stats func() controller.QueueStats
+		observer := make(statsObserver, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
 			ended <- controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 				return controller.Done(), errors.New("the spec is wrong")
-			}).Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Observer: statsObserver{&stats}})
+			}).Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Observer: observer})
 		}()
 		g := garden("eden")
 		g.Finalizers = []string{"other.example.com/x"}
 		create(t, c, g)
 		time.Sleep(time.Minute)
+		stats := <-observer
 		if n := stats().Failing; n != 1 {
 			t.Errorf("before the deletion %d objects fail, want 1", n)
 		}

@@ -59,20 +59,17 @@ func (s *settings) reject(err error) {
 	}
 }
 
-// Name sets the name of the controller in logs and metrics, and its default field manager: see [FieldManager]. Controllers
-// of one program need different names. Default: the kind in lower case.
-//
-// A program that gives a controller a name in a later release, or another name, keeps the field manager that it had by
-// FieldManager, such as FieldManager("database.example.com"). Otherwise the fields that the earlier release applied stay in
-// the objects for ever, unless the earlier field manager is named in [FormerFieldManagers].
+// Name sets the name of the controller in logs and metrics. Controllers of one program need different names. A release that
+// changes the name keeps the field manager: see [FieldManager]. Default: the kind in lower case.
 func Name(name string) Option { return optionFunc(func(s *settings) { s.name = name }) }
 
 // FieldManager sets the field manager of the controller's writes: see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers. It must differ
 // from the field managers of other programs, and stay the same over time: an apply removes only
 // fields that the same field manager applied before. It has at most 128 printable characters.
-// Default: the kind in lower case and its group, such as database.example.com; with [Name], that
-// name followed by -operator; for a kind of the core group, the kind followed by -operator.
+// Default: the kind in lower case and its group, such as database.example.com; for a kind of the core group, the kind
+// followed by -operator. Two controllers of one kind need different field managers, and so do two programs that reconcile
+// one kind of somebody else, such as Pods.
 //
 // A program that changes the field manager names the earlier one in [FormerFieldManagers]. Otherwise the fields of the
 // earlier field manager stay in the objects for ever.

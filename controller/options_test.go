@@ -211,7 +211,7 @@ func TestFieldManagersOfKindsOfOneName(t *testing.T) {
 	}
 	check("database.a.example.com", controller.New(a))
 	check("database.b.example.com", controller.New(b))
-	check("databases-of-a-operator", controller.New(a, controller.Name("databases-of-a")))
+	check("database.a.example.com", controller.New(a, controller.Name("databases-of-a")))
 	check("pod-operator", controller.New(func(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) {
 		return controller.Done(), nil
 	}))
@@ -310,3 +310,29 @@ type namedPlant struct {
 }
 
 func (namedPlant) Projection() (wire.Resource, error) { return kube.ResourceOf[Plant]() }
+
+// Regression: the name of a controller was a part of its field manager. So a release that gave a controller a name left what the
+// release before had applied in all children for ever.
+func TestNameLeavesTheFieldManager(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		release := func(labels map[string]string, options ...controller.Option) {
+			p := start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+				rose := plant("rose")
+				rose.Labels = labels
+				_, err := kube.Apply(ctx, c, kube.OwnedBy(g, rose))
+				return controller.Done(), err
+			}, append(options, controller.Owns[Plant]())...))
+			time.Sleep(time.Minute)
+			p.stop()
+		}
+		release(map[string]string{"old": "1", "both": "1"})
+		release(map[string]string{"both": "1"}, controller.Name("gardener"))
+		labels, _ := meta(s.object("plants", "default", "rose"))["labels"].(object)
+		if _, has := labels["old"]; has || len(labels) == 0 {
+			t.Errorf("the labels are %v, want both alone", labels)
+		}
+	})
+}

@@ -42,7 +42,7 @@ func TestWaitForEver(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				var calls journal
 				part := build(func(err error) (controller.Action, error) {
-					if calls.record("call"); len(calls.lines) == 100 {
+					if calls.record("call"); calls.count() == 100 {
 						cancel()
 					}
 					return controller.Done(), err
