@@ -171,7 +171,9 @@ func (t *transport) httpRequest(ctx context.Context, r *wire.Request) (*http.Req
 		}
 		request.Header.Set("Content-Type", content)
 	}
-	request.Header.Set("Accept", acceptHeader(r))
+	if request.Header.Get("Accept") == "" {
+		request.Header.Set("Accept", acceptHeader(r))
+	}
 	return request, nil
 }
 

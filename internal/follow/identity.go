@@ -63,13 +63,6 @@ func readIdentity(s wire.Stream, object []byte, members []jsonscan.Member) (id i
 	return id, nil
 }
 
-// VersionOf returns the uid and the resource version of an object of the stream s. object is well-formed JSON. The error is a
-// [*wire.DecodeError].
-func VersionOf(s wire.Stream, object []byte) (uid types.UID, resourceVersion string, err error) {
-	id, err := readIdentity(s, object, nil)
-	return id.uid, id.resourceVersion, err
-}
-
 // version returns the uid and the resource version.
 func (id identity) version() ident.Version { return ident.NewVersion(id.uid, id.resourceVersion) }
 

@@ -39,7 +39,7 @@ type Request struct {
 	Body []byte
 	// ContentType is the content type of Body. Default: [ContentJSON].
 	ContentType string
-	// Header holds further headers of the request. The client sets Accept and Content-Type.
+	// Header holds further headers of the request. The client sets Content-Type. It also sets Accept, unless Header has it.
 	Header         http.Header
 	Representation Representation
 	// Matches are further conditions on the objects of a list. A handler that answers with
