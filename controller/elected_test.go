@@ -110,7 +110,8 @@ func TestElected(t *testing.T) {
 	})
 }
 
-// The stats count the objects whose last reconcile failed: not those that only wait, and not those that are gone.
+// The stats count the objects whose last reconcile failed and is retried: not those that only wait, not those whose failure is
+// terminal, and not those that are gone.
 func TestFailingObjectsAreCounted(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -122,6 +123,9 @@ func TestFailingObjectsAreCounted(t *testing.T) {
 		defer caches.Close()
 		o := new(observed)
 		gardener := controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			if g.Spec.Size > 2 {
+				return controller.Done(), controller.Terminal(errors.New("too large"))
+			}
 			if g.Name != "good" && g.Spec.Size < 2 {
 				return controller.Done(), errors.New("too small")
 			}
@@ -143,6 +147,12 @@ func TestFailingObjectsAreCounted(t *testing.T) {
 		large := garden("bad")
 		large.Spec.Size = 2
 		apply(t, c, large)
+		expect(1)
+		large.Spec.Size = 3
+		large.Name = "worse"
+		apply(t, c, large)
+		expect(0) // its failure is terminal
+		apply(t, c, garden("worse"))
 		expect(1)
 		remove(t, c, garden("worse"))
 		expect(0)

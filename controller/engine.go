@@ -154,7 +154,7 @@ func (e *engine) registerStats() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countFailing(), LongestRunning: e.longReconciles.longest(time.Now()),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countRetried(), LongestRunning: e.longReconciles.longest(time.Now()),
 		}
 	})
 }

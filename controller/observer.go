@@ -24,7 +24,7 @@ type QueueStats struct {
 	Waiting int
 	// Running is the number of objects that are being reconciled.
 	Running int
-	// Failing is the number of objects whose last reconcile failed.
+	// Failing is the number of objects whose last reconcile failed and is retried. A failure that [IsTerminal] reports is not.
 	Failing int
 	// Oldest is the longest time that an object in Ready has been waiting.
 	Oldest time.Duration

@@ -327,14 +327,15 @@ func (r *reconciler) end(rec *reconciliation, err error) queue.Next {
 		r.report(&rec.context, rec.object, *result, nil)
 		return queue.Next{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
-	failing := r.unfinished.recordError(key, result.Object.UID)
+	// The streams do not show the change of a deselected object, so it is retried in any case.
+	next := queue.Next{IsRetried: !IsTerminal(err) || rec.isDeselected}
+	failing := r.unfinished.recordError(key, result.Object.UID, next.IsRetried)
 	result.Attempt = failing.errorCount
-	next := queue.Next{IsRetried: true}
 	switch {
-	case IsTerminal(err) && !rec.isDeselected: // the streams do not show the change of a deselected object
+	case !next.IsRetried:
 		failing.backoff = queue.RetryWait{}
 		failing.forgetConflicts()
-		result.Next, next.IsRetried = 0, false
+		result.Next = 0
 	case isConflict(err):
 		failing.recordConflict(time.Now())
 		result.Next = failing.conflictWait.Next(r.clock.Now(), 0, func(attempt int) time.Duration {

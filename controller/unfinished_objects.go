@@ -18,14 +18,14 @@ import (
 type unfinishedObjects struct {
 	mu    sync.Mutex
 	byKey map[kube.Key]*unfinishedEntry
-	// failingCount is the number of entries in byKey with isFailing. The other objects only wait.
-	failingCount int
+	// retriedCount is the number of entries in byKey with isRetried.
+	retriedCount int
 }
 
 // unfinishedEntry is the entry of one object in unfinishedObjects.byKey.
 type unfinishedEntry struct {
-	// isFailing is true if the last reconcile of the object failed.
-	isFailing bool
+	// isRetried is true if the last reconcile of the object failed and is retried. Other objects wait for others, or for a change.
+	isRetried bool
 	// uid is empty as long as the object could not be read.
 	uid types.UID
 	// object is of the worker that has the object's key, and of no other goroutine.
@@ -62,11 +62,18 @@ func (u *unfinishedObjects) recordWait(k kube.Key, uid types.UID) *unfinishedObj
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	found := u.findOrAddLocked(k, uid)
-	if found.isFailing {
-		found.isFailing = false
-		u.failingCount--
-	}
+	u.setRetriedLocked(found, false)
 	return found.object
+}
+
+// setRetriedLocked sets the field isRetried of an entry, and keeps retriedCount.
+func (u *unfinishedObjects) setRetriedLocked(e *unfinishedEntry, isRetried bool) {
+	if e.isRetried && !isRetried {
+		u.retriedCount--
+	} else if !e.isRetried && isRetried {
+		u.retriedCount++
+	}
+	e.isRetried = isRetried
 }
 
 // findOrAddLocked returns the entry of the object of a key. It adds the object if nothing is remembered of it. It replaces an
@@ -102,21 +109,19 @@ func (u *unfinishedObjects) forget(k kube.Key, uid types.UID) {
 }
 
 func (u *unfinishedObjects) removeLocked(k kube.Key) {
-	if found := u.byKey[k]; found != nil && found.isFailing {
-		u.failingCount--
+	if found := u.byKey[k]; found != nil {
+		u.setRetriedLocked(found, false)
 	}
 	delete(u.byKey, k)
 }
 
-// recordError records that the reconcile of an object failed, and returns what is remembered of the object.
-func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedObject {
+// recordError records that the reconcile of an object failed, and whether it is retried. It returns what is remembered of the
+// object.
+func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID, isRetried bool) *unfinishedObject {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	found := u.findOrAddLocked(k, uid)
-	if !found.isFailing {
-		found.isFailing = true
-		u.failingCount++
-	}
+	u.setRetriedLocked(found, isRetried)
 	if found.object.errorCount == 0 {
 		found.object.failingSince = time.Now()
 	}
@@ -124,11 +129,11 @@ func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID) *unfinishedOb
 	return found.object
 }
 
-// countFailing returns the number of objects whose last reconcile failed.
-func (u *unfinishedObjects) countFailing() int {
+// countRetried returns the number of objects whose last reconcile failed and is retried.
+func (u *unfinishedObjects) countRetried() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.failingCount
+	return u.retriedCount
 }
 
 // forgetConflicts ends a row of conflicts.

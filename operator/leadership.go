@@ -184,6 +184,24 @@ func (l *leaderElection) unreadyReason() string {
 	return ""
 }
 
+// firstAttemptTimeout is how long the streams of a program wait for the first attempt to take the lease.
+const firstAttemptTimeout = 2 * time.Second
+
+// waitForFirstAttempt waits until the replica has tried to take the lease, firstAttemptTimeout at most. Where nobody led, the
+// streams that are opened afterwards are not behind the term, so that no object has to be confirmed by the server.
+func (l *leaderElection) waitForFirstAttempt(ctx context.Context) {
+	if l == nil {
+		return
+	}
+	timeout := time.NewTimer(firstAttemptTimeout)
+	defer timeout.Stop()
+	select {
+	case <-l.elector.Attempted():
+	case <-timeout.C:
+	case <-ctx.Done():
+	}
+}
+
 // isLost reports whether the replica has lost its lease, so that the program must end. It returns false for a nil
 // *leaderElection.
 func (l *leaderElection) isLost() bool { return l != nil && l.elector.IsLost() }

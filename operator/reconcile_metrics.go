@@ -91,7 +91,7 @@ func (m *reconcileMetrics) registerQueues(r *metrics.Registry) {
 			func(q controller.QueueStats) float64 { return q.Oldest.Seconds() }},
 		{metrics.KindGauge, "yare_queue_running_oldest_seconds", "How long the longest reconcile that has not returned has been running.",
 			func(q controller.QueueStats) float64 { return q.LongestRunning.Seconds() }},
-		{metrics.KindGauge, "yare_objects_failing", "Objects whose last reconcile failed.",
+		{metrics.KindGauge, "yare_objects_failing", "Objects whose last reconcile failed and that wait for a retry.",
 			func(q controller.QueueStats) float64 { return float64(q.Failing) }},
 		{metrics.KindCounter, "yare_queue_retries_total", "Calls that failed and are made again.",
 			func(q controller.QueueStats) float64 { return float64(q.Retries) }},

@@ -120,6 +120,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if err := r.startWebhooks(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	env.election.waitForFirstAttempt(ctx)
 	var logging sync.WaitGroup
 	defer logging.Wait()
 	defer cancel()

@@ -51,6 +51,8 @@ type Elector struct {
 	timing Timing
 	// elected is closed when the term begins.
 	elected chan struct{}
+	// attempted is closed when the first attempt to take the lease has ended, or was not made because somebody holds the lease.
+	attempted chan struct{}
 	// termVersion is what TermVersion returns once elected is closed. Nothing changes it then.
 	termVersion string
 	// hasSeen is true once the Lease, or its absence, was read.
@@ -69,7 +71,8 @@ func New(c Config) (*Elector, error) {
 		return nil, fmt.Errorf("the leader election has no namespace or no name: %q", c.Namespace+"/"+c.Name)
 	}
 	return &Elector{
-		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing, elected: make(chan struct{}),
+		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing,
+		elected: make(chan struct{}), attempted: make(chan struct{}),
 		candidate: candidate{
 			namespace: c.Namespace, name: c.Name, identity: c.Identity, kindsHash: c.KindsHash, timing: c.Fence.term.timing, ownRecords: make(map[record]Reading),
 		},
@@ -79,6 +82,10 @@ func New(c Config) (*Elector, error) {
 
 // Elected returns a channel that is closed when the term of this process begins.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
+
+// Attempted returns a channel that is closed when this process has tried to take the lease for the first time, or has seen that
+// somebody holds it. A list that begins afterwards shows all writes of former leaders, if the term has begun by then.
+func (e *Elector) Attempted() <-chan struct{} { return e.attempted }
 
 // TermVersion returns a resource version that is later than all writes of former leaders, but for those that the limits of
 // the fence leave (see [Fence]). It is empty before the term.
@@ -119,13 +126,16 @@ func (e *Elector) Run(ctx context.Context) error {
 	watchCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watching.Go(func() { e.watch(watchCtx, states) })
-	if !e.waitForLease(ctx, states) {
+	endFirstAttempt := sync.OnceFunc(func() { close(e.attempted) })
+	defer endFirstAttempt()
+	if !e.waitForLease(ctx, states, endFirstAttempt) {
 		return nil
 	}
 	if !e.Fence.term.extend(e.candidate.lastRenewal) {
 		return e.lose(errors.New("the server took too long to answer the claim"))
 	}
 	close(e.elected)
+	endFirstAttempt()
 	e.Log.Info("this replica leads", "lease", e.String(), "identity", e.Identity,
 		"waited", time.Since(began).Round(time.Millisecond), "transitions", recordOf(e.candidate.seen).transitions)
 	return e.lead(ctx, states)
@@ -135,14 +145,17 @@ func (e *Elector) Run(ctx context.Context) error {
 func (e *Elector) String() string { return e.Namespace + "/" + e.Name }
 
 // waitForLease waits until this candidate has acquired the lease. states are the states that the watch shows. It
-// returns false if ctx ends before.
-func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
+// returns false if ctx ends before. It calls endFirstAttempt after each attempt that fails, and when somebody else holds the lease.
+func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease, endFirstAttempt func()) bool {
 	var pause time.Duration // before the next attempt
 	for {
 		wait := max(e.candidate.untilFree(e.clock()), pause)
 		select {
 		case l := <-states:
 			e.observe(l)
+			if e.candidate.untilFree(e.clock()) > 0 {
+				endFirstAttempt()
+			}
 			pause = 0
 			continue
 		case <-ctx.Done():
@@ -159,6 +172,9 @@ func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
 			return true
 		case err != nil:
 			pause = jitter(e.timing.Period)
+		}
+		if err != nil || e.candidate.untilFree(e.clock()) > 0 {
+			endFirstAttempt()
 		}
 		e.failures.record(ctx, err)
 	}
