@@ -79,6 +79,17 @@ func TestEventsOfObjectsThatFail(t *testing.T) {
 		if d := stats().LongestRunning; d < 11*time.Minute || d > 12*time.Minute {
 			t.Errorf("the longest reconcile has been running for %s", d)
 		}
+		// Regression: an object that does not fit its Go type had no event. The log had one line.
+		gardens, err := kube.TypeOf[Garden]()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = kube.Dynamic(client, gardens.Resource, "default").Patch(t.Context(), "brief",
+			kube.MergePatch(map[string]any{"spec": map[string]any{"size": "large"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
 		cancel()
 		running.Wait()
 		caches.Close()
@@ -91,8 +102,8 @@ func TestEventsOfObjectsThatFail(t *testing.T) {
 				t.Errorf("no event has %q:\n%s", want, text)
 			}
 		}
-		if strings.Contains(text, "brief") {
-			t.Errorf("a failure of a moment has an event:\n%s", text)
+		if n := strings.Count(text, "Garden default/brief true ReconcileFailed Reconcile: "); n != 1 || !strings.Contains(text, "size") {
+			t.Errorf("%d events about an object that does not fit its type, and that failed for a moment before, want 1:\n%s", n, text)
 		}
 	})
 }

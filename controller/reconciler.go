@@ -147,7 +147,8 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	rec.isDeselected = selection == deselected
 	switch {
 	case err != nil:
-		if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
+		if decodeErr, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
+			rec.result.Object.UID = decodeErr.Ref.UID
 			return Terminal(r.waits.explainUndecodable(r.shownObjects, key, err)) // only a change of the object can help
 		}
 		return err

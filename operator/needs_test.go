@@ -18,7 +18,7 @@ func TestControllersOfOneKindNeedDifferentFinalizers(t *testing.T) {
 	maps := func(name string) *controller.Controller[corev1.ConfigMap] {
 		return controller.New(func(context.Context, *corev1.ConfigMap, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil
-		}, controller.Name(name))
+		}, controller.Name(name), controller.FieldManager(name))
 	}
 	cleanup := func(context.Context, *corev1.ConfigMap, *kube.Client) (controller.Cleanup, error) {
 		return controller.CleanupDone(), nil
