@@ -43,23 +43,8 @@ func TestAPIServerDialsLoopbackAddressesOnly(t *testing.T) {
 	}()
 	namespace := cluster.Namespace(t)
 	address := machineAddress(t)
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	var dials atomic.Int32
-	go func() { // it ends with the listener
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			dials.Add(1)
-			_ = conn.Close()
-		}
-	}()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	port, dials := countDials(t, address)
+	urlPort, urlDials := countDials(t, address)
 	local := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "local") }))
 	t.Cleanup(local.Close)
 	_, localPort, _ := net.SplitHostPort(local.Listener.Addr().String())
@@ -91,7 +76,8 @@ metadata: {name: far.%[1]s}
 webhooks:
 %[5]s%[6]s---
 %[7]s---
-%[8]s`, namespace, address, port, localPort, webhook("far", namespace, port, "secrets"), webhook("addressed", namespace, "443", "configmaps"),
+%[8]s`, namespace, address, port, localPort, webhook("far", namespace, port, "secrets"), webhook("addressed", namespace, "443", "configmaps")+
+		urlWebhook("https://"+net.JoinHostPort(address, urlPort), namespace, "serviceaccounts"),
 		apiService("far", namespace, port), apiService("near", namespace, localPort)), "apply", "-f", "-")
 	t.Cleanup(func() {
 		cluster.Kubectl(t, "", "delete", "validatingwebhookconfiguration", "far."+namespace)
@@ -120,20 +106,57 @@ webhooks:
 		}
 		return nil
 	})
+	// A url names its host, so the API server dials it as every API server does.
+	if _, errs, err := cluster.TryKubectl(t, "", "create", "serviceaccount", "s", "-n", namespace); err == nil || urlDials.Load() == 0 {
+		t.Errorf("the API server has not dialed the url of a webhook: %s, %v", errs, err)
+	}
 	if n := dials.Load(); n != 0 {
 		t.Errorf("the API server has dialed %s %d times", address, n)
 	}
 }
 
+// countDials listens at an address, and closes each connection. It returns the port, and the number of connections so far.
+func countDials(t *testing.T, address string) (port string, dials *atomic.Int32) {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	dials = new(atomic.Int32)
+	go func() { // it ends with the listener
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			dials.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	_, port, _ = net.SplitHostPort(listener.Addr().String())
+	return port, dials
+}
+
 // webhook returns an entry of a ValidatingWebhookConfiguration with a Service.
 func webhook(service, namespace, port, resource string) string {
+	return webhookEntry(service, fmt.Sprintf("service: {name: %s, namespace: %s, port: %s, path: /}", service, namespace, port), namespace, resource)
+}
+
+// urlWebhook returns an entry of a ValidatingWebhookConfiguration with a URL.
+func urlWebhook(url, namespace, resource string) string {
+	return webhookEntry("url", fmt.Sprintf("url: %q", url), namespace, resource)
+}
+
+// webhookEntry returns an entry for the creations of a resource in a namespace.
+func webhookEntry(name, target, namespace, resource string) string {
 	return fmt.Sprintf(`- name: %[1]s.example.com
-  clientConfig: {service: {name: %[1]s, namespace: %[2]s, port: %[3]s, path: /}}
+  clientConfig: {%[2]s}
   rules: [{apiGroups: [""], apiVersions: [v1], resources: [%[4]s], operations: [CREATE]}]
-  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[2]s}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[3]s}}
   sideEffects: None
   admissionReviewVersions: [v1]
-`, service, namespace, port, resource)
+`, name, target, namespace, resource)
 }
 
 // apiService returns an APIService of the group SERVICE.NAMESPACE.
