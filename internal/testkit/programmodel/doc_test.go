@@ -5,7 +5,8 @@
 //
 // In some runs the program stands by at first, or a second program stands by and takes over; lists come in small pages; the
 // kind of the children is removed and comes back; a proxy answers 404 to everything for a while; a stream has a field
-// selector; and two parents want the same child by label.
+// selector; two parents want the same child by label; and one more controller has a kind that is forbidden, absent or
+// undecodable.
 //
 // When everything has been delivered, the model requires:
 //

@@ -18,6 +18,8 @@ import (
 // while a proxy has no route to the server, or while the kind of the children is not served.
 type front struct {
 	server *fakeserver.Server
+	// broken is why the program cannot read the gammas.
+	broken brokenKind
 
 	mu sync.Mutex
 	// pageItems is how many objects a page of a list has at most, or 0.
@@ -27,6 +29,17 @@ type front struct {
 	// isAbsent is true while the server does not serve the kind of the children.
 	isAbsent bool
 }
+
+// brokenKind is why a program cannot read the objects of one of its kinds, the gammas. The other kinds must not suffer from it.
+type brokenKind string
+
+const (
+	// readable is the state of a program that does not have the kind.
+	readable    brokenKind = ""
+	forbidden   brokenKind = "forbidden"
+	absent      brokenKind = "absent"
+	undecodable brokenKind = "undecodable"
+)
 
 // set changes the front under its lock.
 func (f *front) set(change func(*front)) {
@@ -65,6 +78,14 @@ func (f *front) Do(ctx context.Context, r *wire.Request) (*wire.Response, error)
 	if r.Resource.Plural == "" {
 		return f.discover(r)
 	}
+	if r.Resource.Plural == "gammas" {
+		switch f.broken {
+		case forbidden:
+			return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusForbidden}
+		case absent:
+			return nil, notFound(r)
+		}
+	}
 	f.mu.Lock()
 	pageItems := f.pageItems
 	f.mu.Unlock()
@@ -92,9 +113,12 @@ func (f *front) discover(r *wire.Request) (*wire.Response, error) {
 	}}
 	if r.Resource.Version != "" {
 		resources := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: group + "/v1"}
-		kinds := map[string]string{"alphas": "Alpha", "betas": "Beta", "waiters": "Waiter", "children": "Child"}
+		kinds := map[string]string{"alphas": "Alpha", "betas": "Beta", "waiters": "Waiter", "children": "Child", "gammas": "Gamma"}
 		if f.isAbsent {
 			delete(kinds, childResource.Plural)
+		}
+		if f.broken == absent {
+			delete(kinds, "gammas")
 		}
 		for plural, kind := range kinds {
 			resources.APIResources = append(resources.APIResources,

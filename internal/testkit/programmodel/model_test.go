@@ -114,6 +114,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 		}
 		d := &driver{world: w, plans: plans, extra: extra, random: steps, more: rand.New(rand.NewPCG(seed, 11)), restores: steps.IntN(3) == 0}
 		d.extend()
+		d.breakKind(rand.New(rand.NewPCG(seed, 13)))
 		if d.random.IntN(2) == 0 {
 			w.server.Bookmarks(time.Minute)
 		}
@@ -192,6 +193,20 @@ func (d *driver) extend() {
 		if chance(6) && !p.waits && !p.byLabel && !p.ifServed && p.source == ownsAll && !d.removes {
 			p.source = ownsFirst
 		}
+	}
+}
+
+// breakKind gives the program one more controller in some runs, whose kind it cannot read.
+func (d *driver) breakKind(random *rand.Rand) {
+	w := d.world
+	if random.IntN(4) > 0 {
+		return
+	}
+	w.front.broken = []brokenKind{forbidden, absent, undecodable}[random.IntN(3)]
+	w.log("the gammas are %s", w.front.broken)
+	if w.front.broken == undecodable {
+		gamma := &plan{name: "gamma", plural: "gammas"}
+		d.sendAsStranger(wire.VerbCreate, d.resource(gamma), namespaces[0], "", `{"metadata":{"name":"a"},"spec":{"size":"large"}}`)
 	}
 }
 

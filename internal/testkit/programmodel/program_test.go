@@ -33,6 +33,11 @@ type waiterSpec struct {
 	Size int `json:"size"`
 }
 
+// gammaSpec is of a kind that the program cannot read: see brokenKind.
+type gammaSpec struct {
+	Size int `json:"size"`
+}
+
 type childSpec struct {
 	Height int `json:"height"`
 }
@@ -55,6 +60,10 @@ func (waiterSpec) Definition() kube.Definition {
 	return kube.Definition{Group: group, Version: "v1", Kind: "Waiter", Plural: "waiters"}
 }
 
+func (gammaSpec) Definition() kube.Definition {
+	return kube.Definition{Group: group, Version: "v1", Kind: "Gamma", Plural: "gammas"}
+}
+
 func (childSpec) Definition() kube.Definition {
 	return kube.Definition{Group: group, Version: "v1", Kind: "Child", Plural: "children"}
 }
@@ -62,6 +71,7 @@ func (childSpec) Definition() kube.Definition {
 func (s alphaSpec) size() int  { return s.Size }
 func (s betaSpec) size() int   { return s.Size }
 func (s waiterSpec) size() int { return s.Size }
+func (s gammaSpec) size() int  { return s.Size }
 
 type spec interface {
 	kube.Defined
@@ -550,15 +560,29 @@ func (w *world) start(plans []*plan) *program {
 		if each.narrow {
 			rt.Client = client.InNamespaces(namespaces...)
 		}
-		p.ended.Go(func() {
-			if err := c.Start(ctx, rt); err != nil {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.problemLocked("the controller %s ended: %v", each.name, err)
-			}
-		})
+		w.run(ctx, p, each.name, c, rt)
+	}
+	if w.front.broken != readable {
+		rt := &controller.Runtime{Client: client, Cache: p.cache, Log: slog.New(slog.DiscardHandler), Elected: p.elected}
+		w.run(ctx, p, "gamma", controller.New(func(_ context.Context, o *parent[gammaSpec], _ *kube.Client) (controller.Action, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.problemLocked("%s was reconciled, whose kind is %s", o.Name, w.front.broken)
+			return controller.Done(), nil
+		}, controller.Owns[child]()), rt)
 	}
 	return p
+}
+
+// run runs a part of a program until ctx ends.
+func (w *world) run(ctx context.Context, p *program, name string, c part, rt *controller.Runtime) {
+	p.ended.Go(func() {
+		if err := c.Start(ctx, rt); err != nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.problemLocked("the controller %s ended: %v", name, err)
+		}
+	})
 }
 
 // lead makes a program the leader. No other program leads.
