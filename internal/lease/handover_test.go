@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,6 +164,35 @@ func TestTermVersion(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The streams of a program are opened after the first attempt. Where nobody led, the process leads by then, so its first lists
+// show all writes of former leaders. They were opened before, and each start listed the metadata of all objects once more.
+func TestFirstAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		one, two, refused := newElector(t, server, "one"), newElector(t, server, "two"), newElector(t, server, "refused")
+		refused.leases.client = kube.NewClientFromHandler(wire.HandlerFunc(func(_ context.Context, r *wire.Request) (*wire.Response, error) {
+			return nil, &wire.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusForbidden}
+		}))
+		refused.Client = refused.leases.client
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for _, e := range []*Elector{one, two, refused} {
+			began := time.Now()
+			running.Go(func() { _ = e.Run(ctx) })
+			<-e.Attempted()
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("the first attempt of %s took %s", e.Identity, took)
+			}
+			if e.IsLeading() != (e == one) || e.IsLeading() && e.TermVersion() == "" {
+				t.Errorf("after its first attempt %s leads: %t, from version %q", e.Identity, e.IsLeading(), e.TermVersion())
+			}
+		}
+		cancel()
+		running.Wait()
+	})
 }
 
 // Bug: somebody had edited the Lease to a duration of 68 years, by a typo. No replica led any more, and no log said why. The
