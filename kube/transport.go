@@ -171,9 +171,7 @@ func (t *transport) httpRequest(ctx context.Context, r *wire.Request) (*http.Req
 		}
 		request.Header.Set("Content-Type", content)
 	}
-	if request.Header.Get("Accept") == "" {
-		request.Header.Set("Accept", acceptHeader(r))
-	}
+	request.Header.Set("Accept", acceptHeader(r))
 	return request, nil
 }
 
@@ -227,7 +225,11 @@ func acceptHeader(r *wire.Request) string {
 	if r.Verb == wire.VerbList {
 		kind = "PartialObjectMetadataList"
 	}
-	return wire.ContentJSON + ";as=" + kind + ";g=meta.k8s.io;v=v1"
+	as := ";as=" + kind + ";g=meta.k8s.io;v=v1"
+	if r.AcceptsProtobuf {
+		return "application/vnd.kubernetes.protobuf" + as + ", " + wire.ContentJSON + as
+	}
+	return wire.ContentJSON + as
 }
 
 // readAll reads the body of an answer. Each part of the body restarts timeout.

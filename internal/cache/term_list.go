@@ -93,14 +93,11 @@ func (l *termList) run(ctx context.Context, h wire.Handler, s wire.Stream, isBeh
 	overdue := time.AfterFunc(termPageTimeout, cancel)
 	defer overdue.Stop()
 	s.Representation = wire.MetadataOnly
-	const asMetadata = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	var versions []listedVersion // a buffer
 	for next, limit := "", termPageItems; ; {
 		r := s.Request(wire.VerbList, "limit", strconv.Itoa(limit), "continue", next)
-		// Both headers save processor time. A server without protobuf for the kind answers with JSON.
-		r.Header = http.Header{"Accept-Encoding": {"identity"}, "Accept": {
-			"application/vnd.kubernetes.protobuf" + asMetadata + ", " + wire.ContentJSON + asMetadata,
-		}}
+		// Both save processor time.
+		r.Header, r.AcceptsProtobuf = http.Header{"Accept-Encoding": {"identity"}}, true
 		response, err := h.Do(listCtx, r)
 		if err != nil {
 			return

@@ -39,7 +39,7 @@ type Request struct {
 	Body []byte
 	// ContentType is the content type of Body. Default: [ContentJSON].
 	ContentType string
-	// Header holds further headers of the request. The client sets Content-Type. It also sets Accept, unless Header has it.
+	// Header holds further headers of the request. The client sets Accept and Content-Type.
 	Header         http.Header
 	Representation Representation
 	// Matches are further conditions on the objects of a list. A handler that answers with
@@ -54,6 +54,9 @@ type Request struct {
 	// WantsBodyReader is true for a get whose answer is read bit by bit, as the answer to a watch is: see
 	// Response.BodyReader. It is not sent.
 	WantsBodyReader bool
+	// AcceptsProtobuf is true for a request of MetadataOnly whose answer may also be in the protobuf of Kubernetes. A server
+	// without protobuf for the kind answers with JSON.
+	AcceptsProtobuf bool
 }
 
 // Preconditions name the one object, or the one version of an object, that a write is for.
