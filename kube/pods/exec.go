@@ -96,11 +96,12 @@ func (command Command) run(ctx context.Context, c *kube.Client, namespace, name,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = socket.conn.CloseNow() }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil)
+	// Before cancel: its end would close the connection of the read and that of a ping at once.
+	defer func() { _ = socket.conn.CloseNow() }()
 	running.Go(func() { socket.readMessages(ctx) })
 	running.Go(func() { socket.keepAlive(ctx, cancel) })
 	if command.Resize != nil {
