@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -72,8 +73,12 @@ func (r *partsRun) logFirstLists(ctx context.Context) {
 			objects, compressed, sent = objects+s.Objects, compressed+s.Bytes+s.Dictionary, sent+s.JSON
 		}
 		if len(all) > 0 && !slices.ContainsFunc(all, func(s cache.Stats) bool { return !s.Synced }) {
-			r.env.log.Info("the objects are in the cache", "streams", len(all), "objects", objects, "bytes", compressed, "jsonBytes", sent,
-				"heapBytes", int64(runtimeMetric("/memory/classes/heap/objects:bytes")), "limitBytes", debug.SetMemoryLimit(-1))
+			attributes := []any{"streams", len(all), "objects", objects, "bytes", compressed, "jsonBytes", sent,
+				"heapBytes", int64(runtimeMetric("/memory/classes/heap/objects:bytes"))}
+			if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+				attributes = append(attributes, "limitBytes", limit)
+			}
+			r.env.log.Info("the objects are in the cache", attributes...)
 			return
 		}
 	}

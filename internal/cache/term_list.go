@@ -131,11 +131,12 @@ func appendVersions(versions []listedVersion, page []byte) (_ []listedVersion, n
 	return versions, list.Continue, nil
 }
 
-// protobufMagic is how an answer in protobuf begins.
+// protobufMagic is the text at the beginning of each answer in protobuf.
 const protobufMagic = "k8s\x00"
 
-// appendProtobufVersions is appendVersions for a page in protobuf, without protobufMagic. A page has a thousand objects, so
-// it decodes no other field. The numbers of the fields are those of generated.proto in k8s.io/apimachinery.
+// appendProtobufVersions returns what appendVersions returns. envelope is a page in protobuf, without protobufMagic. A page has a
+// thousand objects, so all other fields are skipped. The numbers of the fields are those of generated.proto in
+// k8s.io/apimachinery.
 func appendProtobufVersions(versions []listedVersion, envelope []byte) (_ []listedVersion, next string, err error) {
 	const raw = 2 // of an Unknown, around the list
 	const listMetadata, item, continueText = 1, 2, 3

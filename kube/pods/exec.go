@@ -100,7 +100,7 @@ func (command Command) run(ctx context.Context, c *kube.Client, namespace, name,
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel(nil)
-	// Before cancel: its end would close the connection of the read and that of a ping at once.
+	// The connection is closed before cancel. Otherwise the read and a ping would close it at the same time.
 	defer func() { _ = socket.conn.CloseNow() }()
 	running.Go(func() { socket.readMessages(ctx) })
 	running.Go(func() { socket.keepAlive(ctx, cancel) })
