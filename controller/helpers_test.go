@@ -85,6 +85,19 @@ func (j *journal) count() int {
 	return len(j.lines)
 }
 
+// countOf returns the number of lines with a prefix that were recorded since the last drain.
+func (j *journal) countOf(prefix string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := 0
+	for _, line := range j.lines {
+		if strings.HasPrefix(line, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
 // drain returns the lines that were recorded since the last drain.
 func (j *journal) drain() []string {
 	j.mu.Lock()

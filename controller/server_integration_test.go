@@ -135,6 +135,8 @@ func TestConflictsOnARealServer(t *testing.T) {
 	}
 	var done journal
 	first := func(name string) bool {
+		done.mu.Lock()
+		defer done.mu.Unlock()
 		for _, r := range done.results {
 			if r.Object.Name == name {
 				return false
