@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/yare-go/yare"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator"}
+var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", "operator/livepage"}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -47,7 +47,9 @@ var layers = map[string][]string{
 	// It reads kubeconfig files.
 	"kube/internal/kubeconfig": {},
 	// It reads objects from YAML and JSON.
-	"internal/manifest": {},
+	"internal/plane/manifest": {},
+	// It is what a program asks of a feature, and what the program lends to it.
+	"internal/feature": {"kube", "kube/wire", "controller", "internal/follow"},
 	// It is the proxy in front of an API server, with the faults that it injects.
 	"internal/proxy": {"kube", "kube/wire", "internal/clock"},
 	// It is for tests.
@@ -78,17 +80,19 @@ var layers = map[string][]string{
 	// It elects the leader among the replicas of a program.
 	"internal/lease": {"kube", "kube/wire", "internal/follow"},
 
-	"controller":            {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
-	"events":                {"kube", "kube/wire", "controller"},
-	"operator":              {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
+	"controller": {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"events":     {"kube", "kube/wire", "controller"},
+	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
+	// A feature adds flags and pages to the programs that import it. Package operator imports none.
+	"operator/livepage":     {"kube", "kube/wire", "internal/follow", "internal/cache", "controller", "internal/feature", "internal/jsonscan", "internal/ident", "internal/logctx", "operator"},
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
 	// It waits until an API server uses the changed schema of a definition.
 	"internal/plane/schemachange": {"kube", "kube/wire"},
-	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/manifest"}, library...),
-	"yaretest":                    append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy"}, library...),
+	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/plane/manifest"}, library...),
+	"yaretest":                    append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
-	"explore":  append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
+	"explore":  append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
@@ -243,6 +247,25 @@ func TestOperatorsLinkNothingForbidden(t *testing.T) {
 		for prefix, reason := range forbidden {
 			if p == prefix || strings.HasPrefix(p, prefix+"/") {
 				t.Errorf("an operator links %s (%s):%s", p, reason, chain(importer, p))
+			}
+		}
+	}
+}
+
+// TestProgramsLinkTheFeaturesThatTheyImport checks that an example links a feature only if its own code imports the feature.
+func TestProgramsLinkTheFeaturesThatTheyImport(t *testing.T) {
+	files := sources(t)
+	for _, example := range examples(t) {
+		linked := strings.Fields(string(run(t, "list", "-deps", "./examples/"+example)))
+		for _, feature := range []string{"operator/livepage"} {
+			isImported := false
+			for name, file := range files {
+				if path.Dir(name) == "examples/"+example && !strings.HasSuffix(name, "_test.go") {
+					isImported = isImported || slices.Contains(imports(file), modulePath+"/"+feature)
+				}
+			}
+			if isLinked := slices.Contains(linked, modulePath+"/"+feature); isLinked != isImported {
+				t.Errorf("examples/%s links %s: %t, and imports it: %t", example, feature, isLinked, isImported)
 			}
 		}
 	}

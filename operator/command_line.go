@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/yare-go/yare/internal/feature"
 )
 
 // commandLine is the command line of a program.
@@ -18,6 +20,8 @@ type commandLine struct {
 	command string
 	// ownFlags are the program's own flags.
 	ownFlags []*flag.Flag
+	// given are the flags of features that the command line has.
+	given []givenFlag
 }
 
 // newCommandLine returns the command line of a program of that name. addOwnFlags adds the program's own flags.
@@ -31,6 +35,9 @@ func newCommandLine(program string, addOwnFlags func(*flag.FlagSet)) (*commandLi
 		if s.isFor("run") || s.isFor("permissions") {
 			isBuiltIn[s.name] = true
 		}
+	}
+	for _, n := range feature.FlagNames() {
+		isBuiltIn[n.Name] = isBuiltIn[n.Name] || slices.Contains(n.Commands, "run")
 	}
 	var errs []error
 	own := newFlagSet(program)
@@ -117,6 +124,15 @@ func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 			s.addTo(flags)
 		}
 	}
+	for _, n := range feature.FlagNames() {
+		switch value := (givenFlags{n, &l.given}); {
+		case !slices.Contains(n.Commands, l.command):
+		case slices.Contains(n.Commands, "run"):
+			shared.Var(value, n.Name, "")
+		default:
+			flags.Var(value, n.Name, "")
+		}
+	}
 	for _, f := range l.ownFlags {
 		shared.Var(f.Value, f.Name, f.Usage)
 	}
@@ -152,4 +168,9 @@ func (v recordedValue) Set(text string) error {
 func (v recordedValue) IsBoolFlag() bool {
 	b, ok := v.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
+}
+
+// featureProgram returns what features know of the program.
+func (l *commandLine) featureProgram() *feature.Program {
+	return &feature.Program{Name: l.program, Command: l.command, Pages: feature.Pages{Address: l.listen.address, IsChecked: l.listen.secureAddress != ""}}
 }

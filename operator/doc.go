@@ -6,7 +6,8 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
-// With the part [LivePage] and --live-page it serves a page for a browser, which shows what each reconcile did and why.
+// A feature is a package of its own, whose part adds flags and pages to the program. With the part of package livepage and
+// --live-page the program serves a page for a browser, which shows what each reconcile did and why.
 //
 // [Validate] and [Default] are admission webhooks: the API server calls them before it stores an object.
 //

@@ -117,8 +117,6 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"tls-cert", "FILE", &o.listen.tlsCert, runCommands,
 			"the certificate for --listen-secure, which is read again when it changes. Default: a self-signed one, which is renewed"},
 		{"tls-key", "FILE", &o.listen.tlsKey, runCommands, "the key of --tls-cert"},
-		{"live-page", "", &o.listen.isLivePageOn, runCommands,
-			"serve /live-page there, which shows what the program does and why. It shows the contents of objects, so it needs --listen-secure, or --listen on a loopback address"},
 		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
 			"serve the webhooks of the program there, such as :9443. Default: nowhere. The empty text is for a program that neither serves nor publishes them"},
 		{"webhook-service", "NAME", setLabel(&o.webhooks.service, "the name of the Service"), runCommands,
@@ -187,8 +185,6 @@ func (o *options) check(command string) error {
 		return errors.New("--tls-cert and --tls-key belong together: give both, or none for a self-signed certificate")
 	case l.tlsCert != "" && l.secureAddress == "":
 		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
-	case l.isLivePageOn && l.secureAddress == "" && !isLoopbackHost(l.address) && (l.address != "" || command == "run"):
-		return errors.New("--live-page shows the contents of objects: give it --listen-secure, such as :8443, or --listen with a loopback address, such as 127.0.0.1:8080")
 	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}

@@ -20,9 +20,9 @@ const (
 	helpWidth = 72
 )
 
-// writeHelp prints how to call a program of that name. parts and defined are nil if the parts of the program
-// cannot be made.
-func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type) {
+// writeHelp prints how to call a program of that name. brought are the flags of its features. brought, parts and defined are nil if
+// the parts of the program cannot be made.
+func writeHelp(w io.Writer, program string, builtIn, brought []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type) {
 	var names []string
 	for _, t := range defined { // several parts can have one type
 		if name := fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version); !slices.Contains(names, name) {
@@ -57,14 +57,10 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
 	}
 	_, secureErr := secureCodeIn(parts)
-	_, livePageErr := livePageCodeIn(parts)
 	commands := ""
-	for _, s := range builtIn {
+	for _, s := range withBrought(builtIn, brought) {
 		if secureErr != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
 			continue // the program lacks the part SecureListener
-		}
-		if livePageErr != nil && s.name == "live-page" {
-			continue
 		}
 		if !servesCalls && strings.HasPrefix(s.name, "webhook") {
 			continue
@@ -91,6 +87,21 @@ func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag
 		value, usage := flag.UnquoteUsage(f)
 		writeFlag(w, "--"+f.Name+" "+value, usage, f.DefValue)
 	}
+}
+
+// withBrought returns builtIn with the flags of features, each behind the last flag of the same commands.
+func withBrought(builtIn, brought []flagSpec) []flagSpec {
+	all := slices.Clone(builtIn)
+	for _, s := range brought {
+		at := len(all)
+		for i, other := range all {
+			if other.commands == s.commands {
+				at = i + 1
+			}
+		}
+		all = slices.Insert(all, at, s)
+	}
+	return all
 }
 
 // writeFlag prints the help for a flag.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -23,8 +24,9 @@ const endMargin = 12 * time.Second
 // installPlan is what a program has in its Deployment. It follows from the flags of the command manifests and from those of the
 // program. [installPlan.complete] adds the defaults of an installation to both.
 type installPlan struct {
-	program string
-	parts   []Part
+	program  string
+	parts    []Part
+	features features
 	// options are those of the command line. complete changes them to the options of the program that the Deployment runs.
 	options options
 	// needs are those of the parts, and of what the program serves.
@@ -55,6 +57,7 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 	p.addWebhooks()
 	p.addCertificate()
 	p.checkPages()
+	p.recordError(p.features.install(&feature.Plan{Pages: feature.Pages{Address: p.options.listen.address, IsChecked: p.isSecure()}}))
 	p.args = append(p.args, p.options.manifests.args...)
 	p.needs.Rules = append(slices.Clone(p.needs.Rules), retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
 	if p.options.election.isOn {
@@ -188,8 +191,6 @@ func (p *installPlan) isSecure() bool { return p.options.listen.secureAddress !=
 func (p *installPlan) checkPages() {
 	flags, isSecure := p.options.manifests, p.isSecure()
 	switch {
-	case p.options.listen.isLivePageOn && !isSecure:
-		p.recordError(errors.New("--live-page in a cluster needs --listen-secure: give it an address, such as :8443"))
 	case flags.TLSSecret != "" && !isSecure:
 		p.recordError(errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
 	case flags.TLSSecret != "" && p.options.listen.tlsCert != "":

@@ -48,8 +48,7 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		return i.printError(err)
 	}
 	if err := line.parse(args); err != nil {
-		fmt.Fprintf(i.stderr, "%s: %v\nsee %s --help\n", i.file, err, i.file)
-		return statusUsage
+		return i.printUsageError(err)
 	}
 	switch line.command {
 	case "help":
@@ -57,17 +56,27 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		if err != nil {
 			needs.Defines = nil // the help does without the kinds
 		}
-		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), line.ownFlags, parts, needs.Defines)
+		brought := newFeatures(parts, line.featureProgram()).help()
+		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), brought, line.ownFlags, parts, needs.Defines)
 		return statusOK
 	case "version":
 		_, err = fmt.Fprintln(i.stdout, i.Name, versions())
 	default:
 		err = i.runCommand(ctx, line)
 	}
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return i.printUsageError(usage)
+	}
 	if err != nil {
 		return i.printError(err)
 	}
 	return statusOK
+}
+
+// printUsageError prints what is wrong with the command line, and returns the exit status.
+func (i invocation) printUsageError(err error) int {
+	fmt.Fprintf(i.stderr, "%s: %v\nsee %s --help\n", i.file, err, i.file)
+	return statusUsage
 }
 
 // printError prints err, and returns the exit status.
@@ -82,6 +91,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	if err != nil {
 		return err
 	}
+	brought := newFeatures(parts, line.featureProgram())
+	if err := brought.setFlags(line.given); err != nil {
+		return err
+	}
 	if line.election.isOn {
 		needs.Access = append(needs.Access, line.election.access(i.Name)...)
 	}
@@ -90,11 +103,6 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 			return err
 		}
 		needs.Access = append(needs.Access, securePagesAccess()...)
-	}
-	if line.listen.isLivePageOn {
-		if _, err := livePageCodeIn(parts); err != nil {
-			return err
-		}
 	}
 	if line.manifests.isAboutWebhooks() {
 		if _, err := webhookCodeIn(parts); err != nil {
@@ -107,7 +115,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, options: line.options, parts: parts, needs: needs}
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, options: line.options, parts: parts, features: brought, needs: needs}
 		return m.print(ctx, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -132,7 +140,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		}
 		return code.revokeAuthority(ctx, i, line)
 	default:
-		return i.runProgram(ctx, line, parts, needs)
+		return i.runProgram(ctx, line, parts, brought, needs)
 	}
 }
 
@@ -175,7 +183,7 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 }
 
 // runProgram runs the command run: it sets what belongs to the process, such as the log, and then runs the parts.
-func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
+func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []Part, brought features, needs kube.Needs) error {
 	handler := i.Log
 	if handler == nil {
 		handler = newLogHandler(i.stderr, line.verbose)
@@ -197,6 +205,7 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
 	r := &programRunner{invocation: i, line: line, madeParts: parts, needs: needs, log: log, config: config}
+	r.env.features = &brought
 	return r.run(ctx, namespace)
 }
 

@@ -22,8 +22,6 @@ type listenFlags struct {
 	probesAddress string
 	// tlsCert and tlsKey are the files of the certificate of secureAddress. Both are set, or none.
 	tlsCert, tlsKey string
-	// isLivePageOn is true if the live page is served beside the other pages.
-	isLivePageOn bool
 }
 
 // listeners are the open addresses of a program.
@@ -48,8 +46,9 @@ func (l listeners) close() {
 	}
 }
 
-// open opens the addresses of --listen or --listen-secure, and of --listen-probes. With an error, none is open.
-func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config, problems *problemReporter, log *slog.Logger) (l listeners, err error) {
+// open opens the addresses of --listen or --listen-secure, and of --listen-probes. With an error, none is open. browserPath is that of
+// the features.
+func (f listenFlags) open(ctx context.Context, parts []Part, browserPath string, config *kube.Config, problems *problemReporter, log *slog.Logger) (l listeners, err error) {
 	defer func() {
 		if err != nil {
 			l.close()
@@ -79,7 +78,7 @@ func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config
 	if err != nil {
 		return l, err
 	}
-	opened, err := code.openSecurePages(ctx, f, client, log)
+	opened, err := code.openSecurePages(ctx, f, browserPath, client, log)
 	l.pages, l.readerCheck, l.certificateEnd = opened.listener, opened.readerCheck, opened.certificateEnd
 	return l, err
 }

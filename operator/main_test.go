@@ -88,7 +88,7 @@ func TestMain(m *testing.M) {
 				}
 				os.Exit(0)
 			}
-			Main(Watcher[gadget](programs[name]), SecureListener(), LivePage())
+			Main(Watcher[gadget](programs[name]), SecureListener())
 		}
 	}
 	// A flag of the command line is set again by m.Run, which parses the command line.

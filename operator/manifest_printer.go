@@ -83,14 +83,15 @@ type manifestPrinter struct {
 	// options are those of the command line.
 	options options
 	// parts are the parts of the program, and needs are those of all parts together.
-	parts []Part
-	needs kube.Needs
+	parts    []Part
+	features features
+	needs    kube.Needs
 }
 
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
 // the cluster.
 func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Client, error)) error {
-	plan := installPlan{program: p.program, parts: p.parts, options: p.options, needs: p.needs, args: []string{"run"}}
+	plan := installPlan{program: p.program, parts: p.parts, features: p.features, options: p.options, needs: p.needs, args: []string{"run"}}
 	install, err := plan.complete()
 	if err != nil {
 		return err

@@ -136,3 +136,10 @@ func cpuSeconds() float64 {
 	}
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
+
+// memoryOfProcess returns the memory of the process in bytes: what is in RAM, what the heap holds, and the limit of the garbage
+// collector.
+func memoryOfProcess() (resident, heap, limit float64) {
+	resident, _ = residentBytes() // it is not known on every system
+	return resident, runtimeMetric("/memory/classes/heap/objects:bytes"), runtimeMetric("/gc/gomemlimit:bytes")
+}

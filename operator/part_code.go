@@ -21,19 +21,3 @@ package operator
 // once more for each part that embeds the struct.
 //
 // The code for the check of round trips is for tests alone: see [linkedRoundTripCode].
-
-// partsWithin returns parts, and after each of them the parts inside of it. A part such as that of [OnEveryReplica] has
-// another part inside. nil parts are left out.
-func partsWithin(parts []Part) (all []Part) {
-	for _, part := range parts {
-		for part != nil {
-			all = append(all, part)
-			wrapper, isWrapper := part.(interface{ Unwrap() Part })
-			if !isWrapper {
-				break
-			}
-			part = wrapper.Unwrap()
-		}
-	}
-	return all
-}

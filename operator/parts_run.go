@@ -2,7 +2,9 @@ package operator
 
 import (
 	"context"
+	"maps"
 	"math"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/metrics"
@@ -30,12 +33,14 @@ type partsRun struct {
 	group   *partGroup
 	// pages is nil before makePages.
 	pages *pages
+	// servers serve the pages of the program and those of its features.
+	servers []*server
 }
 
 // newPartsRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
 func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *partsRun {
 	r := &partsRun{env: env, parts: parts, needs: needs, fencedClient: c}
-	if !env.listeners.isEmpty() || env.livePage != nil {
+	if !env.listeners.isEmpty() || env.features.hasObserver() {
 		r.metrics = newProgramMetrics(env.election)
 	}
 	c = r.withRequestHandlers(c)
@@ -120,41 +125,63 @@ func (r *partsRun) makeReadiness(ctx context.Context) {
 		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
 		cached: r.cache.Stats, uncached: r.group.tracker.States,
 		isEnding: func() bool { return ctx.Err() != nil },
-		election: r.env.election, webhooks: r.env.webhooks, converted: convertedKinds(r.parts),
+		election: r.env.election, webhooks: r.env.webhooks, features: *r.env.features, converted: convertedKinds(r.parts),
 	}
 }
 
-// startLivePage starts the live page, if the program has one. It is called after registerMetrics and makeReadiness.
-func (r *partsRun) startLivePage() error {
-	page := r.env.livePage
-	if page == nil {
+// startFeatures starts the features. It is called after registerMetrics and makeReadiness.
+func (r *partsRun) startFeatures(ctx context.Context) error {
+	r.runtime.Observer = r.env.features.observe(r.runtime.Observer)
+	return r.env.features.start(ctx, &feature.Host{
+		Runtime: r.runtime, Reconciled: r.needs.Reconciles, UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.serve,
+		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons, Version: versions(),
+		Memory: memoryOfProcess,
+	})
+}
+
+// certificateEnds returns when the certificates of the program end, by what they are for.
+func (r *partsRun) certificateEnds() map[string]time.Time {
+	ends := make(map[string]time.Time)
+	maps.Copy(ends, r.env.webhooks.certificateEnds())
+	if end := r.env.listeners.certificateEnd; end != nil {
+		if at, err := end(); err == nil {
+			ends["the pages"] = at
+		}
+	}
+	return ends
+}
+
+// unreadyReasons returns why the program is not ready. It returns nothing without pages.
+func (r *partsRun) unreadyReasons() []string {
+	if r.pages.readiness == nil {
 		return nil
 	}
-	r.runtime.Observer = page.wrapObserver(r.runtime.Observer)
-	return page.start(livePageRuntime{
-		cache: r.cache, uncached: r.group.tracker.States, reconciled: r.needs.Reconciles, leadership: r.env.election.leadershipText,
-		unreadyReasons: r.pages.readiness.unreadyReasons, pagesCertificateEnd: r.env.listeners.certificateEnd, webhooks: r.env.webhooks, fail: r.group.fail,
-	}, r.pages)
+	return r.pages.readiness.unreadyReasons()
 }
 
-// servePages serves the pages at the listeners of the program. It returns a function that ends the servers. It is
-// called after registerMetrics and makeReadiness.
-func (r *partsRun) servePages() (closeServers func()) {
-	var servers []*server
+// serve serves by handler what a listener accepts, until closeServers.
+func (r *partsRun) serve(listener net.Listener, handler http.Handler) {
+	r.servers = append(r.servers, serve(listener, handler, r.env.log, r.group.fail))
+}
+
+// servePages serves the pages at the listeners of the program. It is called after registerMetrics and makeReadiness.
+func (r *partsRun) servePages() {
 	if listener := r.env.listeners.probes; listener != nil {
-		servers = append(servers, serve(listener, r.pages.probes, r.env.log, r.group.fail))
+		r.serve(listener, r.pages.probes)
 	}
 	if listener := r.env.listeners.pages; listener != nil {
 		var handler http.Handler = r.pages.mux
 		if check := r.env.listeners.readerCheck; check != nil {
 			handler = check(handler)
 		}
-		servers = append(servers, serve(listener, handler, r.env.log, r.group.fail))
+		r.serve(listener, handler)
 	}
-	return func() {
-		for _, s := range slices.Backward(servers) {
-			s.close()
-		}
+}
+
+// closeServers ends the servers, the last one first.
+func (r *partsRun) closeServers() {
+	for _, s := range slices.Backward(r.servers) {
+		s.close()
 	}
 }
 

@@ -86,17 +86,9 @@ func (p *programRunner) makeEnvironment(namespace string) {
 	}
 }
 
-// openPages opens the addresses of the pages, and the live page.
+// openPages opens the addresses of the pages.
 func (p *programRunner) openPages(ctx context.Context) (err error) {
-	listen := p.line.listen
-	if p.env.listeners, err = listen.open(ctx, p.madeParts, p.config, p.env.problems, p.log); err != nil {
-		return err
-	}
-	page := livePageSettings{isOn: listen.isLivePageOn, isLoopback: listen.secureAddress == "", program: p.Name, log: p.log}
-	if p.env.mode == developmentMode {
-		page.socket = os.Getenv(livePageSocketVariable)
-	}
-	p.env.livePage, _, err = openLivePageService(ctx, p.madeParts, page)
+	p.env.listeners, err = p.line.listen.open(ctx, p.madeParts, p.env.features.program.Pages.BrowserPath, p.config, p.env.problems, p.log)
 	return err
 }
 
@@ -169,8 +161,6 @@ func (p *programRunner) end() {
 	if p.env.webhooks != nil {
 		p.env.webhooks.end()
 	}
-	if p.env.livePage != nil {
-		p.env.livePage.end()
-	}
+	p.env.features.end()
 	p.env.listeners.close()
 }

@@ -25,6 +25,7 @@ type readiness struct {
 	// leader: an update that replaces the Pods of a program waits for the readiness of new Pods.
 	election *leaderElection
 	webhooks webhookService
+	features features
 	// converted are the kinds that the program converts. The first list of such a kind can need a conversion, and API servers
 	// call only Pods that are ready.
 	converted map[schema.GroupKind]bool
@@ -48,6 +49,7 @@ func (r *readiness) unreadyReasons() []string {
 		}
 	}
 	lines = append(lines, r.webhooks.unreadyReasons()...)
+	lines = append(lines, r.features.unreadyReasons()...)
 	unsynced, _ := r.unsyncedStreams()
 	for _, s := range unsynced {
 		if !r.isConverted(s) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -62,8 +63,8 @@ type environment struct {
 	mode           mode
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
-	// livePage is the live page of the program. It may be nil.
-	livePage livePageService
+	// features are those of the parts. Whoever makes them ends them. [runParts] makes them if this is nil.
+	features *features
 	// webhooks are what the program serves for API servers. It may be nil.
 	webhooks webhookService
 	// unfencedClient does not pass the fence of the election. It is nil in a program without webhooks.
@@ -99,6 +100,11 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if env.webhooks == nil {
 		env.webhooks = unservedWebhooks{}
 	}
+	if env.features == nil {
+		made := newFeatures(parts, &feature.Program{Name: c.FieldManager(), Command: "run"})
+		defer made.end()
+		env.features = &made
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := newPartsRun(c, env, parts, needs, cancel)
@@ -109,13 +115,16 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if r.metrics != nil {
 		r.registerMetrics()
 		r.makeReadiness(ctx)
-		if err := r.startLivePage(); err != nil {
-			return err
-		}
-		defer r.servePages()()
 	}
-	if env.livePage != nil {
-		defer env.livePage.end() // before the servers, which wait for the readers of the page
+	defer r.closeServers()
+	// The context of the features ends before the servers, which wait for the readers of their pages.
+	featuresCtx, endFeatures := context.WithCancel(context.WithoutCancel(ctx))
+	defer endFeatures()
+	if err := r.startFeatures(featuresCtx); err != nil {
+		return err
+	}
+	if r.metrics != nil {
+		r.servePages()
 	}
 	if err := r.startWebhooks(ctx); err != nil && ctx.Err() == nil {
 		return err

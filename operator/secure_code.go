@@ -18,8 +18,8 @@ type secureCodePart interface{ secureCode() secureCode }
 // secureCode serves the pages of a program over TLS. A program without the part [SecureListener] has no code for TLS for
 // servers: see part_code.go.
 type secureCode interface {
-	// openSecurePages opens the address of --listen-secure. client asks the cluster who may read the pages.
-	openSecurePages(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (securePages, error)
+	// openSecurePages opens the address of --listen-secure. browserPath is that of feature.Pages. client asks the cluster who may read the pages.
+	openSecurePages(ctx context.Context, flags listenFlags, browserPath string, client *kube.Client, log *slog.Logger) (securePages, error)
 }
 
 // securePages is the open address of --listen-secure.
@@ -52,7 +52,7 @@ func (linkedSecureCode) secureCode() secureCode { return programSecureCode{} }
 type programSecureCode struct{}
 
 // openSecurePages opens the address of --listen-secure, with the certificates of the flags.
-func (programSecureCode) openSecurePages(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (securePages, error) {
+func (programSecureCode) openSecurePages(ctx context.Context, flags listenFlags, browserPath string, client *kube.Client, log *slog.Logger) (securePages, error) {
 	certificates, err := flags.certificates(log)
 	if err != nil {
 		return securePages{}, err
@@ -62,10 +62,6 @@ func (programSecureCode) openSecurePages(ctx context.Context, flags listenFlags,
 		return securePages{}, err
 	}
 	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	browserPath := ""
-	if flags.isLivePageOn {
-		browserPath = livePagePath
-	}
 	authorizer := secure.NewAuthorizer(client, browserPath, log)
 	return securePages{
 		listener:       secure.Listen(listener, certificates),

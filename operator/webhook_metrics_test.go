@@ -51,7 +51,7 @@ func TestHelpNamesAKindOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	writeHelp(&text, "lanterns", nil, nil, nil, []kube.Type{kind, kind})
+	writeHelp(&text, "lanterns", nil, nil, nil, nil, []kube.Type{kind, kind})
 	const want = "lanterns is a Kubernetes operator for Lantern (lanterns.lanterns.versions.example.com, v1).\n"
 	if !strings.HasPrefix(text.String(), want) {
 		t.Errorf("the help is %s", &text)

@@ -19,6 +19,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/livepage"
 )
 
 // scheduledAt is the annotation of a Job with the time of the schedule that the Job is for.
@@ -27,7 +28,7 @@ const scheduledAt = "batch.tutorial.example.com/scheduled-at"
 // active is the state of a Job that has not finished.
 const active batchv1.JobConditionType = ""
 
-func main() { operator.Main(append(parts(), operator.LivePage())...) }
+func main() { operator.Main(append(parts(), livepage.New())...) }
 
 func parts() []operator.Part {
 	return []operator.Part{

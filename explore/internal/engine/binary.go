@@ -18,7 +18,7 @@ import (
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/manifest"
 	"github.com/yare-go/yare/internal/plane/policy"
 	osprocess "github.com/yare-go/yare/internal/plane/process"
 )

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/manifest"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/manifest"
 	"github.com/yare-go/yare/kube"
 )
 

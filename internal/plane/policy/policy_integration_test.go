@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/manifest"
 	"github.com/yare-go/yare/internal/plane/policy"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"

@@ -14,7 +14,7 @@
 //     session. While the operator is restarted, kubectl waits for the answer of the next one: see webhookRelay. The
 //     session has the address even if the operator has no webhook, because the address costs nothing, and the first webhook
 //     may come with a save.
-//   - An operator with the part operator.LivePage serves its page on a Unix socket. yare dev passes a browser on from an
+//   - An operator with the part of package livepage serves its page on a Unix socket. yare dev passes a browser on from an
 //     address of the loopback interface that stays the same for the session: see livePage. The address is printed when
 //     the page is there for the first time.
 //   - The admission policies among the operator's manifests are applied after its CRDs. If the type check of the API

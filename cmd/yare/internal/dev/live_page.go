@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// livePageVariable is the environment variable by which an operator with the part operator.LivePage learns the socket on
+// livePageVariable is the environment variable by which an operator with the part of package livepage learns the socket on
 // which it serves its page. Package operator reads it.
 const livePageVariable = "YARE_LIVE_PAGE_SOCKET"
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/plane/manifest"
 )
 
 func TestNotReady(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/livepage"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -41,7 +42,7 @@ type Note = kube.CustomResource[NoteSpec, NoteStatus]
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "run" {
-		operator.Main(controller.New(reconcile, controller.Owns[corev1.ConfigMap](), controller.Owns[corev1.Secret]()), operator.LivePage())
+		operator.Main(controller.New(reconcile, controller.Owns[corev1.ConfigMap](), controller.Owns[corev1.Secret]()), livepage.New())
 	}
 	os.Exit(m.Run())
 }
