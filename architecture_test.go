@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/yare-go/yare"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", "operator/livepage"}
+var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", "operator/livepage", "operator/secure"}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -85,6 +85,7 @@ var layers = map[string][]string{
 	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
 	// A feature adds flags and pages to the programs that import it. Package operator imports none.
 	"operator/livepage":     {"kube", "kube/wire", "internal/follow", "internal/cache", "controller", "internal/feature", "internal/jsonscan", "internal/ident", "internal/logctx", "operator"},
+	"operator/secure":       {"kube", "kube/wire", "controller", "internal/feature", "operator"},
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
 	// It waits until an API server uses the changed schema of a definition.
@@ -257,7 +258,7 @@ func TestProgramsLinkTheFeaturesThatTheyImport(t *testing.T) {
 	files := sources(t)
 	for _, example := range examples(t) {
 		linked := strings.Fields(string(run(t, "list", "-deps", "./examples/"+example)))
-		for _, feature := range []string{"operator/livepage"} {
+		for _, feature := range []string{"operator/livepage", "operator/secure"} {
 			isImported := false
 			for name, file := range files {
 				if path.Dir(name) == "examples/"+example && !strings.HasSuffix(name, "_test.go") {

@@ -172,5 +172,5 @@ func (v recordedValue) IsBoolFlag() bool {
 
 // featureProgram returns what features know of the program.
 func (l *commandLine) featureProgram() *feature.Program {
-	return &feature.Program{Name: l.program, Command: l.command, Pages: feature.Pages{Address: l.listen.address, IsChecked: l.listen.secureAddress != ""}}
+	return &feature.Program{Name: l.program, Command: l.command, Pages: feature.Pages{Address: l.listen.address, Flag: "--listen"}}
 }

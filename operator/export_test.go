@@ -11,8 +11,6 @@ var (
 	Ask          = ask
 	LeaderObject = leaderObject
 	LeaseAccess  = leaseAccess
-
-	SecurePagesAccess = securePagesAccess
 )
 
 // CallProgram runs a program of that name with args, in this process, and returns its status and output.

@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/feature"
+	"github.com/yare-go/yare/kube"
 )
 
 // features are the features that the parts of a program bring: see package feature. The zero value is for a program without any.
@@ -79,23 +80,26 @@ func (fs features) flag(name string) (feature.Flag, bool) {
 	return feature.Flag{}, false
 }
 
-// setFlags sets the flags that the command line gives, in their order, and checks them together. A wrong value is a usageError.
-func (fs features) setFlags(given []givenFlag) error {
+// setFlags sets the flags that the command line gives, in their order, and checks them together. It returns the permissions that the
+// flags need. A wrong value is a usageError.
+func (fs features) setFlags(given []givenFlag) (needed []kube.Access, err error) {
 	for _, g := range given {
 		f, ok := fs.flag(g.name.Name)
 		if !ok {
-			return g.name.ErrMissing(modulePath)
+			return nil, g.name.ErrMissing(modulePath)
 		}
 		if err := f.Set(g.text); err != nil {
-			return usageError{fmt.Errorf("invalid value %q for flag -%s: %w", g.text, g.name.Name, err)}
+			return nil, usageError{fmt.Errorf("invalid value %q for flag -%s: %w", g.text, g.name.Name, err)}
 		}
 	}
 	for _, d := range fs.declarations {
-		if err := d.Check(); err != nil {
-			return usageError{err}
+		access, err := d.Check()
+		if err != nil {
+			return nil, usageError{err}
 		}
+		needed = append(needed, access...)
 	}
-	return nil
+	return needed, nil
 }
 
 // help returns the flags for the help of a program.

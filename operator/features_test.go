@@ -14,6 +14,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // fakeFeature is a feature that writes down how it is called. It stands in the place of the live page, with its flag.
@@ -39,20 +40,22 @@ func (f *fakeFeature) Declare(p *feature.Program) feature.Declaration {
 	return feature.Declaration{
 		Package: "operator/livepage",
 		Flags:   []feature.Flag{{Name: "live-page", Set: feature.SetBool(&f.isOn), Help: "does what a fake does"}},
-		Check: func() error {
+		Check: func() ([]kube.Access, error) {
 			if f.isOn && f.program.Pages.Address == "" && !f.program.Pages.IsChecked {
-				return errors.New("--live-page of the fake needs an address")
+				return nil, errors.New("--live-page of the fake needs an address")
 			}
-			return nil
+			return []kube.Access{{Resource: wire.Resource{Plural: "fakes"}, Verbs: []wire.Verb{wire.VerbGet}}}, nil
 		},
 	}
 }
 
 func (f *fakeFeature) Install(p *feature.Plan) error {
-	f.record(fmt.Sprintf("install %+v", *p))
-	if f.isOn && !p.Pages.IsChecked {
+	if f.isOn {
 		return errors.New("the fake cannot be installed")
 	}
+	p.Args = append(p.Args, "--watch-namespace=fake")
+	p.Access = append(p.Access, kube.Access{Resource: wire.Resource{Plural: "idols"}, Verbs: []wire.Verb{wire.VerbGet}})
+	p.TLSSecret = "fake-secret"
 	return nil
 }
 
@@ -83,10 +86,12 @@ func TestFlagsOfFeatures(t *testing.T) {
 	}{
 		{"--help", true, 0, "--live-page         does what a fake does"},
 		{"--live-page", true, 2, "--live-page of the fake needs an address"},
-		{"permissions --live-page --listen :1", true, 0, "kind: ClusterRole"},
+		{"permissions --live-page --listen :1", true, 0, "  - fakes\n"},
 		{"permissions --live-page=x --listen :1", true, 2, `invalid value "x" for flag -live-page: "x" is neither true nor false`},
 		{"crd --live-page", true, 2, "-live-page"},
-		{"manifests --image i:1", true, 0, "kind: Deployment"},
+		{"manifests --image i:1", true, 0, "  - idols\n"},
+		{"manifests --image i:1", true, 0, "--watch-namespace=fake\n"},
+		{"manifests --image i:1", true, 0, "secretName: fake-secret\n"},
 		{"manifests --image i:1 --live-page --listen :8080", true, 1, "the fake cannot be installed"},
 		{"permissions --live-page --listen :1", false, 1, "import github.com/yare-go/yare/operator/livepage and add livepage.New() to its parts"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/migration"
@@ -108,18 +108,13 @@ func (o *options) builtInFlags(program string) []flagSpec {
 			"how to reach the cluster. Default: the files in the environment variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its ServiceAccount"},
 		{"context", "NAME", &o.config.Context, clusterCommands, "the context of the kubeconfig. Default: its current one"},
 		{"watch-namespace", "NAME", addNamespace(&o.namespaces), runCommands, "work in this namespace only; may be repeated. Default: all"},
-		{"listen", "ADDRESS", setAddress(&o.listen.address), runCommands,
+		{"listen", "ADDRESS", feature.SetAddress(&o.listen.address), runCommands,
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
-		{"listen-secure", "ADDRESS", setAddress(&o.listen.secureAddress), runCommands,
-			"serve them there over TLS instead, such as on :8443. All but /healthz and /readyz need the bearer token of somebody who may get them by RBAC"},
-		{"listen-probes", "ADDRESS", setAddress(&o.listen.probesAddress), runCommands,
+		{"listen-probes", "ADDRESS", feature.SetAddress(&o.listen.probesAddress), runCommands,
 			"serve /healthz and /readyz there too, over HTTP; such as :8081, for the kubelet. Default: nowhere"},
-		{"tls-cert", "FILE", &o.listen.tlsCert, runCommands,
-			"the certificate for --listen-secure, which is read again when it changes. Default: a self-signed one, which is renewed"},
-		{"tls-key", "FILE", &o.listen.tlsKey, runCommands, "the key of --tls-cert"},
 		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
 			"serve the webhooks of the program there, such as :9443. Default: nowhere. The empty text is for a program that neither serves nor publishes them"},
-		{"webhook-service", "NAME", setLabel(&o.webhooks.service, "the name of the Service"), runCommands,
+		{"webhook-service", "NAME", feature.SetLabel(&o.webhooks.service, "the name of the Service"), runCommands,
 			"the Service by which API servers call the webhooks. Default: that with the name of the program"},
 		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
 			"the certificate for --webhooks, which is read again when it changes. Then the program publishes nothing. Default: the program makes and publishes its certificates"},
@@ -129,12 +124,12 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"lease-duration", "D", o.election.setDuration, runCommands,
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
 		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
-		{"lease-namespace", "NAME", setLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
+		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
-		{"namespace", "NAME", setLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
+		{"namespace", "NAME", feature.SetLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
-		{"name-prefix", "NAME", setLabel(&o.install.prefix, "the name"), installCommands, "the name of the objects. Default: that of the program"},
+		{"name-prefix", "NAME", feature.SetLabel(&o.install.prefix, "the name"), installCommands, "the name of the objects. Default: that of the program"},
 		{"image", "IMAGE", &m.Image, "manifests", "the image of the program, best with its digest"},
 		{"replicas", "N", &m.Replicas, "manifests", "how many run at a time; one of them leads"},
 		{"memory-limit", "SIZE", &m.MemoryLimit, "manifests", "such as 256Mi. Default: none"},
@@ -148,10 +143,9 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"architecture", "NAME", (*textList)(&m.Architectures), "manifests", "may be repeated. Default: amd64 and arm64"},
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
 		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
-		{"tls-secret", "NAME", setLabel(&m.TLSSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
 		{"webhook-entries", "", &m.webhookEntries, "manifests", "print the webhook configurations with their entries. Default: the program writes the entries"},
 		{"webhook-annotation", "KEY=VALUE", m.addWebhookAnnotation, "manifests", "an annotation of the webhook configurations, such as cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE; may be repeated"},
-		{"webhook-secret", "NAME", setLabel(&m.webhookSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate and publishes nothing, and the configurations are printed with their entries"},
+		{"webhook-secret", "NAME", feature.SetLabel(&m.webhookSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate and publishes nothing, and the configurations are printed with their entries"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
@@ -164,7 +158,7 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"yes", "", &o.isConfirmed, changeCommands, "do not ask"},
 		{"dry-run", "", &o.isDryRun, changeCommands, "change nothing"},
 		{"rate", "N", setRate(&g.rate), "migrate", "write at most N objects in a second. Default: " + strconv.Itoa(migration.DefaultRate)},
-		{"remove-version", "VERSION", setLabel(&g.removedVersion, "the name of the version"), "migrate", "remove this version from the definitions too, before a rollback to a release without it"},
+		{"remove-version", "VERSION", feature.SetLabel(&g.removedVersion, "the name of the version"), "migrate", "remove this version from the definitions too, before a rollback to a release without it"},
 	}
 }
 
@@ -178,14 +172,7 @@ func (o *options) inWatchedNamespaces(c *kube.Client) *kube.Client {
 
 // check returns what is wrong with flags of a command that are valid each by itself.
 func (o *options) check(command string) error {
-	switch l := o.listen; {
-	case l.address != "" && l.secureAddress != "":
-		return errors.New("give one of --listen and --listen-secure: both serve the same pages")
-	case (l.tlsCert == "") != (l.tlsKey == ""):
-		return errors.New("--tls-cert and --tls-key belong together: give both, or none for a self-signed certificate")
-	case l.tlsCert != "" && l.secureAddress == "":
-		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
-	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
+	if (o.election != electionFlags{}) && !o.election.isOn && command == "run" {
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
 	return o.webhooks.check()
@@ -285,13 +272,8 @@ func (l *textList) Set(text string) error {
 func addNamespace(list *[]string) func(string) error {
 	return func(name string) error {
 		*list = append(*list, name)
-		return checkLabel("the name of a namespace", name)
+		return feature.CheckLabel("the name of a namespace", name)
 	}
-}
-
-// setLabel returns a function that sets value to a name that is a label of DNS. what stands for the name in its error.
-func setLabel(value *string, what string) func(string) error {
-	return func(name string) error { *value = name; return checkLabel(what, name) }
 }
 
 // setSubdomain returns a function that sets value to the name of an object.
@@ -301,25 +283,6 @@ func setSubdomain(value *string) func(string) error {
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 			return errors.New(problems[0])
 		}
-		return nil
-	}
-}
-
-// checkLabel returns an error unless name is a label of DNS. what stands for the name in the error.
-func checkLabel(what, name string) error {
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return fmt.Errorf("%s is not valid: %s", what, problems[0])
-	}
-	return nil
-}
-
-// setAddress returns a function that sets value to an address to listen on.
-func setAddress(value *string) func(string) error {
-	return func(address string) error {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fmt.Errorf("the address is not valid: write it as :8080 or 127.0.0.1:8080 (%w)", err)
-		}
-		*value = address
 		return nil
 	}
 }

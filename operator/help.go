@@ -56,12 +56,8 @@ func writeHelp(w io.Writer, program string, builtIn, brought []flagSpec, own []*
 		fmt.Fprintf(w, "  %s %s\n%sreplace the CA of its webhooks at once, as after the theft of a key, in the\n%s"+
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
 	}
-	_, secureErr := secureCodeIn(parts)
 	commands := ""
 	for _, s := range withBrought(builtIn, brought) {
-		if secureErr != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
-			continue // the program lacks the part SecureListener
-		}
 		if !servesCalls && strings.HasPrefix(s.name, "webhook") {
 			continue
 		}

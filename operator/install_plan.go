@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -55,9 +54,6 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 	p.addPages()
 	p.addProbes()
 	p.addWebhooks()
-	p.addCertificate()
-	p.checkPages()
-	p.recordError(p.features.install(&feature.Plan{Pages: feature.Pages{Address: p.options.listen.address, IsChecked: p.isSecure()}}))
 	p.args = append(p.args, p.options.manifests.args...)
 	p.needs.Rules = append(slices.Clone(p.needs.Rules), retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
 	if p.options.election.isOn {
@@ -66,7 +62,7 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 	return &manifests.Options{
 		Installation: manifests.Installation{Program: p.program, Name: p.name, Namespace: p.namespace, ManagedBy: manifests.ManagedBy},
 		Choices:      p.options.manifests.Choices, Version: programVersion(), OwnNamespace: p.options.install.namespace == "",
-		Args: p.args, Port: p.port, IsSecure: p.isSecure(), ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
+		Args: p.args, Port: p.port, IsSecure: p.features.program.Pages.IsChecked, ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
 		Definitions: definitions, Roles: p.roles(), AddWebhooks: p.webhooks.addTo,
 	}, errors.Join(p.errs...)
 }
@@ -130,18 +126,19 @@ func (p *installPlan) addElection() {
 	}
 }
 
-// addPages adds the address of the pages, unless a flag gives the address.
+// addPages adds what the features need, and finds the port of the pages.
 func (p *installPlan) addPages() {
-	listen := &p.options.listen
-	_, secureErr := secureCodeIn(p.parts)
-	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
-	if listen.address == "" && listen.secureAddress == "" && secureErr == nil && len(p.options.namespaces) == 0 {
-		p.args, listen.secureAddress = append(p.args, "--listen-secure=:8443"), ":8443"
-		p.addAccess(securePagesAccess())
-	}
+	plan := feature.Plan{Watched: p.options.namespaces, HasServiceMonitor: p.options.manifests.ServiceMonitor}
+	p.recordError(p.features.install(&plan))
+	p.args, p.options.manifests.TLSSecret = append(p.args, plan.Args...), plan.TLSSecret
+	p.addAccess(plan.Access)
+	pages := p.features.program.Pages
 	var err error
-	p.port, err = podPort("--listen, or --listen-secure,", cmp.Or(listen.address, listen.secureAddress))
+	p.port, err = podPort(pages.Flag, pages.Address)
 	p.recordError(err)
+	if p.options.manifests.ServiceMonitor && pages.Address == "" {
+		p.recordError(errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080"))
+	}
 }
 
 // addProbes adds the address of the health, unless a flag gives the address.
@@ -164,7 +161,7 @@ func (p *installPlan) addWebhooks() {
 	if code, err := webhookCodeIn(p.parts); err == nil {
 		p.webhooks, err = code.planWebhooks(webhookPlanner{
 			program: p.program, name: p.name, namespace: p.namespace, parts: p.parts, options: &p.options,
-			port: p.port, probesPort: p.probesPort, shutdownTime: p.needs.ShutdownTime,
+			port: p.port, pagesFlag: p.features.program.Pages.Flag, probesPort: p.probesPort, shutdownTime: p.needs.ShutdownTime,
 		})
 		p.recordError(err)
 	}
@@ -175,31 +172,6 @@ func (p *installPlan) addWebhooks() {
 // addAccess adds permissions.
 func (p *installPlan) addAccess(access []kube.Access) {
 	p.needs.Access = append(slices.Clone(p.needs.Access), access...)
-}
-
-// addCertificate adds the certificate of --tls-secret.
-func (p *installPlan) addCertificate() {
-	if p.options.manifests.TLSSecret != "" {
-		p.args = append(p.args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
-	}
-}
-
-// isSecure reports whether the pages are served with TLS, and for readers with a permission only.
-func (p *installPlan) isSecure() bool { return p.options.listen.secureAddress != "" }
-
-// checkPages checks the flags about the pages.
-func (p *installPlan) checkPages() {
-	flags, isSecure := p.options.manifests, p.isSecure()
-	switch {
-	case flags.TLSSecret != "" && !isSecure:
-		p.recordError(errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
-	case flags.TLSSecret != "" && p.options.listen.tlsCert != "":
-		p.recordError(errors.New("--tls-secret and --tls-cert exclude each other: both name the certificate"))
-	case flags.ServiceMonitor && p.port == 0:
-		p.recordError(errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080, or --listen-secure"))
-	case flags.ServiceMonitor && isSecure && flags.TLSSecret == "":
-		p.recordError(errors.New("--service-monitor with --listen-secure needs --tls-secret: Prometheus would show its token to whoever answers, because it cannot verify a self-signed certificate"))
-	}
 }
 
 // roles returns the roles of the program.

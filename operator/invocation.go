@@ -92,18 +92,14 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		return err
 	}
 	brought := newFeatures(parts, line.featureProgram())
-	if err := brought.setFlags(line.given); err != nil {
+	access, err := brought.setFlags(line.given)
+	if err != nil {
 		return err
 	}
 	if line.election.isOn {
 		needs.Access = append(needs.Access, line.election.access(i.Name)...)
 	}
-	if line.listen.secureAddress != "" {
-		if _, err := secureCodeIn(parts); err != nil {
-			return err
-		}
-		needs.Access = append(needs.Access, securePagesAccess()...)
-	}
+	needs.Access = append(needs.Access, access...)
 	if line.manifests.isAboutWebhooks() {
 		if _, err := webhookCodeIn(parts); err != nil {
 			return err

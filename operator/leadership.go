@@ -26,9 +26,11 @@ const lastLineTimeout = time.Second
 
 // leaderElection takes part in the election of the leader for this replica, and ends the process when its lease is lost.
 type leaderElection struct {
-	fence   *lease.Fence
+	candidacy
 	elector *lease.Elector
-	log     *slog.Logger
+	// watchedClient sees the namespaces that the program watches.
+	watchedClient *kube.Client
+	// stop is nil before begin.
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	// stopLossWatch ends lossWatch, the goroutine that ends the process when the lease is lost.
@@ -64,9 +66,8 @@ type candidacy struct {
 	exit func(status int)
 }
 
-// startElection makes the program a candidate for its Lease. When the lease is lost, the process ends within two seconds, even if
-// the writer of the log blocks. So nothing that began in the term goes on after the term.
-func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
+// newElection returns the election of a program, which sends no request before begin.
+func newElection(c candidacy) (*leaderElection, error) {
 	// The elector decides itself when its requests are repeated.
 	client := kube.NewClientFromHandler(c.fence.Transport()).WithFieldManager(c.program)
 	watchedClient := client
@@ -78,39 +79,44 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 		Fence:  c.fence, Namespace: c.leaseNamespace, Name: c.leaseName, KindsHash: c.kindsHash, Identity: newIdentity(c.pod),
 		Log: c.log, IsReported: c.problems.hasReported,
 	})
-	if err != nil {
-		return nil, err
+	return &leaderElection{candidacy: c, elector: elector, watchedClient: watchedClient}, err
+}
+
+// begin makes the program a candidate for its Lease. When the lease is lost, the process ends within two seconds, even if the writer
+// of the log blocks. So nothing that began in the term goes on after the term. A nil *leaderElection does nothing.
+func (l *leaderElection) begin(ctx context.Context) {
+	if l == nil {
+		return
 	}
 	// The lease is renewed until all parts have ended, and so beyond the end of ctx.
 	ctx = context.WithoutCancel(ctx)
 	lossWatchCtx, stopLossWatch := context.WithCancel(ctx)
 	ctx, cancel := context.WithCancel(ctx)
-	l := &leaderElection{fence: c.fence, elector: elector, log: c.log, stop: cancel, stopLossWatch: stopLossWatch}
+	l.stop, l.stopLossWatch = cancel, stopLossWatch
 	l.running.Go(func() {
 		select {
-		case <-elector.Elected():
-			l.warnOfOtherInstallations(ctx, watchedClient, c)
+		case <-l.elector.Elected():
+			l.warnOfOtherInstallations(ctx)
 		case <-ctx.Done():
 		}
 	})
 	ended := make(chan struct{})
 	l.running.Go(func() {
 		defer close(ended)
-		if err := elector.Run(ctx); err != nil {
-			c.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
+		if err := l.elector.Run(ctx); err != nil {
+			l.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
 		}
 	})
 	l.lossWatch.Go(func() {
-		if !elector.WaitLost(lossWatchCtx) {
+		if !l.elector.WaitLost(lossWatchCtx) {
 			return
 		}
 		select {
 		case <-ended:
 		case <-time.After(lastLineTimeout):
 		}
-		c.exit(statusFailed)
+		l.exit(statusFailed)
 	})
-	return l, nil
 }
 
 // maxRenewalAge is how old the last renewal of another Lease may be, by the clocks of both machines, if its installation is taken
@@ -121,20 +127,20 @@ const maxRenewalAge = 2 * time.Minute
 // warnOfOtherInstallations logs the other installations of the program in the namespaces that the program
 // watches: the Leases of the same name in other namespaces, and the Leases of other names for the same kinds. Both
 // installations lead, and both act on the same objects. An account that may not list these Leases has no warning.
-func (l *leaderElection) warnOfOtherInstallations(ctx context.Context, client *kube.Client, c candidacy) {
-	streams := []wire.Stream{lease.StreamNamed(c.leaseName)}
-	if c.kindsHash != "" {
-		streams = append(streams, lease.StreamOfKinds(c.kindsHash))
+func (l *leaderElection) warnOfOtherInstallations(ctx context.Context) {
+	streams := []wire.Stream{lease.StreamNamed(l.leaseName)}
+	if l.kindsHash != "" {
+		streams = append(streams, lease.StreamOfKinds(l.kindsHash))
 	}
 	for i, s := range streams {
-		leases, err := lease.List(ctx, client, s)
+		leases, err := lease.List(ctx, l.watchedClient, s)
 		if err != nil {
 			l.log.Debug("cannot see whether there is another installation of this program", "error", err)
 		}
 		for _, other := range leases {
 			m := &other.Metadata
-			isOwnName := m.Name == c.leaseName
-			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) || isOwnName && (i > 0 || m.Namespace == c.leaseNamespace) {
+			isOwnName := m.Name == l.leaseName
+			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) || isOwnName && (i > 0 || m.Namespace == l.leaseNamespace) {
 				continue
 			}
 			text := "another installation of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"
@@ -162,6 +168,9 @@ func kindsHashOf(kinds []wire.Resource) string {
 // end releases the lease, if this replica leads. All parts have ended. lossWatch goes on until the release, because
 // the log may block here too.
 func (l *leaderElection) end() {
+	if l.stop == nil {
+		return
+	}
 	defer l.lossWatch.Wait()
 	defer l.stopLossWatch()
 	l.stop()

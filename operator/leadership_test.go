@@ -39,7 +39,7 @@ func shortElectionOn(t *testing.T, server wire.Handler, pod string, log *slog.Lo
 	client := kube.NewClientFromHandler(fence.Handler(server))
 	env := environment{log: log, problems: newProblemReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
 	var err error
-	env.election, err = startElection(t.Context(), candidacy{
+	env.election, err = newElection(candidacy{
 		fence: fence, program: "gadgets", leaseName: "gadgets", leaseNamespace: env.namespace, pod: pod, log: log, problems: env.problems,
 		kindsHash: kindsHashOf([]wire.Resource{{Plural: "gadgets"}}),
 		exit:      exit,
@@ -252,6 +252,7 @@ func TestReleaseEndsNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, env := shortElectionOn(t, fakeserver.New(), "pod", slog.New(slog.DiscardHandler), timing, func(int) { t.Error("the release ends the process") })
+	env.election.begin(t.Context())
 	<-env.election.elector.Elected()
 	env.election.stop()
 	env.election.running.Wait()
@@ -317,6 +318,7 @@ func TestOtherInstallations(t *testing.T) {
 	}
 	var log sharedBuffer
 	_, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+	env.election.begin(t.Context())
 	eventually(t, func() error {
 		if !strings.Contains(log.String(), "another installation of this program is active") {
 			return errors.New("there is no warning")
@@ -357,6 +359,7 @@ func TestLeaseOfAnotherNameForTheSameKinds(t *testing.T) {
 			})
 			var log sharedBuffer
 			_, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+			env.election.begin(t.Context())
 			if mayList {
 				eventually(t, func() error {
 					if !strings.Contains(log.String(), "lease=gadgets-system/copied") {

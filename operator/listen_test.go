@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/watch"
@@ -86,7 +87,7 @@ func ask(t *testing.T, at fmt.Stringer, path string) (code int, text string) {
 
 func anywhere(t *testing.T) net.Listener {
 	t.Helper()
-	listener, err := listen(t.Context(), "127.0.0.1:0")
+	listener, err := feature.Listen(t.Context(), "--listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func TestAddressesThatCannotBeListenedOn(t *testing.T) {
 	if status != statusFailed {
 		t.Errorf("taken: the status is %d", status)
 	}
-	checkText(t, "standard error", stderr, []string{"listen on the address that --listen, --listen-secure or --listen-probes gives", "end that program, or give another port", taken.Addr().String()})
+	checkText(t, "standard error", stderr, []string{"listen on the address that --listen gives", "end that program, or give another port", taken.Addr().String()})
 	status, _, stderr = call([]string{"--listen", "8080"}, part)
 	if status != statusUsage {
 		t.Errorf("not an address: the status is %d", status)

@@ -2,36 +2,22 @@ package operator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"syscall"
-	"time"
 
-	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/secure"
+	"github.com/yare-go/yare/internal/feature"
 )
 
 // listenFlags are the flags about the pages that the program serves.
 type listenFlags struct {
-	// At most one of address and secureAddress is set. Without either there is no listener.
-	address, secureAddress string
-	// probesAddress is where the program serves its health alone, or empty.
-	probesAddress string
-	// tlsCert and tlsKey are the files of the certificate of secureAddress. Both are set, or none.
-	tlsCert, tlsKey string
+	// address is where the program serves all its pages, and probesAddress is where it serves its health alone. Each may be empty.
+	address, probesAddress string
 }
 
 // listeners are the open addresses of a program.
 type listeners struct {
 	// pages takes requests for all pages, and probes takes requests for the health alone. Each may be nil.
 	pages, probes net.Listener
-	// readerCheck checks the requests to pages, except those for the health. It is nil unless pages is secure.
-	readerCheck readerCheck
-	// certificateEnd returns when the certificate of pages expires. It is nil unless pages is secure.
-	certificateEnd func() (time.Time, error)
 }
 
 // isEmpty reports whether no address is open.
@@ -46,73 +32,20 @@ func (l listeners) close() {
 	}
 }
 
-// open opens the addresses of --listen or --listen-secure, and of --listen-probes. With an error, none is open. browserPath is that of
-// the features.
-func (f listenFlags) open(ctx context.Context, parts []Part, browserPath string, config *kube.Config, problems *problemReporter, log *slog.Logger) (l listeners, err error) {
-	defer func() {
-		if err != nil {
-			l.close()
-			l = listeners{}
-		}
-	}()
+// open opens the addresses of --listen and --listen-probes. With an error, none is open.
+func (f listenFlags) open(ctx context.Context, log *slog.Logger) (l listeners, err error) {
 	if f.probesAddress != "" {
-		if l.probes, err = listen(ctx, f.probesAddress); err != nil {
-			return l, err
+		if l.probes, err = feature.Listen(ctx, "--listen-probes", f.probesAddress); err != nil {
+			return listeners{}, err
 		}
 		log.Info("serving health", "address", l.probes.Addr().String())
 	}
-	switch {
-	case f.address != "":
-		if l.pages, err = listen(ctx, f.address); err == nil {
-			log.Info("serving health and metrics", "address", l.pages.Addr().String())
+	if f.address != "" {
+		if l.pages, err = feature.Listen(ctx, "--listen", f.address); err != nil {
+			l.close()
+			return listeners{}, err
 		}
-		return l, err
-	case f.secureAddress == "":
-		return l, nil
+		log.Info("serving health and metrics", "address", l.pages.Addr().String())
 	}
-	code, err := secureCodeIn(parts)
-	if err != nil {
-		return l, err
-	}
-	client, err := newAuthorizerClient(config, problems)
-	if err != nil {
-		return l, err
-	}
-	opened, err := code.openSecurePages(ctx, f, browserPath, client, log)
-	l.pages, l.readerCheck, l.certificateEnd = opened.listener, opened.readerCheck, opened.certificateEnd
-	return l, err
-}
-
-// certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.
-func (f listenFlags) certificates(log *slog.Logger) (secure.Certificates, error) {
-	if f.tlsCert != "" {
-		certificates, err := secure.FromFiles(f.tlsCert, f.tlsKey, log)
-		if err != nil {
-			return nil, fmt.Errorf("read the certificate that --tls-cert and --tls-key give: %w", err)
-		}
-		return certificates, nil
-	}
-	names := []string{"localhost"}
-	if host, err := os.Hostname(); err == nil {
-		names = append(names, host)
-	}
-	return secure.SelfSigned(names...), nil
-}
-
-// listen opens an address, such as :8080. Requests may arrive from then on. They are answered
-// after [serve].
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, listenError("--listen, --listen-secure or --listen-probes", err)
-	}
-	return listener, nil
-}
-
-// listenError returns the error of an address that flags give. It explains a taken port, which users meet most.
-func listenError(flags string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen on the address that %s gives: another program has the port: end that program, or give another port: %w", flags, err)
-	}
-	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
+	return l, nil
 }

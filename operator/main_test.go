@@ -88,7 +88,7 @@ func TestMain(m *testing.M) {
 				}
 				os.Exit(0)
 			}
-			Main(Watcher[gadget](programs[name]), SecureListener())
+			Main(Watcher[gadget](programs[name]))
 		}
 	}
 	// A flag of the command line is set again by m.Run, which parses the command line.
@@ -186,11 +186,7 @@ func TestCommandLine(t *testing.T) {
 		{"run extra", 2, nil, []string{`no argument "extra"`}},
 		{"--watch-namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "the name of a namespace is not valid"}},
 		{"--watch-namespace=", 2, nil, []string{"the name of a namespace is not valid"}},
-		{"--listen :1 --listen-secure :2", 2, nil, []string{"one of --listen and --listen-secure"}},
-		{"--listen-secure :0", 1, nil, []string{"add operator.SecureListener() to its parts"}},
-		{"--listen-secure 8443", 2, nil, []string{"8443", "write it as :8080"}},
-		{"--listen-secure :1 --tls-cert x", 2, nil, []string{"--tls-cert and --tls-key belong together"}},
-		{"--listen :1 --tls-cert x --tls-key y", 2, nil, []string{"--tls-cert and --tls-key are for --listen-secure"}},
+		{"--listen 8443", 2, nil, []string{"8443", "write it as :8080"}},
 		{"--kubeconfig /does/not/exist", 1, nil, []string{"gadgets: load the kubeconfig", "/does/not/exist"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {

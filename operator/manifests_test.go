@@ -127,8 +127,7 @@ func TestManifestsPassFlagsOn(t *testing.T) {
 	}
 }
 
-// Metrics are closed by default: a program without SecureListener, or for some namespaces only, serves its health alone.
-// A program with SecureListener serves its metrics over TLS.
+// Metrics are closed by default: a program serves its health alone. Package secure has the test of a program with its part.
 func TestManifestsServeNoOpenMetrics(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -137,10 +136,8 @@ func TestManifestsServeNoOpenMetrics(t *testing.T) {
 		want  []string
 		ports int
 	}{
-		"without the part":                  {parts: []Part{Watcher[gadget](idle)}, want: []string{"run", "--leader-elect", "--listen-probes=:8081"}, ports: 1},
-		"with the part":                     {parts: []Part{Watcher[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-secure=:8443", "--listen-probes=:8081"}, ports: 2},
-		"with the part, for some namespace": {args: " --watch-namespace a", parts: []Part{Watcher[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8081", "--watch-namespace=a"}, ports: 1},
-		"with --listen":                     {args: " --listen :8081", parts: []Part{Watcher[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8082", "--listen=:8081"}, ports: 2},
+		"without the part": {parts: []Part{Watcher[gadget](idle)}, want: []string{"run", "--leader-elect", "--listen-probes=:8081"}, ports: 1},
+		"with --listen":    {args: " --listen :8081", parts: []Part{Watcher[gadget](idle)}, want: []string{"run", "--leader-elect", "--listen-probes=:8082", "--listen=:8081"}, ports: 2},
 	} {
 		status, stdout, stderr := call(strings.Fields("manifests --image i:1"+test.args), test.parts...)
 		if status != 0 {
@@ -156,40 +153,8 @@ func TestManifestsServeNoOpenMetrics(t *testing.T) {
 				t.Errorf("%s: a probe is %v", name, probe.HTTPGet)
 			}
 		}
-		if strings.Contains(stdout, "- tokenreviews") != strings.Contains(strings.Join(test.want, " "), "secure") {
-			t.Errorf("%s: the permission for reviews does not fit", name)
-		}
-	}
-}
-
-// Prometheus verifies the program before it shows its token, the Secret with the certificate is mounted, and only some
-// namespaces may read the metrics.
-func TestManifestsOfSecureMetrics(t *testing.T) {
-	t.Parallel()
-	const args = "manifests --image i:1 --listen-secure :8443 --tls-secret gadgets-tls --service-monitor --network-policy-from kubernetes.io/metadata.name=monitoring"
-	status, stdout, stderr := call(strings.Fields(args), Watcher[gadget](idle), SecureListener())
-	if status != 0 {
-		t.Fatal(stderr)
-	}
-	pod := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec
-	container := pod.Containers[0]
-	if !slices.Contains(container.Args, "--tls-cert=/etc/yare/tls/tls.crt") || !slices.Contains(container.Args, "--tls-key=/etc/yare/tls/tls.key") {
-		t.Errorf("the arguments are %q", container.Args)
-	}
-	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != "gadgets-tls" || container.VolumeMounts[0].MountPath != "/etc/yare/tls" {
-		t.Errorf("the volumes are %v, mounted at %v", pod.Volumes, container.VolumeMounts)
-	}
-	checkText(t, "the stream", stdout, []string{"- tokenreviews", "- subjectaccessreviews", "scheme: https", "serverName: gadgets.gadgets-system.svc", "key: ca.crt", "kubernetes.io/metadata.name: monitoring"})
-	if strings.Contains(stdout, "insecureSkipVerify") || strings.Contains(stdout, "bearerTokenFile") {
-		t.Error("the ServiceMonitor does not verify, or names a file")
-	}
-	objects, _ := documents(t, stdout)
-	for _, name := range []string{
-		"ClusterRole gadgets-metrics-reader.gadgets-system", "ClusterRoleBinding gadgets-metrics-reader.gadgets-system",
-		"ServiceAccount gadgets-metrics-reader", "Secret gadgets-metrics-reader",
-	} {
-		if objects[name] == nil {
-			t.Errorf("there is no %s", name)
+		if strings.Contains(stdout, "- tokenreviews") {
+			t.Errorf("%s: there is a permission for reviews", name)
 		}
 	}
 }
@@ -205,7 +170,7 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		"--image i:1 --memory-limit 12parsec":     {1, []string{"--memory-limit", "128Mi"}},
 		"--image i:1 --listen 127.0.0.1:8080":     {1, []string{"--listen", "such as :8080"}},
 		"--image i:1 --service-monitor":           {1, []string{"give --listen"}},
-		"--image i:1 --tls-secret a":              {1, []string{"--tls-secret is for --listen-secure"}},
+		"--image i:1 --tls-secret a":              {1, []string{"--tls-secret", "add secure.New() to its parts"}},
 		"--image i:1 --network-policy-from a":     {2, []string{"kubernetes.io/metadata.name=monitoring"}},
 		"--image i:1 --namespace No_Name":         {2, []string{"-namespace"}},
 		"--image i:1 --name-prefix 1st":           {1, []string{`"1st"`, "--name-prefix"}},

@@ -2,9 +2,11 @@ package operator
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"runtime"
 	runtimemetrics "runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -73,15 +75,15 @@ func registerProcessMetrics(r *metrics.Registry) {
 		[]string{"version", "yare_version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
 }
 
-// registerPagesCertificate registers the metric of the certificate of the pages. end is nil without a certificate.
-func registerPagesCertificate(r *metrics.Registry, end func() (time.Time, error)) {
-	if end == nil {
-		return
-	}
+// registerCertificates registers the metric of the certificates of the pages. ends has a function for each use, and gets more of them
+// before the first reader comes.
+func registerCertificates(r *metrics.Registry, ends map[string]func() (time.Time, error)) {
 	r.Collect(metrics.KindGauge, "yare_certificate_expiry_timestamp_seconds", "When the certificate of the pages expires, in seconds since 1970.",
 		[]string{"server"}, func(emit metrics.Emit) {
-			if at, err := end(); err == nil { // a certificate that cannot be read again goes on, and is logged
-				emit(float64(at.Unix()), "pages")
+			for _, use := range slices.Sorted(maps.Keys(ends)) {
+				if at, err := ends[use](); err == nil { // a certificate that cannot be read again goes on, and is logged
+					emit(float64(at.Unix()), use)
+				}
 			}
 		})
 }

@@ -21,7 +21,7 @@ func metricTypes(t *testing.T) []string {
 	t.Helper()
 	m := newProgramMetrics(nil)
 	registerStreamMetrics(m.registry, func() []cache.Stats { return nil }, func() []follow.StreamState { return nil })
-	registerPagesCertificate(m.registry, func() (time.Time, error) { return time.Now(), nil })
+	registerCertificates(m.registry, map[string]func() (time.Time, error){"pages": func() (time.Time, error) { return time.Now(), nil }})
 	newCallMetrics(m.registry, nil)
 	registerWebhookCertificates(m.registry, func() certificates.Status { return certificates.Status{} })
 	registerWebhookConfigurations(m.registry, func() []configpublishing.Status { return nil })

@@ -33,14 +33,24 @@ type partsRun struct {
 	group   *partGroup
 	// pages is nil before makePages.
 	pages *pages
-	// servers serve the pages of the program and those of its features.
+	// served are the addresses that servePages serves. servers are their servers.
+	served  []servedListener
 	servers []*server
+	// certificates return when the certificates of the pages end, by their use, such as pages.
+	certificates map[string]func() (time.Time, error)
+}
+
+// servedListener is a listener with the handler of its requests.
+type servedListener struct {
+	net.Listener
+	// wrap returns the handler. It gets that of all pages.
+	wrap func(pages http.Handler) http.Handler
 }
 
 // newPartsRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
 func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *partsRun {
-	r := &partsRun{env: env, parts: parts, needs: needs, fencedClient: c}
-	if !env.listeners.isEmpty() || env.features.hasObserver() {
+	r := &partsRun{env: env, parts: parts, needs: needs, fencedClient: c, certificates: make(map[string]func() (time.Time, error))}
+	if !env.listeners.isEmpty() || env.features.program.Pages.IsChecked || env.features.hasObserver() {
 		r.metrics = newProgramMetrics(env.election)
 	}
 	c = r.withRequestHandlers(c)
@@ -105,7 +115,7 @@ func (r *partsRun) makePages() (err error) {
 		handlers = r.env.ownHandlers(r.runtime)
 	}
 	r.pages, err = newPages(handlers, r.env.ownMetrics, r.env.election.isLost, r.env.log)
-	if err == nil && r.env.listeners.pages == nil && len(handlers) > 0 {
+	if err == nil && r.env.listeners.pages == nil && !r.env.features.program.Pages.IsChecked && len(handlers) > 0 {
 		r.env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
 	return err
@@ -115,7 +125,6 @@ func (r *partsRun) makePages() (err error) {
 func (r *partsRun) registerMetrics() {
 	r.runtime.Observer = r.metrics.reconciles
 	registerStreamMetrics(r.metrics.registry, r.cache.Stats, r.group.tracker.States)
-	registerPagesCertificate(r.metrics.registry, r.env.listeners.certificateEnd)
 	r.pages.builtInMetrics = r.metrics.registry
 }
 
@@ -134,18 +143,27 @@ func (r *partsRun) startFeatures(ctx context.Context) error {
 	r.runtime.Observer = r.env.features.observe(r.runtime.Observer)
 	return r.env.features.start(ctx, &feature.Host{
 		Runtime: r.runtime, Reconciled: r.needs.Reconciles, UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.serve,
+		NewClient: r.env.newFeatureClient, AddCertificate: r.addCertificate,
 		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons, Version: versions(),
 		Memory: memoryOfProcess,
 	})
+}
+
+// addCertificate adds a certificate to the metrics: see [feature.Host].
+func (r *partsRun) addCertificate(use string, end func() (time.Time, error)) {
+	if r.metrics != nil && len(r.certificates) == 0 {
+		registerCertificates(r.metrics.registry, r.certificates)
+	}
+	r.certificates[use] = end
 }
 
 // certificateEnds returns when the certificates of the program end, by what they are for.
 func (r *partsRun) certificateEnds() map[string]time.Time {
 	ends := make(map[string]time.Time)
 	maps.Copy(ends, r.env.webhooks.certificateEnds())
-	if end := r.env.listeners.certificateEnd; end != nil {
+	for use, end := range r.certificates {
 		if at, err := end(); err == nil {
-			ends["the pages"] = at
+			ends["the "+use] = at
 		}
 	}
 	return ends
@@ -159,29 +177,32 @@ func (r *partsRun) unreadyReasons() []string {
 	return r.pages.readiness.unreadyReasons()
 }
 
-// serve serves by handler what a listener accepts, until closeServers.
-func (r *partsRun) serve(listener net.Listener, handler http.Handler) {
-	r.servers = append(r.servers, serve(listener, handler, r.env.log, r.group.fail))
+// serve has servePages serve what a listener accepts.
+func (r *partsRun) serve(listener net.Listener, wrap func(pages http.Handler) http.Handler) {
+	r.served = append(r.served, servedListener{listener, wrap})
 }
 
-// servePages serves the pages at the listeners of the program. It is called after registerMetrics and makeReadiness.
+// servePages serves the pages at the listeners of the program and of its features. It is called after registerMetrics and
+// makeReadiness.
 func (r *partsRun) servePages() {
 	if listener := r.env.listeners.probes; listener != nil {
-		r.serve(listener, r.pages.probes)
+		r.serve(listener, func(http.Handler) http.Handler { return r.pages.probes })
 	}
 	if listener := r.env.listeners.pages; listener != nil {
-		var handler http.Handler = r.pages.mux
-		if check := r.env.listeners.readerCheck; check != nil {
-			handler = check(handler)
-		}
-		r.serve(listener, handler)
+		r.serve(listener, func(pages http.Handler) http.Handler { return pages })
+	}
+	for _, each := range r.served {
+		r.servers = append(r.servers, serve(each.Listener, each.wrap(r.pages.mux), r.env.log, r.group.fail))
 	}
 }
 
-// closeServers ends the servers, the last one first.
+// closeServers ends the servers, the last one first, and closes the listeners.
 func (r *partsRun) closeServers() {
 	for _, s := range slices.Backward(r.servers) {
 		s.close()
+	}
+	for _, each := range r.served {
+		_ = each.Close() // a server has closed it already
 	}
 }
 

@@ -112,12 +112,6 @@ rules:
 	if diff := cmp.Diff(want, places); status != 0 || diff != "" {
 		t.Errorf("in a namespace: status %d, %s (-want +got):\n%s", status, stderr, diff)
 	}
-	status, stdout, stderr = call(strings.Fields("permissions --listen-secure :8443"), Task("nothing", idleTask), SecureListener())
-	for _, text := range []string{"kind: ClusterRole\n", "- tokenreviews\n", "- subjectaccessreviews\n"} {
-		if status != 0 || !strings.Contains(stdout, text) {
-			t.Errorf("with --listen-secure: status %d, without %q: %s\n%s", status, text, stderr, stdout)
-		}
-	}
 	status, stdout, stderr = call([]string{"permissions"}, Task("nothing", idleTask))
 	if status != 0 || stdout != "# gadgets needs no permissions.\n" {
 		t.Errorf("without needs: status %d, %s\n%s", status, stderr, stdout)

@@ -61,7 +61,7 @@ type Program struct {
 	// Handlers returns what the program serves beside its health and metrics, by the patterns of
 	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a pattern whose
 	// path is /metrics, /healthz or /readyz, is an error. Without --listen and --listen-secure nothing is
-	// served, which is logged as a warning. The part [SecureListener] brings the flag --listen-secure. With
+	// served, which is logged as a warning. The part of package secure brings the flag --listen-secure. With
 	// this flag, a request needs the bearer token of a user with a permission by RBAC: for the method in lower
 	// case, and the path as a nonResourceURL. An answer may take 30 seconds, unless its handler sets another
 	// deadline with [http.ResponseController]. The handlers serve until all parts have ended. A panic of a

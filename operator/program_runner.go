@@ -32,8 +32,7 @@ type programRunner struct {
 	env       environment
 }
 
-// run opens what the program serves, becomes a candidate for the Lease, runs the parts, and ends everything that it has
-// opened. namespace is that of the configuration.
+// run opens what the program serves, runs the parts, and ends everything that it has opened. namespace is that of the configuration.
 func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.connect(); err != nil {
 		return err
@@ -47,7 +46,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.openWebhooks(ctx); err != nil {
 		return err
 	}
-	if err := p.startElection(ctx); err != nil {
+	if err := p.makeElection(); err != nil {
 		return err
 	}
 	return runParts(p.startRetention(ctx), p.client, p.env, p.madeParts)
@@ -81,6 +80,7 @@ func (p *programRunner) makeEnvironment(namespace string) {
 	p.env.log, p.env.tracer = p.log, p.Tracer
 	p.env.problems = newProblemReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
 	p.env.ownHandlers, p.env.ownMetrics = p.Handlers, p.Metrics
+	p.env.newFeatureClient = func() (*kube.Client, error) { return newFeatureClient(p.config, p.env.problems) }
 	if os.Getenv(access.CheckVariable) != "" {
 		p.env.mode = developmentMode
 	}
@@ -88,7 +88,7 @@ func (p *programRunner) makeEnvironment(namespace string) {
 
 // openPages opens the addresses of the pages.
 func (p *programRunner) openPages(ctx context.Context) (err error) {
-	p.env.listeners, err = p.line.listen.open(ctx, p.madeParts, p.env.features.program.Pages.BrowserPath, p.config, p.env.problems, p.log)
+	p.env.listeners, err = p.line.listen.open(ctx, p.log)
 	return err
 }
 
@@ -100,13 +100,13 @@ func (p *programRunner) openWebhooks(ctx context.Context) (err error) {
 	return err
 }
 
-// startElection makes the program a candidate for its Lease, if the program has leader election.
-func (p *programRunner) startElection(ctx context.Context) (err error) {
+// makeElection makes the election of the program, if it has one. [runParts] begins the election.
+func (p *programRunner) makeElection() (err error) {
 	if p.fence == nil {
 		return nil
 	}
 	flags := p.line.election
-	p.env.election, err = startElection(ctx, candidacy{
+	p.env.election, err = newElection(candidacy{
 		fence: p.fence, program: p.Name, leaseName: cmp.Or(flags.name, p.Name), leaseNamespace: cmp.Or(flags.namespace, p.env.namespace),
 		kindsHash: kindsHashOf(p.needs.Reconciles), pod: p.env.pod, watched: p.client.Namespaces(), log: p.log, problems: p.env.problems, exit: p.exit,
 	})

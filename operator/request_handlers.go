@@ -54,9 +54,9 @@ func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, reque
 	return c
 }
 
-// newAuthorizerClient returns a client for the Authorizer of --listen-secure. The Authorizer can ask the server while the
-// client of the program is busy, or is the client of a standby, which may write nothing.
-func newAuthorizerClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
+// newFeatureClient returns a client for a feature. The feature can ask the server while the client of the program is busy, or is the
+// client of a standby, which may write nothing.
+func newFeatureClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
 	c, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err

@@ -63,6 +63,8 @@ type environment struct {
 	mode           mode
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
+	// newFeatureClient returns a client for a feature. It is nil in a program without flags.
+	newFeatureClient func() (*kube.Client, error)
 	// features are those of the parts. Whoever makes them ends them. [runParts] makes them if this is nil.
 	features *features
 	// webhooks are what the program serves for API servers. It may be nil.
@@ -126,6 +128,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if r.metrics != nil {
 		r.servePages()
 	}
+	env.election.begin(ctx)
 	if err := r.startWebhooks(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}

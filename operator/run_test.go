@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/events"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -152,7 +153,7 @@ func TestRecorderOfAProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newPartsRun(noServer(), environment{log: slog.New(slog.DiscardHandler)}, parts, needs, func() {})
+		r := newPartsRun(noServer(), environment{log: slog.New(slog.DiscardHandler), features: &features{program: new(feature.Program)}}, parts, needs, func() {})
 		defer r.cache.Close()
 		if got := r.runtime.Events; (got == recorder) != (name == "with") {
 			t.Errorf("%s a recorder: %v", name, got)

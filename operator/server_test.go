@@ -8,13 +8,15 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/yare-go/yare/internal/feature"
 )
 
 // Idle connections cost the program memory without a bound: 3,000 took 100 MB. Beyond the bound the connection that was
 // idle longest is closed, and nobody is refused.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
-	listener, err := listen(t.Context(), "127.0.0.1:0")
+	listener, err := feature.Listen(t.Context(), "--listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/yare-go/yare/internal/access/programctx"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
@@ -64,7 +65,7 @@ func (a webhookAddress) close() {
 // openServiceAddress opens the address of --webhooks, which a Service has as its target.
 func openServiceAddress(ctx context.Context, s webhookSettings) (a webhookAddress, err error) {
 	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.flags.address); err != nil {
-		return a, listenError("--webhooks", err)
+		return a, feature.ListenError("--webhooks", err)
 	}
 	service := cmp.Or(s.flags.service, s.program)
 	a.name = manifests.ClusterName(service, s.namespace)

@@ -1,6 +1,10 @@
 package operator
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/yare-go/yare/internal/feature"
+)
 
 // webhookFlags are the flags about webhooks.
 type webhookFlags struct {
@@ -21,7 +25,7 @@ func (f *webhookFlags) setAddress(text string) error {
 		f.address = ""
 		return nil
 	}
-	return setAddress(&f.address)(text)
+	return feature.SetAddress(&f.address)(text)
 }
 
 // isOff reports whether the user wants that the program neither serves nor publishes webhooks, by --webhooks "".

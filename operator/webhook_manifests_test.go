@@ -275,12 +275,7 @@ func TestEntriesOfManifests(t *testing.T) {
 			t.Errorf("%s: the volumes are %v, the arguments %q", args, pod.Volumes, container.Args)
 		}
 	}
-	// Both Secrets are mounted beside each other.
-	_, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen-secure :8443 --tls-secret a --webhook-secret b"), append(gadgetWebhooks(), SecureListener())...)
-	pod := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec
-	if len(pod.Volumes) != 2 || len(pod.Containers[0].VolumeMounts) != 2 || pod.Volumes[1].Secret.SecretName != "b" {
-		t.Errorf("the volumes are %v", pod.Volumes)
-	}
+	_, _, stderr := call(strings.Fields("manifests --image i:1 --webhook-secret b"), gadgetWebhooks()...)
 	checkText(t, "the note", stderr, []string{"nobody writes the CA of the Secret b", "--webhook-annotation"})
 }
 

@@ -43,6 +43,8 @@ type webhookPlanner struct {
 	program, name, namespace string
 	parts                    []Part
 	options                  *options
+	// pagesFlag is the flag that gives the port of the metrics.
+	pagesFlag string
 	// port is where the program serves its metrics, or 0, and probesPort is where it serves its health.
 	port, probesPort int
 	// shutdownTime is how long the slowest part takes to end.
@@ -109,7 +111,7 @@ func (p webhookPlanner) check() error {
 	case webhooks.service != "" && webhooks.service != p.name:
 		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", webhooks.service)
 	case p.port == manifests.WebhookPort:
-		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give --listen, or --listen-secure, another port", p.port)
+		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give %s another port", p.port, p.pagesFlag)
 	}
 	return nil
 }

@@ -11,10 +11,9 @@ package feature
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
 )
 
 // Feature is something that only some programs have. The methods are called in the order in which they stand here, each once at
@@ -55,8 +54,9 @@ type Declaration struct {
 	Package string
 	// Flags are the flags of the feature. Each is in names.txt.
 	Flags []Flag
-	// Check returns what is wrong with the flags together. It is called once all flags are set.
-	Check func() error
+	// Check returns the permissions that the flags need, or what is wrong with the flags together. It is called once all flags of
+	// all features are set. It may change the Pages of the program.
+	Check func() ([]kube.Access, error)
 }
 
 // Flag is a flag of a feature.
@@ -66,14 +66,4 @@ type Flag struct {
 	Set func(text string) error
 	// Help is the text about the flag.
 	Help string
-}
-
-// SetBool returns the Set of a flag without a value.
-func SetBool(value *bool) func(string) error {
-	return func(text string) (err error) {
-		if *value, err = strconv.ParseBool(text); err != nil {
-			return fmt.Errorf("%q is neither true nor false", text)
-		}
-		return nil
-	}
 }

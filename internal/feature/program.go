@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/follow"
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -21,18 +22,25 @@ type Program struct {
 
 // Pages is where a program serves its pages.
 type Pages struct {
-	// Address is an address without a check of the readers, such as :8080, or empty.
-	Address string
+	// Address is the address, such as :8080, or empty. Flag is the flag that gives the address.
+	Address, Flag string
 	// IsChecked is true if the pages are served to readers with a permission only.
 	IsChecked bool
 	// BrowserPath is the path of a page for browsers, or empty. Where readers are checked, a browser asks for a password there.
 	BrowserPath string
 }
 
-// Plan is what an installation of a program has.
+// Plan is what an installation of a program has. The Pages of the [Program] are those of the program that the Deployment runs.
 type Plan struct {
-	// Pages are those of the program that the Deployment runs.
-	Pages Pages
+	// Watched holds the namespaces that the program watches. None means all.
+	Watched []string
+	// HasServiceMonitor is true if Prometheus is to read the metrics.
+	HasServiceMonitor bool
+	// Args are further arguments of the Deployment, and Access are further permissions.
+	Args   []string
+	Access []kube.Access
+	// TLSSecret is the Secret that the Pods mount as files of a certificate, or empty.
+	TLSSecret string
 }
 
 // Host is what a program lends to its features while it runs.
@@ -44,9 +52,13 @@ type Host struct {
 	UncachedStreams func() []follow.StreamState
 	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] conflicts with another.
 	AddPage func(pattern string, handler http.Handler) error
-	// Serve serves by handler what a listener accepts, with the limits of the pages. The program closes the listener when it ends
-	// its pages.
-	Serve func(listener net.Listener, handler http.Handler)
+	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. wrap returns the handler of
+	// the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
+	Serve func(listener net.Listener, wrap func(pages http.Handler) http.Handler)
+	// NewClient returns a client with connections of its own. A standby can write with it too.
+	NewClient func() (*kube.Client, error)
+	// AddCertificate adds a certificate to the metrics. end returns when the certificate ends. use says what it is for, such as pages.
+	AddCertificate func(use string, end func() (time.Time, error))
 	// CertificateEnds returns when the certificates of the program end, by what they are for.
 	CertificateEnds func() map[string]time.Time
 	// Leadership returns whether the replica leads, in words. It returns an empty text without leader election.

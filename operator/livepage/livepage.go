@@ -1,7 +1,7 @@
 // Package livepage is a page for a browser, which shows what a program does and why: the last reconciles with their causes, what
 // their writes have changed, the story of each object, and the state of the program.
 //
-//	operator.Main(controller.New(reconcile), operator.SecureListener(), livepage.New())
+//	operator.Main(controller.New(reconcile), secure.New(), livepage.New())
 //
 // docs/guide/live-page.md describes the page.
 package livepage
@@ -76,22 +76,22 @@ func (p *livePage) Declare(program *feature.Program) feature.Declaration {
 }
 
 // check returns an error if everybody could read the page.
-func (p *livePage) check() error {
+func (p *livePage) check() ([]kube.Access, error) {
 	pages := &p.program.Pages
 	if !p.isOn {
-		return nil
+		return nil, nil
 	}
 	pages.BrowserPath = page.Path
 	if !pages.IsChecked && !isLoopbackHost(pages.Address) && (pages.Address != "" || p.program.Command == "run") {
-		return errors.New("--live-page shows the contents of objects: give it --listen-secure, such as :8443, " +
+		return nil, errors.New("--live-page shows the contents of objects: give it --listen-secure, such as :8443, " +
 			"or --listen with a loopback address, such as 127.0.0.1:8080")
 	}
-	return nil
+	return nil, nil
 }
 
 // Install returns an error if everybody could read the page in a cluster.
-func (p *livePage) Install(plan *feature.Plan) error {
-	if p.isOn && !plan.Pages.IsChecked {
+func (p *livePage) Install(*feature.Plan) error {
+	if p.isOn && !p.program.Pages.IsChecked {
 		return errors.New("--live-page in a cluster needs --listen-secure: give it an address, such as :8443")
 	}
 	return nil
@@ -153,7 +153,7 @@ func (p *livePage) serveSocket(ctx context.Context, h *feature.Host, handler htt
 	if err != nil {
 		return fmt.Errorf("listen on the socket that %s names: %w", socketVariable, err)
 	}
-	h.Serve(listener, handler)
+	h.Serve(listener, func(http.Handler) http.Handler { return handler })
 	return nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/livepage"
+	"github.com/yare-go/yare/operator/secure"
 )
 
 // Gadget is what the programs of the tests reconcile.
@@ -50,9 +51,9 @@ func TestMain(m *testing.M) {
 	part := controller.New(reconcile, controller.Owns[corev1.ConfigMap](), controller.Owns[corev1.Secret]())
 	switch os.Getenv(programVariable) {
 	case programWithPage:
-		run(livepage.New(), part, operator.SecureListener())
+		run(livepage.New(), part, secure.New())
 	case programWithoutPage:
-		run(part, operator.SecureListener())
+		run(part, secure.New())
 	}
 	os.Exit(m.Run())
 }

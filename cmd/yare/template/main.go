@@ -9,6 +9,7 @@ import (
 	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/secure"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -39,7 +40,7 @@ func main() {
 	operator.Program{
 		Name: "widget-operator",
 		Parts: func() ([]operator.Part, error) {
-			return []operator.Part{newController(), operator.SecureListener(), events.New("widget-operator")}, nil
+			return []operator.Part{newController(), secure.New(), events.New("widget-operator")}, nil
 		},
 	}.Main()
 }

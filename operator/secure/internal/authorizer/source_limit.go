@@ -1,4 +1,4 @@
-package secure
+package authorizer
 
 import (
 	"golang.org/x/time/rate"

@@ -1,4 +1,5 @@
-package secure
+// Package servercert returns the certificates of the servers of a program: from two files, or self-signed.
+package servercert
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package operator_test
+package secure_test
 
 import (
 	"crypto/tls"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +14,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -58,7 +58,11 @@ func addressOf(t *testing.T, p *yaretest.Process) string {
 // startSecure starts a program with --listen-secure as an account.
 func startSecure(t *testing.T, account *yaretest.ServiceAccount) (p *yaretest.Process, address string) {
 	t.Helper()
-	p = start(t, account.Kubeconfig(), "slow", "--listen-secure", "127.0.0.1:0", "-v")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = yaretest.Run(t, account.Kubeconfig(), "/usr/bin/env", programVariable+"=with", self, "run", "--listen-secure", "127.0.0.1:0", "-v")
 	return p, addressOf(t, p)
 }
 
@@ -68,15 +72,8 @@ func TestSecureMetrics(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	account, reader, stranger := cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace)
-	var rules []rbacv1.PolicyRule
-	for _, access := range operator.SecurePagesAccess() {
-		rule := rbacv1.PolicyRule{APIGroups: []string{access.Resource.Group}, Resources: []string{access.Resource.Plural}}
-		for _, verb := range access.Verbs {
-			rule.Verbs = append(rule.Verbs, string(verb))
-		}
-		rules = append(rules, rule)
-	}
-	account.Allow(t, "", rules...)
+	account.Allow(t, "", rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}})
 	reader.Allow(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 	// An answer counts for a minute, so the permission must be there before the first request.
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -1,6 +1,6 @@
-// Package secure guards the pages of a program as the components of Kubernetes guard theirs: over
-// TLS, with the authentication and the authorization of the cluster.
-package secure
+// Package authorizer lets those read the pages of a program whom the cluster allows to, with the authentication and the
+// authorization of the cluster, as the components of Kubernetes guard their pages.
+package authorizer
 
 import (
 	"context"
@@ -70,8 +70,8 @@ type answer struct {
 	expires time.Time
 }
 
-// NewAuthorizer returns an Authorizer that asks by client. browserPath is the path of a page for browsers.
-func NewAuthorizer(client *kube.Client, browserPath string, log *slog.Logger) *Authorizer {
+// New returns an Authorizer that asks by client. browserPath is the path of a page for browsers.
+func New(client *kube.Client, browserPath string, log *slog.Logger) *Authorizer {
 	return &Authorizer{
 		client: client, browserPath: browserPath, log: log, reviewing: make(chan struct{}, maxReviews),
 		answers: make(map[questionHash]answer), goodTokens: make(map[tokenHash]time.Time), limits: newSourceLimits(),

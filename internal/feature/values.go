@@ -1,0 +1,68 @@
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// SetText returns the Set of a flag whose value is any text.
+func SetText(value *string) func(string) error {
+	return func(text string) error { *value = text; return nil }
+}
+
+// SetBool returns the Set of a flag without a value.
+func SetBool(value *bool) func(string) error {
+	return func(text string) (err error) {
+		if *value, err = strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		return nil
+	}
+}
+
+// SetLabel returns the Set of a flag whose value is a label of DNS. what stands for the value in the error.
+func SetLabel(value *string, what string) func(string) error {
+	return func(name string) error { *value = name; return CheckLabel(what, name) }
+}
+
+// CheckLabel returns an error unless name is a label of DNS. what stands for the name in the error.
+func CheckLabel(what, name string) error {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return fmt.Errorf("%s is not valid: %s", what, problems[0])
+	}
+	return nil
+}
+
+// SetAddress returns the Set of a flag whose value is an address to listen on.
+func SetAddress(value *string) func(string) error {
+	return func(address string) error {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("the address is not valid: write it as :8080 or 127.0.0.1:8080 (%w)", err)
+		}
+		*value = address
+		return nil
+	}
+}
+
+// Listen opens an address, such as :8080, that flags give. Requests may arrive from then on.
+func Listen(ctx context.Context, flags, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, ListenError(flags, err)
+	}
+	return listener, nil
+}
+
+// ListenError returns the error of an address that flags give. It explains a taken port, which users meet most.
+func ListenError(flags string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen on the address that %s gives: another program has the port: end that program, or give another port: %w", flags, err)
+	}
+	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
+}
