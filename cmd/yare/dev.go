@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,4 +50,21 @@ others.`,
 	cmd.Flags().BoolVar(&o.UntilReady, "until-ready", false, "end with status 0 when everything in the samples is ready")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "with --until-ready: how long that may take once operator and control plane are built")
 	return cmd
+}
+
+// oneFolder checks that there is one folder. Its errors name the purpose of the argument, unlike the
+// errors of cobra's own check.
+func oneFolder(cmd *cobra.Command, args []string) error {
+	folders := len(args)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		folders = dash // the following arguments are the operator's
+	}
+	switch folders {
+	case 1:
+		return nil
+	case 0:
+		return errors.New("name the folder of the operator's main package: yare dev DIR (`yare dev .` for this one)")
+	default:
+		return errors.New("name one folder only: yare dev DIR; arguments of the operator go behind --")
+	}
 }
