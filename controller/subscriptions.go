@@ -21,6 +21,20 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
+// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions] implements
+// it.
+type shownObjects interface {
+	keys() iter.Seq[kube.Key]
+	covers(k kube.Key) bool
+	stored(k kube.Key) (cache.Object, bool)
+	// confirmTerm returns whether the store of an object shows all writes of former leaders to the object.
+	confirmTerm(ctx context.Context, k kube.Key) bool
+	// isSynced reports whether the streams that can show an object of a key have shown all objects that existed at their start.
+	isSynced(k kube.Key) bool
+	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
+	isKindUnserved(cluster string) bool
+}
+
 // subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
 type subscriptions struct {
 	// all holds the subscriptions of all kinds. ofReconciledKind holds the subscriptions of the reconciled kind, which are the
