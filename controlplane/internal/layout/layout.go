@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/yare-go/yare/controlplane/internal/egress"
@@ -121,4 +124,24 @@ func (p *Plane) WaitUsable(ctx context.Context) error {
 		return fmt.Errorf("wait for the nodes: %w", err)
 	}
 	return nil
+}
+
+// Ports are chosen below the ports that operating systems give to outgoing connections. So a component finds
+// its port free when it is started once more.
+const firstPort, lastPort = 20000, 32000
+
+// freePort returns a port on the loopback address that nobody listens on at the moment.
+func freePort() (int, error) {
+	const tries = 100
+	var last error
+	for range tries {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			last = err
+			continue
+		}
+		return port, listener.Close()
+	}
+	return 0, fmt.Errorf("no free port on 127.0.0.1 in %d tries: %w", tries, last)
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -253,4 +254,18 @@ func names(containers []corev1.Container) string {
 		names = append(names, c.Name)
 	}
 	return "[" + strings.Join(names, " ") + "]"
+}
+
+// Scheme is the name of the made-up container runtime. It begins its version, container IDs
+// and image IDs.
+const Scheme = "simulated://"
+
+// containerID returns an ID that is unique for each start of a container.
+func containerID(pod *corev1.Pod, container string, restarts int32) string {
+	return fmt.Sprintf("%s%x", Scheme, sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, container, restarts)))
+}
+
+// imageID returns an ID that depends on the image's name alone: nobody looked at its content.
+func imageID(image string) string {
+	return fmt.Sprintf("%s%s@sha256:%x", Scheme, image, sha256.Sum256([]byte(image)))
 }
