@@ -241,3 +241,11 @@ func (u *updater) takeListResult() restoration.ListResult {
 func (u *updater) ref(c follow.Change) wire.Ref {
 	return wire.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }
+
+// RestorationError is an error of a stream whose server was restored from a backup, or contradicts what it has shown. The
+// stream lists its objects again, and no request has failed.
+type RestorationError struct{ Err error }
+
+func (e *RestorationError) Error() string { return e.Err.Error() }
+
+func (e *RestorationError) Unwrap() error { return e.Err }

@@ -1,3 +1,10 @@
+// Package follow follows one stream of objects: it lists them, watches them, and returns each change as raw bytes, in
+// one ordered sequence that goes on whatever a server does. Package watch says what the sequence guarantees, also after
+// the restoration of a server from a backup, and decodes it for authors. The cache and the leader election use the
+// sequence itself.
+//
+// A stream probes for a restoration by itself: see package watch. The streams of a program find restorations together,
+// and a [Relister] asks a stream for a fresh list or for a probe: see package internal/cache/internal/restoration.
 package follow
 
 import (
@@ -242,4 +249,18 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 // just watch.
 func isStreamingListFailure(err error) bool {
 	return isIdle(err) || kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest)
+}
+
+type withoutWaitingKey struct{}
+
+// WithoutWaiting returns a context in which watch.Until returns reason at once. It is for callers of functions
+// that must not wait, such as a controller.
+func WithoutWaiting(ctx context.Context, reason error) context.Context {
+	return context.WithValue(ctx, withoutWaitingKey{}, reason)
+}
+
+// WaitingRefusal returns the reason of [WithoutWaiting], or nil if a function may wait.
+func WaitingRefusal(ctx context.Context) error {
+	reason, _ := ctx.Value(withoutWaitingKey{}).(error)
+	return reason
 }
