@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
@@ -271,4 +273,26 @@ func (c *Client) forgetUnservedKind(r wire.Resource, err error) error {
 		c.kinds.forget(c.scope.cluster, r.GroupVersionKind)
 	}
 	return err
+}
+
+// maxWarnings bounds how many different texts of warnings a client remembers.
+const maxWarnings = 256
+
+// warnOnce returns a function that logs each text once. It forgets all texts after maxWarnings
+// different ones.
+func warnOnce() func(context.Context, *wire.Request, string) {
+	var mu sync.Mutex
+	logged := make(map[string]bool)
+	return func(ctx context.Context, r *wire.Request, text string) {
+		mu.Lock()
+		isLogged := logged[text]
+		if len(logged) >= maxWarnings {
+			clear(logged)
+		}
+		logged[text] = true
+		mu.Unlock()
+		if !isLogged {
+			slog.WarnContext(ctx, "the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
+		}
+	}
 }
