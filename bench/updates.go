@@ -30,7 +30,9 @@ type updating struct {
 const groupSize = 50
 
 // measureRound lets each program reconcile the updates.
-func (u updating) measureRound(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
+func (u updating) measureRound(
+	ctx context.Context, b *bench, r row, programs []*program, round int,
+) (map[string]figures, error) {
 	if u.isReplayed {
 		b.useStore(r.objects)
 	} else if err := b.useShops(ctx, r.objects); err != nil {
@@ -183,7 +185,8 @@ func latencies(writes []write, records []record) (figures, error) {
 	for _, r := range records {
 		w := writes[r.index]
 		if r.version != w.version {
-			return nil, fmt.Errorf("it reconciled version %d of object %d, and the update made version %d", r.version, r.index, w.version)
+			return nil, fmt.Errorf("it reconciled version %d of object %d, and the update made version %d",
+				r.version, r.index, w.version)
 		}
 		fromAnswer = append(fromAnswer, r.time.Sub(w.answered).Seconds())
 		fromSending = append(fromSending, r.time.Sub(w.sent).Seconds())

@@ -60,7 +60,9 @@ func dockerManifest(name string, index v1.ImageIndex) ([]byte, error) {
 	for _, layer := range first.Layers {
 		layers = append(layers, blobPath(layer.Digest))
 	}
-	return json.Marshal([]map[string]any{{"Config": blobPath(first.Config.Digest), "RepoTags": []string{name}, "Layers": layers}})
+	return json.Marshal([]map[string]any{
+		{"Config": blobPath(first.Config.Digest), "RepoTags": []string{name}, "Layers": layers},
+	})
 }
 
 // writeArchive writes a file that holds the image of an OCI image layout. After an error the file is as it was.

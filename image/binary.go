@@ -44,7 +44,8 @@ func build(ctx context.Context, dir string, p platform, scratch string) (binary,
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return binary{}, fmt.Errorf("make a folder for the binary: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w", "-o", out+string(filepath.Separator), ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w",
+		"-o", out+string(filepath.Separator), ".")
 	cmd.Dir, cmd.Env = dir, buildEnvironment(os.Environ(), p)
 	// An interrupted go command removes its work folder.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -183,8 +184,10 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+	layer, err := tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression),
+		tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +211,8 @@ func (b binary) layerContent(certificates bool) ([]byte, error) {
 		for i := range name {
 			if folder := name[:i+1]; name[i] == '/' && !folders[folder] {
 				folders[folder] = true
-				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()}); err != nil {
+				err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()})
+				if err != nil {
 					return nil, err
 				}
 			}

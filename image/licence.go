@@ -93,7 +93,8 @@ func licencesOf(text string) (found []string) {
 	if has("permission is hereby granted, free of charge") {
 		found = append(found, "MIT")
 	}
-	if has("permission to use, copy, modify, and/or distribute this software") || has("permission to use, copy, modify, and distribute this software") {
+	if has("permission to use, copy, modify, and/or distribute this software") ||
+		has("permission to use, copy, modify, and distribute this software") {
 		found = append(found, "ISC")
 	}
 	if has("redistribution and use in source and binary forms") {

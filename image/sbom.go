@@ -121,11 +121,14 @@ func (b bill) document(image v1.Hash) spdxDocument {
 	d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", main})
 	for _, m := range b.info.Deps {
 		name, version, sum := compiledModule(m)
-		d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path].expression))})
+		d.Relationships = append(d.Relationships,
+			spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path].expression))})
 	}
-	d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", goVersion(b.info), "", "BSD-3-Clause"))})
+	d.Relationships = append(d.Relationships,
+		spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", goVersion(b.info), "", "BSD-3-Clause"))})
 	if len(b.certificates) > 0 {
-		d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", add(certificatesPackage(b.certificates))})
+		d.Relationships = append(d.Relationships,
+			spdxRelationship{document, "DESCRIBES", add(certificatesPackage(b.certificates))})
 	}
 	return d
 }

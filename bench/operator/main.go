@@ -42,7 +42,9 @@ func main() {
 }
 
 // readAll returns a reconcile function that writes nothing.
-func readAll[T any, P kube.ObjectOf[T]](p *probe.Probe) func(context.Context, *T, *kube.Client) (controller.Action, error) {
+func readAll[T any, P kube.ObjectOf[T]](
+	p *probe.Probe,
+) func(context.Context, *T, *kube.Client) (controller.Action, error) {
 	return func(_ context.Context, t *T, _ *kube.Client) (controller.Action, error) {
 		p.Reconciled(P(t).GetName(), P(t).GetResourceVersion())
 		return controller.Done(), nil

@@ -76,12 +76,16 @@ func NewShop(i int) *Shop {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: team + "-" + pick(stages()...), Name: name,
 			Labels: map[string]string{
-				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": pick("argocd", "flux", "helm"), "team": team, "tier": pick("front", "back"),
+				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": pick("argocd", "flux", "helm"), "team": team,
+				"tier": pick("front", "back"),
 			},
-			Annotations: map[string]string{"example.com/contact": letters(6) + "@example.com", "example.com/checksum": letters(32)},
+			Annotations: map[string]string{
+				"example.com/contact": letters(6) + "@example.com", "example.com/checksum": letters(32),
+			},
 		},
 		Spec: ShopSpec{
-			Image:    fmt.Sprintf("registry.example.com/%s/%s:%d.%d.%d", team, pick("api", "web", "worker", "cron"), random.IntN(4), random.IntN(30), random.IntN(9)),
+			Image: fmt.Sprintf("registry.example.com/%s/%s:%d.%d.%d",
+				team, pick("api", "web", "worker", "cron"), random.IntN(4), random.IntN(30), random.IntN(9)),
 			Replicas: 1 + random.Int32N(9),
 			Host:     name + ".apps.example.com",
 			Env:      []Variable{{"LOG_LEVEL", pick("debug", "info", "warn")}},
@@ -91,7 +95,9 @@ func NewShop(i int) *Shop {
 		s.Spec.Env = append(s.Spec.Env, Variable{name, letters(8 + random.IntN(12))})
 	}
 	if random.IntN(2) == 0 {
-		s.Spec.Limits = map[string]string{"cpu": fmt.Sprint(50*(1+random.IntN(20)), "m"), "memory": fmt.Sprint(64*(1+random.IntN(16)), "Mi")}
+		s.Spec.Limits = map[string]string{
+			"cpu": fmt.Sprint(50*(1+random.IntN(20)), "m"), "memory": fmt.Sprint(64*(1+random.IntN(16)), "Mi"),
+		}
 	}
 	s.Status.AvailableReplicas = s.Spec.Replicas
 	kube.SetCondition(context.Background(), &s.Status.Conditions, s, "Ready", random.IntN(4) > 0, "Reconciled",
