@@ -44,11 +44,14 @@ others.`,
 			return dev.Run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "write the access to the cluster to this `FILE` (default: one in a temporary folder)")
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
-	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log, and each reconcile of the operator in full")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false,
+		"show the control plane's own log, and each reconcile of the operator in full")
 	cmd.Flags().BoolVar(&o.UntilReady, "until-ready", false, "end with status 0 when everything in the samples is ready")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "with --until-ready: how long that may take once operator and control plane are built")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute,
+		"with --until-ready: how long that may take once operator and control plane are built")
 	return cmd
 }
 

@@ -78,7 +78,8 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), explore.Command(), newLoad(), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out),
+		explore.Command(), newLoad(), newVersion())
 	return root
 }
 
@@ -92,7 +93,8 @@ func newVersion() *cobra.Command {
 			if version == "" {
 				version = "(built from a folder)"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "yare %s, %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "yare %s, %s %s/%s\n",
+				version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -52,7 +52,8 @@ func askCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		err = onlyCRDs(items)
 	}
 	if err != nil {
-		return crds{}, fmt.Errorf("%s is no operator: what `crd` prints is no CustomResourceDefinition: %w: %s", shown, err, advice)
+		return crds{}, fmt.Errorf("%s is no operator: what `crd` prints is no CustomResourceDefinition: %w: %s",
+			shown, err, advice)
 	}
 	return crds{text: string(out), items: items}, nil
 }
@@ -99,7 +100,8 @@ func (c crds) apply(ctx context.Context, k kubectl, isFirst bool, report func(st
 			report(fmt.Sprintf("read the CustomResourceDefinitions, to see when the server uses the new ones: %v", err))
 		}
 	}
-	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
+	_, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-")
+	if err != nil {
 		return fmt.Errorf("the API server refuses a CustomResourceDefinition: correct the tag crd or the method Rules of the Go type at the path that the answer names: %s", withoutRuleFields(err.Error()))
 	}
 	if err := c.waitUntilServed(ctx, k); err != nil {
@@ -142,7 +144,8 @@ const maxServedWait = 30 * time.Second
 // waitUntilServed waits until the API server serves the CRDs. kubectl wait fails if the server has
 // not written any condition yet.
 func (c crds) waitUntilServed(ctx context.Context, k kubectl) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait, fmt.Errorf("not served after %s: %s", maxServedWait, strings.Join(c.names(), ", ")))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait,
+		fmt.Errorf("not served after %s: %s", maxServedWait, strings.Join(c.names(), ", ")))
 	defer cancel()
 	for {
 		text, err := k.run(ctx, "", append([]string{"get", "--output=yaml", "crd"}, c.names()...)...)

@@ -82,7 +82,8 @@ func (f *files) look() map[string]stamp {
 		}
 		for _, entry := range entries {
 			name := entry.Name()
-			if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+			if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") &&
+				!strings.HasPrefix(name, "_") {
 				add(filepath.Join(dir, name))
 			}
 		}

@@ -29,7 +29,8 @@ type forwarder struct {
 // newForwarder returns a forwarder that listens, and serves nothing yet.
 func newForwarder(socket string) (*forwarder, error) {
 	if len(socket) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", socket, maxSocketPath)
+		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path",
+			socket, maxSocketPath)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,7 +41,10 @@ func newForwarder(socket string) (*forwarder, error) {
 
 // start begins to serve. Requests pass the handler that guard returns, and then the transport. answerFailure answers a request
 // that could not be forwarded. settings may be nil for HTTP without TLS.
-func (f *forwarder) start(guard func(http.Handler) http.Handler, transport *http.Transport, answerFailure func(http.ResponseWriter, *http.Request, error), settings *tls.Config) {
+func (f *forwarder) start(
+	guard func(http.Handler) http.Handler, transport *http.Transport,
+	answerFailure func(http.ResponseWriter, *http.Request, error), settings *tls.Config,
+) {
 	silent := log.New(io.Discard, "", 0)
 	transport.DisableCompression = true
 	listener := f.listener

@@ -32,7 +32,8 @@ func newLivePage(folder string) (*livePage, error) {
 		return nil, err
 	}
 	p := &livePage{forwarder: f}
-	f.start(p.onlyForThisMachine, &http.Transport{MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second, DialContext: f.dial}, answerAbsence, nil)
+	f.start(p.onlyForThisMachine, &http.Transport{MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second, DialContext: f.dial},
+		answerAbsence, nil)
 	return p, nil
 }
 

@@ -131,7 +131,8 @@ func (v *logView) showText(at time.Time, text string) {
 		text += count
 		v.unchangedCount = 0
 	}
-	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
+	// nobody is left to see an error
+	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0))
 }
 
 // isStart reports whether the line is the first one of a program, which has the versions of the program and of yare.
@@ -159,7 +160,8 @@ func (l logLine) reconcileText() (beginning string, changes []string, ok bool) {
 			writes, ok = a.Value.Any().([]any)
 		}
 	}
-	if !ok || l.level != slog.LevelDebug || !slices.Contains([]string{"reconciled", "cleaned up", "cleanup pending"}, l.message) {
+	if !ok || l.level != slog.LevelDebug ||
+		!slices.Contains([]string{"reconciled", "cleaned up", "cleanup pending"}, l.message) {
 		return "", nil, false
 	}
 	changes = changesOf(writes)

@@ -65,7 +65,9 @@ type session struct {
 // newSession returns a session that has begun nothing yet. Its files lie in a folder.
 func newSession(o Options, t target, folder string) *session {
 	s := &session{Options: o, files: newFiles(t), account: account{path: filepath.Join(folder, "kubeconfig")}}
-	s.builder = builder{target: t, files: s.files, args: o.Args, folder: folder, console: o.Console, durations: durations.Default()}
+	s.builder = builder{
+		target: t, files: s.files, args: o.Args, folder: folder, console: o.Console, durations: durations.Default(),
+	}
 	var err error
 	if s.relay, err = newWebhookRelay(folder); err != nil {
 		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
@@ -295,7 +297,8 @@ func (s *session) grant(ctx context.Context) error {
 // and applies the sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.builder.crds.text != s.appliedCRDs && len(s.builder.crds.items) > 0 { // other projects may define its kinds
-		if err := s.builder.crds.apply(ctx, s.kubectl, s.appliedCRDs == "", func(text string) { s.Console.Printf("%s", text) }); err != nil {
+		err := s.builder.crds.apply(ctx, s.kubectl, s.appliedCRDs == "", func(text string) { s.Console.Printf("%s", text) })
+		if err != nil {
 			return s.reportUnlessFinal(ctx, err)
 		}
 		s.appliedCRDs, s.arePoliciesChecked = s.builder.crds.text, false
@@ -311,7 +314,8 @@ func (s *session) deploy(ctx context.Context) error {
 	s.start(s.builder.binary)
 	// The operator that ran before has ended, so nobody makes its configurations again.
 	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.startedPermissions); err != nil {
-		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
+		return s.reportUnlessFinal(ctx,
+			fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
 	}
 	s.startedPermissions = s.builder.permissions
 	return s.applySample(ctx)
@@ -373,7 +377,8 @@ func (s *session) planRestart() {
 		s.Console.Printf("%s", text)
 		return
 	}
-	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", exitText(how), pause)
+	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save",
+		exitText(how), pause)
 	s.relay.recordAbsence(pause, text)
 	s.Console.Printf("%s", text)
 	s.restart = time.After(pause)

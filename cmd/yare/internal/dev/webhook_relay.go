@@ -77,10 +77,13 @@ func newWebhookRelay(folder string) (*webhookRelay, error) {
 		_ = forwarder.listener.Close() // it has no requests yet
 		return nil, err
 	}
-	relay := &webhookRelay{url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{})}
+	relay := &webhookRelay{
+		url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{}),
+	}
 	// A connection serves one call. So no call meets a connection that the operator is closing.
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: relay.dial}
-	forwarder.start(relay.gate, transport, relay.reportFailure, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
+	forwarder.start(relay.gate, transport, relay.reportFailure,
+		&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
 	return relay, nil
 }
 
@@ -96,7 +99,9 @@ func (relay *webhookRelay) environment() []string {
 	if relay == nil {
 		return nil
 	}
-	return []string{relayURLVariable + "=" + relay.url, relayCAVariable + "=" + relay.caFile, relaySocketVariable + "=" + relay.socket}
+	return []string{
+		relayURLVariable + "=" + relay.url, relayCAVariable + "=" + relay.caFile, relaySocketVariable + "=" + relay.socket,
+	}
 }
 
 // errNotListening is the error of a call that nobody has taken.
@@ -260,5 +265,7 @@ func loopbackCertificates(now time.Time) (ca []byte, serving tls.Certificate, er
 	if err != nil {
 		return nil, tls.Certificate{}, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}, nil
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), tls.Certificate{
+		Certificate: [][]byte{content}, PrivateKey: key,
+	}, nil
 }
