@@ -62,13 +62,16 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 // isMatching returns whether the server has an object of key that matches the selectors.
 func (d *deselectedObjects) isMatching(ctx context.Context, key kube.Key) (bool, error) {
 	c := d.liveClient.InCluster(key.Cluster)
-	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
+	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx,
+		append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
 	return len(matching) > 0, err
 }
 
 // selectionOfUndecodable returns deselected if err is the error of an object that cannot be decoded and has a finalizer
 // of the controller. Otherwise it returns noObject. err is the error of the read of the object.
-func (d *deselectedObjects) selectionOfUndecodable(ctx context.Context, c *kube.Client, key kube.Key, err error) selection {
+func (d *deselectedObjects) selectionOfUndecodable(
+	ctx context.Context, c *kube.Client, key kube.Key, err error,
+) selection {
 	if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
 		m, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).Get(ctx, key.Name)
 		if err == nil && d.finalizers.hasAny(m.Finalizers) {

@@ -96,7 +96,9 @@ func (r *doubtRepair) run(ctx context.Context) {
 		}
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {
-			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "the cache was in doubt and was listed again"}}
+			t := queue.Trigger{
+				Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "the cache was in doubt and was listed again"},
+			}
 			if r.isUnfinished(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}

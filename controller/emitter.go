@@ -70,7 +70,8 @@ type every struct{ interval time.Duration }
 
 func (e every) check() error {
 	if e.interval < shortestWait {
-		return fmt.Errorf("the interval %s is shorter than %s: write one with a unit, such as controller.Every(time.Hour)", e.interval, shortestWait)
+		return fmt.Errorf("the interval %s is shorter than %s: write one with a unit, such as controller.Every(time.Hour)",
+			e.interval, shortestWait)
 	}
 	return nil
 }

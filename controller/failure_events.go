@@ -44,7 +44,9 @@ func (f failureEvents) warn(object wire.Ref, reason, note string, args ...any) {
 	if f.recorder == nil || object.UID == "" || object.Cluster != "" {
 		return
 	}
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID}}
+	o := &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID},
+	}
 	o.APIVersion, o.Kind = object.Resource.GroupVersion().String(), object.Resource.Kind
 	f.recorder.Warning(o, reason, "Reconcile", note, args...)
 }

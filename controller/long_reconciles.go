@@ -43,7 +43,9 @@ type runningReconcile struct {
 }
 
 func newLongReconciles(log *slog.Logger, timeout time.Duration, concurrency int) *longReconciles {
-	return &longReconciles{log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningReconcile)}
+	return &longReconciles{
+		log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningReconcile),
+	}
 }
 
 // begin records that a call for k has started. object is the object of k.

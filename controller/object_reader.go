@@ -25,7 +25,9 @@ func (o typedAccess[T]) get(ctx context.Context, c *kube.Client, key kube.Key) (
 	return o.asObject(o.api.For(c, key.Namespace).Get(ctx, key.Name))
 }
 
-func (o typedAccess[T]) patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error) {
+func (o typedAccess[T]) patch(
+	ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch,
+) (kube.Object, error) {
 	return o.asObject(o.api.For(c, key.Namespace).Patch(ctx, key.Name, patch))
 }
 
@@ -91,7 +93,9 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 		}
 	}
 	switch {
-	case kube.IsNotFound(err), kube.IsNoResource(err) && r.shownObjects.isKindUnserved(key.Cluster): // the kind went with its objects
+	case kube.IsNotFound(err),
+		// the kind went with its objects
+		kube.IsNoResource(err) && r.shownObjects.isKindUnserved(key.Cluster):
 		return nil, noObject, nil
 	case err != nil:
 		return nil, noObject, err

@@ -49,7 +49,9 @@ type QueueStats struct {
 type detailObserver interface {
 	// ObserveRequest is called after each request of a reconcile of the object key. before is the object of a write as
 	// it was known before the write. before is not certain for a read.
-	ObserveRequest(controller string, key kube.Key, r *wire.Request, before cache.KnownState, response *wire.Response, err error)
+	ObserveRequest(
+		controller string, key kube.Key, r *wire.Request, before cache.KnownState, response *wire.Response, err error,
+	)
 	// ObserveChange is called with each change of an object of r, unless the object existed before the program started.
 	// Each controller that watches the object reports the change.
 	ObserveChange(r wire.Resource, change cache.Change)

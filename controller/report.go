@@ -67,7 +67,8 @@ func throttleError(obj kube.Object, failing *unfinishedObject, r Result) (attrib
 			return attributes, false
 		}
 		failing.conflictReportAfter = 2 * lasted
-		attributes = append(attributes, slog.Int("conflicts", failing.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
+		attributes = append(attributes, slog.Int("conflicts", failing.conflictCount),
+			slog.Duration("for", lasted.Round(time.Second)))
 		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,

@@ -65,7 +65,8 @@ func (w *requeueWaits) bounded(k kube.Key, d time.Duration) time.Duration {
 	if !w.isLogged {
 		w.isLogged = true
 		w.log.Warn("the reconciles of an object return the same very short wait again and again: it is a number without a unit, and counts as one second",
-			"namespace", k.Namespace, "name", k.Name, "wait", d, "hint", "write a unit, such as controller.RequeueAfter(30 * time.Second)")
+			"namespace", k.Namespace, "name", k.Name, "wait", d,
+			"hint", "write a unit, such as controller.RequeueAfter(30 * time.Second)")
 	}
 	return time.Second
 }

@@ -60,7 +60,10 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 				stream.Representation = wire.MetadataOnly
 			}
 			stream.IfServed = w.ifServed
-			s.all = append(s.all, &subscription{watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{}), settled: make(chan struct{}), kindSynced: kindSynced})
+			s.all = append(s.all, &subscription{
+				watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{}), settled: make(chan struct{}),
+				kindSynced: kindSynced,
+			})
 		}
 		if i == 0 {
 			s.ofReconciledKind = slices.Clip(s.all)
@@ -186,14 +189,16 @@ func (s *subscriptions) isAnyStreamBehindTerm() bool {
 // isSynced reports whether the streams of the reconciled kind that can show an object of a key have shown all objects that
 // existed at their start.
 func (s *subscriptions) isSynced(k kube.Key) bool {
-	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return sub.covers(k) && !sub.isSynced() })
+	return !slices.ContainsFunc(s.ofReconciledKind,
+		func(sub *subscription) bool { return sub.covers(k) && !sub.isSynced() })
 }
 
 // isWholeKindShown reports whether a stream shows all objects of the reconciled kind in a cluster.
 func (s *subscriptions) isWholeKindShown(cluster string) bool {
 	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		stream := sub.stream
-		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == ""
+		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" &&
+			stream.FieldSelector == "" && stream.ShardSelector == ""
 	})
 }
 
@@ -378,8 +383,11 @@ func (s *subscription) keyOf(r cache.Record) kube.Key {
 }
 
 // relatedKeys returns the objects that one state of an object of the stream concerns.
-func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), reconciled relation.ReconciledKind) ([]relation.Key, error) {
-	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, reconciled)
+func (s *subscription) relatedKeys(
+	ctx context.Context, r cache.Record, content func() ([]byte, error), reconciled relation.ReconciledKind,
+) ([]relation.Key, error) {
+	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content},
+		reconciled)
 }
 
 // logError logs an error of the search for the objects that r concerns. A fault of a function concerns
@@ -392,10 +400,12 @@ func (s *subscription) logError(log *slog.Logger, r cache.Record, err error) {
 		return
 	}
 	attributes := []slog.Attr{
-		slog.String("kind", s.watched.kind.Resource.Kind), slog.String("namespace", r.Namespace), slog.String("name", r.Name), slog.Any("error", err),
+		slog.String("kind", s.watched.kind.Resource.Kind), slog.String("namespace", r.Namespace), slog.String("name", r.Name),
+		slog.Any("error", err),
 	}
 	if times > 1 {
 		attributes = append(attributes, slog.Int("times", times))
 	}
-	log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known", append(attributes, panicAttrs(err, times == 1)...)...)
+	log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known",
+		append(attributes, panicAttrs(err, times == 1)...)...)
 }

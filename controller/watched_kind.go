@@ -51,7 +51,9 @@ func (f kindOptionFunc) changeKind(w *watchedKind) { f(w) }
 
 // newWatchOption returns the option that watches the kind of zero. connect returns the relation between that kind and the
 // reconciled kind.
-func newWatchOption(zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error)) Option {
+func newWatchOption(
+	zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error),
+) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
 	err = errors.Join(err, w.bind(zero))
@@ -65,7 +67,8 @@ func newWatchOption(zero kube.Object, options []KindOption, connect func(*watche
 		err = errors.Join(err, errWriteVerbsWithoutChildren)
 	}
 	if w.skipsOwnStatus {
-		err = errors.Join(err, errors.New("controller.SkipOwnStatus is about the reconciled kind: give it to controller.Reconciled"))
+		err = errors.Join(err,
+			errors.New("controller.SkipOwnStatus is about the reconciled kind: give it to controller.Reconciled"))
 	}
 	return optionFunc(func(settings *settings) {
 		settings.reject(err)
@@ -135,7 +138,8 @@ func (w *watchedKind) check() error {
 		return fmt.Errorf("controller.WriteVerbs: %w", err)
 	}
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
-		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)
+		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out",
+			w.kind.Resource)
 	}
 	// Mistakes in selectors and namespaces show without any request.
 	c, err := w.client(&Runtime{Client: kube.NewClientFromHandler(nil), Namespace: "default"})
@@ -160,7 +164,8 @@ func (w *watchedKind) bindPredicates() error {
 
 // access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.
 func (w *watchedKind) access(subresource string, verbs []wire.Verb) []kube.Access {
-	return accessIn(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwnNamespace)
+	return accessIn(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs},
+		w.namespaces, w.isInOwnNamespace)
 }
 
 // writeVerbs returns the verbs with which the program writes the objects of a source.

@@ -19,7 +19,8 @@ import (
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
 // [kube.OwnedBy]. The program may then create and patch a C. [WriteVerbs] names other verbs, such as delete.
 func Owns[C any, P kube.ObjectOf[C]](options ...KindOption) Option {
-	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) { return relation.Owner{IsAny: w.isAnyOwner}, nil })
+	return newWatchOption(P(new(C)), options,
+		func(w *watchedKind) (relation.Relation, error) { return relation.Owner{IsAny: w.isAnyOwner}, nil })
 }
 
 // AnyOwner makes a source of [Owns] run the reconcile of every owner of a changed object: also of
@@ -59,7 +60,8 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) {
 		w.labelIndexes = append(w.labelIndexes, label)
 		if problems := validation.IsQualifiedName(label); len(problems) > 0 {
-			return relation.Label{Name: label}, fmt.Errorf("the label %q of controller.OwnsByLabel is not valid: %s", label, problems[0])
+			return relation.Label{Name: label}, fmt.Errorf("the label %q of controller.OwnsByLabel is not valid: %s",
+				label, problems[0])
 		}
 		return relation.Label{Name: label}, nil
 	})
@@ -78,7 +80,8 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 // The index can be used in lists of the reconciled kind too. An object for which the index
 // function panics is reconciled when any S changes.
 func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...KindOption) Option {
-	return newWatchOption(P(new(S)), options, func(*watchedKind) (relation.Relation, error) { return relation.Reference{By: index}, nil })
+	return newWatchOption(P(new(S)), options,
+		func(*watchedKind) (relation.Relation, error) { return relation.Reference{By: index}, nil })
 }
 
 // Watches runs the reconcile of the objects whose keys the map function keys returns when an S changes. The
@@ -105,11 +108,14 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 // use, depend on nothing but the S and what it reads, and may be called more than once with the
 // same state. An S that does not fit its type is logged, and triggers nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
-func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...KindOption) Option {
+func Watches[S any, P kube.ObjectOf[S]](
+	keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...KindOption,
+) Option {
 	return newWatchOption(P(new(S)), options, func(w *watchedKind) (relation.Relation, error) {
 		m := relation.Map{Watched: w.kind.Resource}
 		if keys == nil {
-			return m, fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.Watched)
+			return m, fmt.Errorf(
+				"the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.Watched)
 		}
 		m.Function = func(ctx context.Context, c *kube.Client, object []byte) (related []kube.Key, err error) {
 			s, err := kube.APIOf[S, P](c, w.kind, "").Decode(object)

@@ -102,7 +102,10 @@ type child struct{ uid, owner types.UID }
 
 // NewGuard returns a Guard that finds current objects in view, and asks ownerExistence about their owners by label.
 func NewGuard(view View, ownerExistence OwnerExistence, formerManagers, labels []string) *Guard {
-	return &Guard{view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
+	return &Guard{
+		view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels,
+		children: make(map[wire.Ref]child),
+	}
 }
 
 // maxRemembered limits the memory of a Guard and of a Mover. A forgotten object costs one read.
@@ -207,7 +210,9 @@ type decision struct {
 
 // decide finds the child of r, and returns an error if r must not be sent. With mustRead, neither the
 // cache nor an earlier decision counts.
-func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref, mustRead bool) (decision, error) {
+func (g *Guard) decide(
+	ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref, mustRead bool,
+) (decision, error) {
 	ref := childRef(r)
 	var metadata []byte
 	var err error
@@ -267,7 +272,8 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 		case isEarlier:
 			isChild = true
 		case controls:
-			return decision{}, fmt.Errorf("apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
+			return decision{}, fmt.Errorf(
+				"apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
 				r.Ref(), owner, kube.ErrForeignChild, o.Kind, o.Name)
 		}
 	}
@@ -299,7 +305,8 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 		isFromBackup := g.hasWritten(r, object) && !g.hasWrittenSinceCreation(r, object)
 		switch {
 		case existence == Exists:
-			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
+			return fmt.Errorf(
+				"apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
 				r.Ref(), owner, kube.ErrForeignChild, label, owner.Resource.Kind, uid)
 		case !r.Adopt && !(existence == Gone && isFromBackup):
 			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to the uid %s: choose another name, or pass kube.Adopt() to Apply if that owner is gone",
@@ -326,14 +333,16 @@ func (g *Guard) hasWrittenSinceCreation(r *wire.Request, object *metav1.ObjectMe
 
 // isWrite reports whether e has fields of the field manager of r, or fields that a former one has applied.
 func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
-	isOurs := e.Manager == r.Query.Get("fieldManager") || e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
+	isOurs := e.Manager == r.Query.Get("fieldManager") ||
+		e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
 	return isOurs && e.Subresource == "" && e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}")
 }
 
 // earlierOwnerConflict returns the refusal of an apply to a child of an earlier owner. An apply
 // by the same field manager would replace the owner, and the new owner would inherit the child.
 func earlierOwnerConflict(r *wire.Request, owner wire.Ref) error {
-	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
+	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted",
+		owner.Resource.Kind, owner.Name))
 }
 
 // conflict returns the refusal of an apply that may succeed later.

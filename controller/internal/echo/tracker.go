@@ -170,7 +170,9 @@ type Streams interface {
 // controller. add adds a held trigger to the queue.
 //
 // ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
-func (t *Tracker) Handler(next wire.Handler, key queue.Key, ownStatus Target, streams Streams, add func(queue.Trigger)) wire.Handler {
+func (t *Tracker) Handler(
+	next wire.Handler, key queue.Key, ownStatus Target, streams Streams, add func(queue.Trigger),
+) wire.Handler {
 	return &handler{tracker: t, next: next, key: key, ownStatus: ownStatus, streams: streams, add: add}
 }
 
@@ -303,7 +305,8 @@ func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 // forgetUncertainLocked drops the writes of unknown result to id's target that had ended when a later write to the target
 // began. The later write was carried out, so a later change of the object is most likely the work of somebody else.
 func (t *Tracker) forgetUncertainLocked(id writeID, laterBegan time.Time) {
-	writes := slices.DeleteFunc(t.uncertain[id.key], func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(laterBegan) })
+	writes := slices.DeleteFunc(t.uncertain[id.key],
+		func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(laterBegan) })
 	if len(writes) == 0 {
 		delete(t.uncertain, id.key)
 		return

@@ -41,7 +41,9 @@ type uidSet map[types.UID]struct{}
 //
 // writesOwnStatus is true if r writes the status of the reconciled object, and the echoes of such writes are to be found.
 // The echo is queue.OwnStatus if r named the replaced version and the stored status is the status in r.
-func newWriteResult(r *wire.Request, response *wire.Response, err error, before Version, writesOwnStatus bool) writeResult {
+func newWriteResult(
+	r *wire.Request, response *wire.Response, err error, before Version, writesOwnStatus bool,
+) writeResult {
 	switch {
 	case err != nil:
 		e, ok := kube.AsError(err)

@@ -246,7 +246,8 @@ func (q *Queue) Done(key Key, next Next) {
 		e.afterEcho.merge(schedule{high: true, due: never})
 	}
 	e.hasWrittenStatus = false
-	if !next.IsRetried && !hasRequeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
+	if !next.IsRetried && !hasRequeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() &&
+		len(e.delayedTriggers) == 0 {
 		q.table.drop(at)
 		return
 	}

@@ -127,7 +127,8 @@ func (Owner) WriteVerbs() []wire.Verb { return []wire.Verb{wire.VerbCreate, wire
 // Keys returns the owners of o.
 func (r Owner) Keys(_ context.Context, o Object, reconciled ReconciledKind) (keys []Key, err error) {
 	for _, owner := range o.Record.Owners {
-		if !owner.Controller && !r.IsAny || owner.Group != reconciled.Resource.Group || owner.Kind != reconciled.Resource.Kind {
+		if !owner.Controller && !r.IsAny || owner.Group != reconciled.Resource.Group ||
+			owner.Kind != reconciled.Resource.Kind {
 			continue
 		}
 		k := Key{Key: kube.Key{Cluster: o.Cluster, Name: owner.Name}, UID: owner.UID}
@@ -169,7 +170,8 @@ func (r Reference) Keys(_ context.Context, o Object, reconciled ReconciledKind) 
 	case reconciled.Resource.ClusterScoped:
 		return reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name), nil
 	default:
-		return append(reconciled.Referrers(r.By, o.Cluster, namespace, name), reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
+		return append(reconciled.Referrers(r.By, o.Cluster, namespace, name),
+			reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
 	}
 }
 
@@ -230,7 +232,10 @@ func (m Map) Keys(ctx context.Context, o Object, reconciled ReconciledKind) (key
 			k.Namespace = ""
 		case k.Namespace == "":
 			if err == nil {
-				err = &LastingError{fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces", m.Watched, k.Name, reconciled.Resource)}
+				err = &LastingError{
+					fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces",
+						m.Watched, k.Name, reconciled.Resource),
+				}
 			}
 			continue
 		}
