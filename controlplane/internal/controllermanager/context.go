@@ -39,7 +39,8 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 	resync := app.ResyncPeriod(c)
 	typed := informers.NewSharedInformerFactoryWithOptions(client, resync(),
 		informers.WithTransform(dropManagedFields), informers.WithCustomResyncConfig(workloadResync()))
-	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(), metadatainformer.WithTransform(dropManagedFields))
+	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(),
+		metadatainformer.WithTransform(dropManagedFields))
 
 	cc := app.ControllerContext{
 		ClientBuilder:                   builder,

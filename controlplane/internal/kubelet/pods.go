@@ -58,9 +58,12 @@ func newPods(client kubernetes.Interface, nodeNames []string) *pods {
 		nodes:     map[string]lifecycle.Node{},
 		records:   map[string]*podRecord{},
 	}
-	p.workers = workers.Workers{Count: podWorkers, Sync: p.syncPod, Report: func(_ context.Context, key string, err error) {
-		slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
-	}}
+	p.workers = workers.Workers{
+		Count: podWorkers, Sync: p.syncPod,
+		Report: func(_ context.Context, key string, err error) {
+			slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
+		},
+	}
 	p.workers.Init(20 * time.Millisecond)
 	for i, name := range nodeNames {
 		p.addresses[name] = newAddresses(i)

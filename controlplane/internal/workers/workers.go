@@ -29,14 +29,16 @@ type Workers struct {
 
 // Init makes the queue. firstDelay is the wait after the first failure of a key.
 func (w *Workers) Init(firstDelay time.Duration) {
-	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstDelay, maxDelay))
+	w.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstDelay, maxDelay))
 }
 
 // Watch adds the key of each object that an informer reports, if isWanted returns true for the object. A nil isWanted
 // wants all.
 func (w *Workers) Watch(informer cache.SharedIndexInformer, isWanted func(object any) bool) error {
 	add := func(object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && (isWanted == nil || isWanted(object)) {
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if err == nil && (isWanted == nil || isWanted(object)) {
 			w.queue.Add(key)
 		}
 	}

@@ -241,7 +241,9 @@ func (h *History) timeToReady(s Settings, now time.Time) time.Duration {
 // terminate stops the containers of a Pod that is being deleted, when their time is over. Then it reports that the Pod is to
 // be removed. Otherwise it returns the time after which Next must be called. recheckAfter is that time for a Pod that is not
 // being deleted.
-func (h *History) terminate(pod *corev1.Pod, s Settings, recheckAfter time.Duration, now time.Time) (remove bool, next time.Duration) {
+func (h *History) terminate(
+	pod *corev1.Pod, s Settings, recheckAfter time.Duration, now time.Time,
+) (remove bool, next time.Duration) {
 	grace := s.TerminateAfter
 	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil {
 		grace = min(grace, time.Duration(*seconds)*time.Second)
