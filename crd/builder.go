@@ -52,7 +52,8 @@ func (b *builder) schemaOfObject(t kube.Type) *Schema {
 	}
 	root.Description = b.sources.commentOfRoot(t.Go)
 	if root.Properties["metadata"] == nil {
-		b.problems.addf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
+		b.problems.addf(name,
+			"the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
 	}
 	b.addRules(name+": its Definition's Rules", root, t.Definition.Rules)
 	return root
@@ -62,7 +63,9 @@ func (b *builder) schemaOfObject(t kube.Type) *Schema {
 func (b *builder) schemaOfRootField(f field) (s *Schema, isFixed bool) {
 	switch f.name {
 	case "apiVersion":
-		return &Schema{Type: typeString, Description: "The group and version that this object is written in, such as example.com/v1."}, true
+		return &Schema{
+			Type: typeString, Description: "The group and version that this object is written in, such as example.com/v1.",
+		}, true
 	case "kind":
 		return &Schema{Type: typeString, Description: "What this object is. It cannot be changed."}, true
 	case "metadata":
@@ -80,7 +83,8 @@ func (b *builder) schemaOfType(t reflect.Type, at position) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var layers [2]tag // the tag of the type and, for elements, the tag by their path; schemaOfField applies the tag of a field
+	// the tag of the type and, for elements, the tag by their path; schemaOfField applies the tag of a field
+	var layers [2]tag
 	if len(at.scope) > 0 {
 		layers[1], _ = b.tags.pathTag(at)
 		at.addTypeKeys(layers[1])

@@ -38,7 +38,8 @@ func (s *tagSet) newTag(name, text string) (t tag, ok bool) {
 		return tag{name: name}, false
 	}
 	// The key nullable comes first, because it decides what default=null means.
-	sort.SliceStable(directives, func(i, j int) bool { return directives[i].key == "nullable" && directives[j].key != "nullable" })
+	sort.SliceStable(directives,
+		func(i, j int) bool { return directives[i].key == "nullable" && directives[j].key != "nullable" })
 	return tag{name, directives}, true
 }
 
@@ -153,7 +154,8 @@ func (s *tagSet) checkPaths(root *Schema) {
 			all = root.paths(nil, "")
 			slices.Sort(all)
 		}
-		s.problems.addf(s.pathTagName(path, s.byPath[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
+		s.problems.addf(s.pathTagName(path, s.byPath[path]),
+			"the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
 	}
 }
 
