@@ -103,7 +103,9 @@ func (b Binary) open(ctx context.Context, folder string) (o openedOperator, err 
 			return o, err
 		}
 	case b.Cover:
-		return o, fmt.Errorf("the statements of %s cannot be counted, because it is compiled already: name the folder of its main package", b.Path)
+		return o, fmt.Errorf(
+			"the statements of %s cannot be counted, because it is compiled already: name the folder of its main package",
+			b.Path)
 	default:
 		o.sampleFile = filepath.Join(filepath.Dir(b.Path), "sample.yaml")
 	}

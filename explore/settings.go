@@ -145,7 +145,9 @@ func (s Settings) newExploration() (*exploration, error) {
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	e.settings.IsExhaustive, e.settings.Settle = s.Exhaustive, s.Settle
 	if s.OutsideAddress != "" || s.LookOutside != nil || s.EmptyOutside != nil {
-		e.settings.ExternalSystem = &engine.ExternalSystem{Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside}
+		e.settings.ExternalSystem = &engine.ExternalSystem{
+			Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside,
+		}
 	}
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)

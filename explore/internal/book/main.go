@@ -57,7 +57,8 @@ func run(name string) error {
 		}
 		return write(ctx, c, scheme, &page)
 	})
-	if err := ctrl.NewControllerManagedBy(manager).For(&Page{}).Owns(&corev1.ConfigMap{}).Complete(reconciler); err != nil {
+	err = ctrl.NewControllerManagedBy(manager).For(&Page{}).Owns(&corev1.ConfigMap{}).Complete(reconciler)
+	if err != nil {
 		return err
 	}
 	return manager.Start(ctrl.SetupSignalHandler())

@@ -90,7 +90,8 @@ func (a *activities) describe() string {
 	}
 	switch {
 	case longest.reason != "":
-		return fmt.Sprintf("%s: waits for %s, at most %.0f s", name, longest.reason, max(time.Until(longest.until).Seconds(), 0))
+		return fmt.Sprintf("%s: waits for %s, at most %.0f s",
+			name, longest.reason, max(time.Until(longest.until).Seconds(), 0))
 	case len(a.all) > 0:
 		return a.all[0].name
 	}

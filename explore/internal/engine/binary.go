@@ -47,7 +47,8 @@ func (b Binary) String() string { return filepath.Base(b.Path) }
 func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
 	out, printed, err := b.output(ctx, "crd")
 	if err != nil {
-		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s", b.Path, err, printed)
+		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s",
+			b.Path, err, printed)
 	}
 	return out, nil
 }

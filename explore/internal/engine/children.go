@@ -119,7 +119,8 @@ func (c *children) compare(step int, state history.State) (differences []finding
 			}
 			if len(owners) > 1 {
 				differences = append(differences, finding.Difference{
-					Object: resource + "/" + v.Name, Path: ownersPath, Reason: "one child for two objects: " + strings.Join(owners, " and "),
+					Object: resource + "/" + v.Name, Path: ownersPath,
+					Reason: "one child for two objects: " + strings.Join(owners, " and "),
 				})
 			}
 		}
@@ -135,7 +136,9 @@ func (c *children) compare(step int, state history.State) (differences []finding
 
 // lacking returns a difference for each sample that owns fewer children than another one. If no sample owns a child, it
 // returns one difference for the resource.
-func (c *children) lacking(resource string, samples map[types.UID]history.Version, owned map[types.UID]int, text string) (differences []finding.Difference) {
+func (c *children) lacking(
+	resource string, samples map[types.UID]history.Version, owned map[types.UID]int, text string,
+) (differences []finding.Difference) {
 	most := make(map[string]int)
 	for uid, sample := range samples {
 		most[sample.Resource] = max(most[sample.Resource], owned[uid])
@@ -143,7 +146,8 @@ func (c *children) lacking(resource string, samples map[types.UID]history.Versio
 	for uid, sample := range samples {
 		if owned[uid] < most[sample.Resource] {
 			differences = append(differences, finding.Difference{
-				Object: sample.Resource + "/" + sample.Name, Reason: fmt.Sprintf("the object has %d of %d %s. %s", owned[uid], most[sample.Resource], resource, text),
+				Object: sample.Resource + "/" + sample.Name,
+				Reason: fmt.Sprintf("the object has %d of %d %s. %s", owned[uid], most[sample.Resource], resource, text),
 			})
 		}
 	}
@@ -169,7 +173,8 @@ func childChangedInTurn(h history.History, step int) finding.Differences {
 		}
 		if versions[v.UID]++; versions[v.UID] == minVersionsInTurn {
 			return finding.Differences{{
-				Object: v.Resource + "/" + v.Name, Reason: "two objects with similar names change this child in turn, so that the run never comes to rest",
+				Object: v.Resource + "/" + v.Name,
+				Reason: "two objects with similar names change this child in turn, so that the run never comes to rest",
 			}}
 		}
 	}

@@ -58,7 +58,8 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			j = fewer
 			try-- // a run with fewer steps is not a repetition
 			if len(j.schedule.Steps) == 1 {
-				e.results.addRun(j, &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: j.kind}, "the API server refuses the values"}}})
+				e.results.addRun(j,
+					&runResult{notApplicable: []notApplicable{{faults.Fault{Kind: j.kind}, "the API server refuses the values"}}})
 				return false, nil
 			}
 			if compare, err = e.comparison(ctx, j); err != nil {
@@ -70,7 +71,8 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.HasServerInterruption()) || out.verdict != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.HasServerInterruption()) ||
+			out.verdict != "" {
 			break
 		}
 	}
@@ -151,7 +153,8 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
 	isChanged := func(f faults.Fault) bool { return f.IsDenial() && f.At == nil } // the user changes the sample
-	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.HasFaultBeyond(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
+	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.HasFaultBeyond(0) ||
+		slices.ContainsFunc(f.Schedule.Faults, isChanged) {
 		j.changed = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)
@@ -262,7 +265,8 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if !planned.changesSamples() && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.HasServerInterruption()) { // other values may replace objects
+	if !planned.changesSamples() && !planned.schedule.Faults.AreJudgedByRules() &&
+		(!hasGaps || planned.schedule.Faults.HasServerInterruption()) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {

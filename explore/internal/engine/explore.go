@@ -114,7 +114,9 @@ func List(ctx context.Context, l Launcher, s Settings) (all []string, err error)
 
 // Replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
 // Seen is 0 if no run has the verdict.
-func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
+func Replay(
+	ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int,
+) (seen finding.Finding, err error) {
 	s.Steps, seen = referenceSteps(f.Schedule), f
 	err = withReferences(ctx, l, s, func(e *explorer) (err error) {
 		e.checks.includeFailed() // a check that fails without faults is replayed too
@@ -160,7 +162,8 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 	if err != nil {
 		return replayed, err
 	}
-	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
+	record.Findings = slices.DeleteFunc(record.Findings,
+		func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
 	if len(record.Findings) == 0 {
 		return replayed, fmt.Errorf("%s has no finding that can be replayed", path)
 	}

@@ -75,9 +75,15 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		return nil, err
 	}
 	e := &explorer{settings: s, runner: &runner{
-		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyExternalSystem: externalSystem.Empty},
+		launcher: l, cluster: c, permissions: permissions,
+		namespaces: &namespaces{
+			cluster: cluster{client: quiet, resources: resources}, emptyExternalSystem: externalSystem.Empty,
+		},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager, faults.ConflictManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
+		options: history.Options{
+			Users: []string{userManager, faults.ForeignManager, faults.ConflictManager}, Accepted: accepted,
+		},
+		components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
 	}}
 	e.rules = newRuleJudge(c, e.options, e.results, e.runWithoutRules)
 	return e, nil
@@ -334,7 +340,8 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		c.Conditions = finding.Count{Done: total - len(unheld), Total: total}
 		used, unused := countedAcceptances(e.options.Accepted)
 		c.Acceptances = used
-		if only := e.settings.Only; len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
+		only := e.settings.Only
+		if len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
 			warnOfUnchanged(c)
 		}
 		if c.IsComplete {

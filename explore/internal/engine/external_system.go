@@ -37,7 +37,8 @@ func newExternalConnections(address string) (*externalConnections, error) {
 // Inject implements [faults.ExternalConnections].
 func (c *externalConnections) Inject(k faults.Kind, part int) {
 	effects := map[faults.Kind]externalsystem.Effect{
-		faults.OutsideRefused: externalsystem.Refuse, faults.OutsideCut: externalsystem.Cut, faults.OutsideSlow: externalsystem.Delay,
+		faults.OutsideRefused: externalsystem.Refuse, faults.OutsideCut: externalsystem.Cut,
+		faults.OutsideSlow: externalsystem.Delay,
 	}
 	c.injected = c.Relay.Inject(effects[k], part)
 }

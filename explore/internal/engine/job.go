@@ -77,7 +77,9 @@ type makeRunFunc func(ctx context.Context, j job, isMore bool) error
 
 // runJobs makes the runs of a queue, parallel runs at a time. For 0 the number follows the load. It begins no run after a
 // time, unless the time is zero. It reports whether all planned runs were made. The first error of a run ends the others.
-func runJobs(ctx context.Context, queue *jobQueue, parallel int, until time.Time, makeRun makeRunFunc) (isComplete bool, err error) {
+func runJobs(
+	ctx context.Context, queue *jobQueue, parallel int, until time.Time, makeRun makeRunFunc,
+) (isComplete bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	loadCtx, stopLoad := context.WithCancel(ctx)

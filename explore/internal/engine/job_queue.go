@@ -46,7 +46,8 @@ func (q *jobQueue) next() (j job, isMore, isLeft bool) {
 		}
 		return q.beginLocked(&q.planned, i), false, true
 	}
-	i := slices.IndexFunc(q.more, func(j job) bool { return isUntried(j) && (q.hasBudget || q.moreTries[j.kind] < maxMoreTries) })
+	i := slices.IndexFunc(q.more,
+		func(j job) bool { return isUntried(j) && (q.hasBudget || q.moreTries[j.kind] < maxMoreTries) })
 	if i < 0 && q.hasBudget && len(q.more) > 0 {
 		i = 0
 	}

@@ -73,7 +73,8 @@ func (o *oneValueStates) makeRuns(ctx context.Context, objects []json.RawMessage
 	var states []history.State
 	unusable := 0
 	for range oneValueRuns {
-		out, err := o.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, o.limits, expectAnyState)
+		out, err := o.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}},
+			o.limits, expectAnyState)
 		if err != nil {
 			return oneValueState{}, err
 		}
@@ -84,7 +85,9 @@ func (o *oneValueStates) makeRuns(ctx context.Context, objects []json.RawMessage
 		}
 	}
 	if unusable == oneValueRuns {
-		return oneValueState{state: states[0], reason: "a program that starts with these objects reports an error, or makes no object"}, nil
+		return oneValueState{
+			state: states[0], reason: "a program that starts with these objects reports an error, or makes no object",
+		}, nil
 	}
 	masks, err := history.NewMasks(states, o.options)
 	if err != nil {

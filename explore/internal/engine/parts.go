@@ -50,7 +50,8 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
 	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
-	ctx := logctx.WithProgramLogger(clock.With(programctx.WithRestarts(programctx.WithShared(context.Background(), p.shared)), running.clock), log)
+	ctx := logctx.WithProgramLogger(
+		clock.With(programctx.WithRestarts(programctx.WithShared(context.Background(), p.shared)), running.clock), log)
 	ctx, cancel := context.WithCancel(access.WithCheck(ctx, s.namespace))
 	running.cancel = cancel
 	go func() {

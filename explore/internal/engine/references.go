@@ -225,7 +225,9 @@ func (r *references) warnings() (warnings []string) {
 		warnings = append(warnings, "A run without faults is left out. "+text)
 	}
 	for _, step := range slices.Sorted(maps.Keys(r.unstable)) {
-		warnings = append(warnings, fmt.Sprintf("The state after step %d is not compared, because the runs without faults differ there: %s", step+1, oneLine(r.unstable[step])))
+		warnings = append(warnings,
+			fmt.Sprintf("The state after step %d is not compared, because the runs without faults differ there: %s", step+1,
+				oneLine(r.unstable[step])))
 	}
 	writes, failures, lastFailure := 0, 0, ""
 	errorLine, linesCount := "", 0
@@ -250,7 +252,8 @@ func (r *references) warnings() (warnings []string) {
 	}
 	switch {
 	case writes == 0:
-		warnings = append(warnings, "The program wrote no object in the reference runs. Their end states are those of a program that does nothing.")
+		warnings = append(warnings,
+			"The program wrote no object in the reference runs. Their end states are those of a program that does nothing.")
 	case writes == failures:
 		warnings = append(warnings, fmt.Sprintf("Each of the %d writes of the reference runs failed: the last one, %s. Their end states are those of a program that does nothing.", writes, lastFailure))
 	}

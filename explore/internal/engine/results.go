@@ -171,9 +171,12 @@ func (r *results) addNoteLocked(v rules.Violation) {
 }
 
 // newRuleFinding returns the finding of a violation. former is the finding of a violation that is less severe.
-func newRuleFinding(operator string, s finding.Schedule, v rules.Violation, out *runResult, former finding.Finding) finding.Finding {
+func newRuleFinding(
+	operator string, s finding.Schedule, v rules.Violation, out *runResult, former finding.Finding,
+) finding.Finding {
 	f := finding.Finding{
-		Operator: operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text, Schedule: s, Differences: v.Differences(),
+		Operator: operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text,
+		Schedule: s, Differences: v.Differences(),
 		Seen: former.Seen, AlsoWith: former.AlsoWith, Trace: out.trace,
 	}
 	if v.Severity == rules.Warning {
@@ -332,7 +335,8 @@ func (r *results) reportUntil(ctx context.Context) {
 func (r *results) reportLocked(ended string) {
 	if r.report != nil {
 		r.report(Progress{
-			Done: r.done, Total: r.total, Findings: len(r.findings), Text: ended, Present: r.activities.describe(), Left: r.timeLeftLocked(time.Now()),
+			Done: r.done, Total: r.total, Findings: len(r.findings), Text: ended, Present: r.activities.describe(),
+			Left: r.timeLeftLocked(time.Now()),
 		})
 	}
 }

@@ -41,7 +41,8 @@ func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
 		return j.ownObjects
 	}
 	limits := waitLimits{window: referenceWindow, rest: referenceRest}
-	out, err := j.runWithoutRules(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectAnyState)
+	out, err := j.runWithoutRules(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits,
+		expectAnyState)
 	if ctx.Err() != nil {
 		return nil // a later call makes the run
 	}
@@ -64,7 +65,8 @@ func (j *ruleJudge) judge(ctx context.Context, s finding.Schedule, out *runResul
 		return err
 	}
 	r := &rules.Run{
-		View: history.NewView(out.history, j.options), Steps: steps, Faults: s.Faults, States: out.states, Requests: out.requests,
+		View: history.NewView(out.history, j.options), Steps: steps, Faults: s.Faults, States: out.states,
+		Requests:   out.requests,
 		Deliveries: out.deliveries, Observations: out.observations,
 	}
 	if rules.NeedsOwnObjects(r) {

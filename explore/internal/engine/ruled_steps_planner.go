@@ -24,7 +24,13 @@ func (r *ruledStepsPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs
 	for _, each := range []struct {
 		kind  faults.Kind
 		steps func(context.Context) (steps []finding.Step, why string, err error)
-	}{{faults.Deletion, r.deletion}, {faults.Clones, r.clones}, {faults.Pair, r.pair}, {faults.ManyChanges, r.manyChanges}, {faults.Waiting, r.waiting}} {
+	}{
+		{faults.Deletion, r.deletion},
+		{faults.Clones, r.clones},
+		{faults.Pair, r.pair},
+		{faults.ManyChanges, r.manyChanges},
+		{faults.Waiting, r.waiting},
+	} {
 		if !slices.Contains(kinds, each.kind) {
 			continue
 		}
@@ -243,7 +249,9 @@ func (r *ruledStepsPlanner) manyChanges(ctx context.Context) (steps []finding.St
 
 // findChange returns a sample of a custom kind with another value of a field, and with the value before. A sample whose fields
 // have no other values gets an annotation. It reports whether there is a sample of a custom kind.
-func (r *ruledStepsPlanner) findChange(ctx context.Context, samples []json.RawMessage) (there, back json.RawMessage, isFound bool, err error) {
+func (r *ruledStepsPlanner) findChange(
+	ctx context.Context, samples []json.RawMessage,
+) (there, back json.RawMessage, isFound bool, err error) {
 	for _, raw := range samples {
 		sample, err := r.planner.cluster.decode(raw, "")
 		if err != nil {
@@ -260,7 +268,8 @@ func (r *ruledStepsPlanner) findChange(ctx context.Context, samples []json.RawMe
 		if err != nil {
 			return nil, nil, false, err
 		}
-		all, _, err := values.Transitions(definition, sample.Object, values.Options{Values: r.planner.settings.Values, Seed: r.planner.settings.Seed})
+		all, _, err := values.Transitions(definition, sample.Object,
+			values.Options{Values: r.planner.settings.Values, Seed: r.planner.settings.Seed})
 		if err != nil {
 			return nil, nil, false, err
 		}

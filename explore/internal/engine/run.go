@@ -59,7 +59,8 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	var err error
 	r.proxy, err = faults.New(faults.Options{
-		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin, Namespace: r.namespace, Normalize: r.names.Normalize,
+		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin,
+		Namespace: r.namespace, Normalize: r.names.Normalize,
 		Delay: r.limits.delay,
 	})
 	if err != nil {
@@ -76,7 +77,9 @@ func (r *run) begin(ctx context.Context) error {
 		return r.runner.cluster.releaseLease(ctx, r.namespace, lease)
 	}
 	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
-		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, relayAddress: address, webhooks: r.runner.webhooks}, releaseLease)
+		processSettings{
+			namespace: r.namespace, folder: r.folder, output: r.output, relayAddress: address, webhooks: r.runner.webhooks,
+		}, releaseLease)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
 	r.makeParts()
 	if err := r.replicas.start(ctx, r.schedule.Faults.NeedsStandby()); err != nil || !r.runner.servesCalls {
@@ -92,27 +95,34 @@ func (r *run) makeParts() {
 	isDisturbed := func() bool { return false }
 	var externalParts func() int
 	if r.externalConnections != nil {
-		r.quiet.lastPart, isDisturbed, externalParts = r.externalConnections.LastPart, r.externalConnections.IsDisturbing, r.externalConnections.Parts
+		r.quiet.lastPart, isDisturbed, externalParts = r.externalConnections.LastPart, r.externalConnections.IsDisturbing,
+			r.externalConnections.Parts
 	}
 	reader := &stateReader{
 		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.HasServerInterruption(),
 		namespace: r.namespace, look: n.externalSystem.Look,
 	}
 	r.rest = &restWaiter{
-		limits: r.limits, operator: n.launcher.String(), faults: r.schedule.Faults, replicas: r.replicas, quiet: r.quiet, catchUp: reader.catchUp,
-		isDisturbed: isDisturbed, requests: r.proxy.Requests, activity: r.activity, trace: r.trace, output: r.output, result: &r.result,
+		limits: r.limits, operator: n.launcher.String(), faults: r.schedule.Faults, replicas: r.replicas, quiet: r.quiet,
+		catchUp:     reader.catchUp,
+		isDisturbed: isDisturbed, requests: r.proxy.Requests, activity: r.activity, trace: r.trace, output: r.output,
+		result: &r.result,
 	}
 	r.user = &userActor{
-		cluster: n.cluster, namespace: r.namespace, trace: r.trace, restartProgram: r.replicas.restart, waitForReaction: r.quiet.waitForReaction,
+		cluster: n.cluster, namespace: r.namespace, trace: r.trace, restartProgram: r.replicas.restart,
+		waitForReaction: r.quiet.waitForReaction,
 	}
 	r.judge = &stepJudge{
 		limits: r.limits, schedule: r.schedule, compare: r.compare, cluster: n.cluster, options: n.options, checks: n.checks,
-		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, externalParts: externalParts,
+		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests,
+		catchUp: reader.catchUp, externalParts: externalParts,
 		replicas: r.replicas, quiet: r.quiet, rest: r.rest, output: r.output, activity: r.activity, result: &r.result,
 	}
 	r.actions = &runActions{
-		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps, proxy: r.proxy,
-		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet, rest: r.rest, trace: r.trace,
+		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps,
+		proxy:   r.proxy,
+		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet,
+		rest: r.rest, trace: r.trace,
 		result: &r.result,
 	}
 }
@@ -150,7 +160,8 @@ func (r *run) end() error {
 	}
 	var removal error
 	if r.proxy != nil {
-		r.result.requests, r.result.deliveries, r.result.observations = r.proxy.Requests(), r.proxy.Deliveries(), r.proxy.Observations()
+		r.result.requests, r.result.deliveries, r.result.observations = r.proxy.Requests(), r.proxy.Deliveries(),
+			r.proxy.Observations()
 		r.runner.results.addOutOfBoundsWrites(r.result.requests)
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
@@ -252,6 +263,7 @@ func (r *run) recordHandOver(err error) error {
 	if !ok {
 		return err
 	}
-	r.result.recordVerdict(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: failed.text}})
+	r.result.recordVerdict(finding.Wrong, r.trace.currentStep(),
+		[]finding.Difference{{Object: proxy.Leases, Reason: failed.text}})
 	return nil
 }

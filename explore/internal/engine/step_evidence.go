@@ -113,7 +113,8 @@ func hasProblem(status any) bool {
 		}
 		for name, value := range status {
 			text, isText := value.(string)
-			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|message|fail`).MatchString(name) || hasProblem(value) {
+			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|message|fail`).MatchString(name) ||
+				hasProblem(value) {
 				return true
 			}
 		}

@@ -103,7 +103,8 @@ func (i *stepInjector) disarm() (missed []faults.Fault, err error) {
 			missed = append(missed, armed.Fault())
 		}
 	}
-	if !slices.ContainsFunc(i.faults, func(f faults.Fault) bool { return faults.FamilyOf(f.Kind).Describe().OutlastsStep }) {
+	if !slices.ContainsFunc(i.faults,
+		func(f faults.Fault) bool { return faults.FamilyOf(f.Kind).Describe().OutlastsStep }) {
 		i.run.Injector.Disarm()
 	}
 	i.mu.Lock()

@@ -54,7 +54,8 @@ const deletionWait = 12 * time.Second
 // left objects judges the run. It waits for deletionWait at most, or longer if the limits allow more.
 func (j *stepJudge) waitForDeletion(ctx context.Context, step int) error {
 	steps, err := ruleSteps(j.cluster, j.schedule.Steps)
-	if err != nil || step != len(steps)-1 || j.isJudged() || !rules.CanJudgeDeletion(j.schedule.Faults) || !rules.DeletesAll(steps, step) {
+	if err != nil || step != len(steps)-1 || j.isJudged() || !rules.CanJudgeDeletion(j.schedule.Faults) ||
+		!rules.DeletesAll(steps, step) {
 		return err
 	}
 	for until := time.Now().Add(max(deletionWait, j.limits.converge)); time.Now().Before(until); {
@@ -150,7 +151,9 @@ func (j *stepJudge) waitForHealing(ctx context.Context, step int) ([]finding.Dif
 
 // judgeAbandonedWrite judges a program that has not made a denied write again. A program whose clock can be moved gets its
 // next reconcile before.
-func (j *stepJudge) judgeAbandonedWrite(ctx context.Context, step int, write finding.Difference, differences []finding.Difference) error {
+func (j *stepJudge) judgeAbandonedWrite(
+	ctx context.Context, step int, write finding.Difference, differences []finding.Difference,
+) error {
 	isAdvanced, err := j.replicas.advanceClock(ctx)
 	if err != nil {
 		return err
@@ -193,7 +196,8 @@ func (j *stepJudge) judgeAfterRestart(ctx context.Context, step int, differences
 	if err := j.rest.waitForRest(ctx); err != nil {
 		return err
 	}
-	for until := time.Now().Add(min(j.limits.converge, restartedConverge)); len(j.differences(step, j.state())) > 0 && time.Now().Before(until); {
+	until := time.Now().Add(min(j.limits.converge, restartedConverge))
+	for len(j.differences(step, j.state())) > 0 && time.Now().Before(until) {
 		if err := clock.SleepReal(ctx, j.limits.window); err != nil { // a busy machine starts a program late
 			return err
 		}

@@ -34,7 +34,9 @@ func (u *userActor) takeStep(ctx context.Context, step finding.Step) error {
 		if err != nil {
 			return err
 		}
-		u.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
+		u.trace.record(finding.Event{
+			Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName()),
+		})
 		if err := u.retryUnanswered(ctx, func() error { return applyAsUser(ctx, api, object) }); err != nil {
 			return err
 		}
@@ -74,7 +76,10 @@ func (u *userActor) retryUnanswered(ctx context.Context, request func() error) e
 		if !isUnanswered(err) || time.Now().After(until) {
 			return err
 		}
-		u.trace.record(finding.Event{Lane: finding.Server, To: finding.User, Text: "refuses the request, because a webhook or a conversion does not answer"})
+		u.trace.record(finding.Event{
+			Lane: finding.Server, To: finding.User,
+			Text: "refuses the request, because a webhook or a conversion does not answer",
+		})
 		if err := u.restartProgram(); err != nil {
 			return err
 		}
@@ -91,5 +96,6 @@ func isUnanswered(err error) bool {
 	if !ok || answer.Code != http.StatusInternalServerError {
 		return false
 	}
-	return strings.Contains(err.Error(), "failed calling webhook") || strings.Contains(err.Error(), "conversion webhook for")
+	return strings.Contains(err.Error(), "failed calling webhook") ||
+		strings.Contains(err.Error(), "conversion webhook for")
 }

@@ -14,7 +14,9 @@ import (
 // applyAsUser applies an object for the user. If an apply empties a map or a list that the user has filled before, an API
 // server of Kubernetes makes null of it, and refuses the object: spec.options: Invalid value: "null". Then the user empties
 // the fields by a patch first.
-func applyAsUser(ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured) error {
+func applyAsUser(
+	ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured,
+) error {
 	_, err := api.Apply(ctx, object)
 	if !kube.IsInvalid(err) || !strings.Contains(err.Error(), `"null"`) {
 		return err

@@ -64,7 +64,9 @@ func (f *webhookFront) addProcess(path string) ([]string, error) {
 	defer f.mu.Unlock()
 	f.sockets = append(f.sockets, socket)
 	f.sockets = slices.Delete(f.sockets, 0, max(0, len(f.sockets)-maxWebhookSockets))
-	return []string{"YARE_WEBHOOKS_URL=" + config.Host, "YARE_WEBHOOKS_CA=" + authority, "YARE_WEBHOOKS_SOCKET=" + socket}, nil
+	return []string{
+		"YARE_WEBHOOKS_URL=" + config.Host, "YARE_WEBHOOKS_CA=" + authority, "YARE_WEBHOOKS_SOCKET=" + socket,
+	}, nil
 }
 
 // dial connects to the newest process that listens.

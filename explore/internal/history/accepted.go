@@ -30,7 +30,8 @@ func NewAccepted(acceptances ...finding.Acceptance) (*Accepted, error) {
 	for _, a := range acceptances {
 		switch {
 		case a.Path == "":
-			errs = append(errs, fmt.Errorf("an accepted path is empty (its reason is %q): the path * is the whole object", a.Reason))
+			errs = append(errs,
+				fmt.Errorf("an accepted path is empty (its reason is %q): the path * is the whole object", a.Reason))
 		case strings.TrimSpace(a.Reason) == "":
 			errs = append(errs, fmt.Errorf("the accepted path %s has no reason", strings.TrimSpace(a.Objects+" "+a.Path)))
 		}
@@ -73,7 +74,9 @@ func (a *Accepted) acceptDifference(object faults.Object, path string, kinds ...
 
 // AcceptViolation counts the violation of a rule for the acceptances that match it, and reports whether the violation is intended.
 // An entry without a rule is for all rules.
-func (a *Accepted) AcceptViolation(rule string, object faults.Object, path string, kinds ...faults.Kind) (isAccepted bool) {
+func (a *Accepted) AcceptViolation(
+	rule string, object faults.Object, path string, kinds ...faults.Kind,
+) (isAccepted bool) {
 	if a == nil {
 		return false
 	}

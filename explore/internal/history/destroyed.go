@@ -67,7 +67,8 @@ func Destroyed(references []History, got History, o Options, injected ...faults.
 		}
 	}
 	all := slices.Concat(c.deletions(), c.creations(), c.changes())
-	slices.SortFunc(all, func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.String(), b.String())) })
+	slices.SortFunc(all,
+		func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.String(), b.String())) })
 	return all
 }
 
@@ -126,7 +127,8 @@ func (c *destructionCheck) tooOften(events []event, what string, allowedFor func
 	count := make(map[faults.Object]int)
 	for _, each := range events {
 		allowed := allowedFor(each)
-		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] || c.accepted.acceptDifference(each.object, "", c.kinds...) {
+		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] ||
+			c.accepted.acceptDifference(each.object, "", c.kinds...) {
 			continue
 		}
 		all = append(all, Destruction{

@@ -150,7 +150,8 @@ func (e *events) countCreations(object faults.Object) (creations, cascades int) 
 // countCascadesBefore returns how many objects of a name were deleted because of their owners before a creation.
 func (e *events) countCascadesBefore(creation event) (count int) {
 	for _, each := range e.deletions {
-		if each.isCascaded && each.object == creation.object && ident.IsNewer(creation.ResourceVersion, each.ResourceVersion) {
+		if each.isCascaded && each.object == creation.object &&
+			ident.IsNewer(creation.ResourceVersion, each.ResourceVersion) {
 			count++
 		}
 	}

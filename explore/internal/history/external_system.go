@@ -26,7 +26,8 @@ func newExternalSystemVersion(namespace, text string) Version {
 		}
 	}
 	return Version{
-		Resource: ExternalSystemResource, Namespace: namespace, Name: "system", UID: "outside", At: time.Now(), Manager: externalSystemManager,
+		Resource: ExternalSystemResource, Namespace: namespace, Name: "system", UID: "outside", At: time.Now(),
+		Manager: externalSystemManager,
 		Object: map[string]any{
 			"apiVersion": "explore.yare.dev/v1", "kind": "ExternalSystem", "data": lines,
 			"metadata": map[string]any{"name": "system", "namespace": namespace, "managedFields": []any{map[string]any{

@@ -72,7 +72,8 @@ func (f *flattener) add(path, key string, value any, owned ownership) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if name == faults.ChangedAnnotation { // the exploration has added it; many programs copy annotations to their children
+			// the exploration has added it; many programs copy annotations to their children
+			if name == faults.ChangedAnnotation {
 				continue
 			}
 			f.add(path+pathElement(f.words.replace(name)), name, inner, owned.member(name))
@@ -116,7 +117,9 @@ func pathElement(name string) string {
 
 // itemKey returns the member that distinguishes the items of a list. It is empty if no member does.
 func itemKey(list []any) string {
-	for _, name := range []string{"name", "type", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "uid", "ip"} {
+	for _, name := range []string{
+		"name", "type", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "uid", "ip",
+	} {
 		seen := make(map[any]bool)
 		for _, item := range list {
 			members, _ := item.(map[string]any)

@@ -47,8 +47,10 @@ import (
 // functions returns the functions of both templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"summary": summary, "sortedFindings": sortedFindings, "findingTitle": findingTitle, "meaning": meaning, "describeSteps": describeSteps,
-		"acceptLines": acceptLines, "runSummary": runSummary, "coverageCounts": coverageCounts, "coverageLists": coverageLists, "join": strings.Join,
+		"summary": summary, "sortedFindings": sortedFindings, "findingTitle": findingTitle,
+		"meaning": meaning, "describeSteps": describeSteps,
+		"acceptLines": acceptLines, "runSummary": runSummary, "coverageCounts": coverageCounts,
+		"coverageLists": coverageLists, "join": strings.Join,
 		"ordinal":           func(index int) int { return index + 1 },
 		"indented":          func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
 		"differenceSubject": differenceSubject, "shortValue": shortValue, "eventLines": eventLines, "compact": compact,
@@ -116,7 +118,8 @@ func countsText(r finding.Record) string {
 	case len(c.Warnings) > 0:
 		return "nothing found, but the exploration proves little: see the warnings"
 	case len(c.NeverHappened) > 0:
-		return "incomplete, nothing found so far, and these kinds never happened: " + strings.Join(kindLines(c.NeverHappened), ", ")
+		return "incomplete, nothing found so far, and these kinds never happened: " + strings.Join(kindLines(c.NeverHappened),
+			", ")
 	case !c.IsComplete:
 		return "nothing found so far: each kind has happened, but not all planned runs were made"
 	}
@@ -362,7 +365,8 @@ func runSummary(c finding.Coverage) string {
 	if !c.IsComplete {
 		end = "The budget ended before all planned runs were made."
 	}
-	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s", counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,
+	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s",
+		counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,
 		counted(c.References, "reference run"), counted(c.Repeats, "repeat"), end)
 }
 
@@ -410,7 +414,8 @@ func statements(packages map[string]finding.Count) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		c := packages[name]
-		lines = append(lines, fmt.Sprintf("%s: %d of %d (%.0f %%)", name, c.Done, c.Total, 100*float64(c.Done)/float64(max(c.Total, 1))))
+		lines = append(lines, fmt.Sprintf("%s: %d of %d (%.0f %%)",
+			name, c.Done, c.Total, 100*float64(c.Done)/float64(max(c.Total, 1))))
 	}
 	return lines
 }

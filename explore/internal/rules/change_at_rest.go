@@ -17,7 +17,9 @@ import (
 type changeAtRest struct{}
 
 func (changeAtRest) Describe() Description {
-	return Description{Name: "at rest", Meaning: "The program changed an object again and again, and nothing had happened.", IsCertain: true}
+	return Description{
+		Name: "at rest", Meaning: "The program changed an object again and again, and nothing had happened.", IsCertain: true,
+	}
 }
 
 // minRest is how long a process has written nothing before a change without a cause. A change that comes earlier may follow from
@@ -70,8 +72,10 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		paths := changedPaths(r.View, change)
 		former, hasFormer := last[key]
 		last[key] = write{request.Ended, paths}
-		isSame := hasFormer && (len(paths) == 0 && len(former.paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(former.paths, p) }))
-		if !isSame || isReported[change.after.UID] || longestQuiet(r, request.Session, former.ended, request.Began) < minRest ||
+		isSame := hasFormer && (len(paths) == 0 && len(former.paths) == 0 ||
+			slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(former.paths, p) }))
+		if !isSame || isReported[change.after.UID] ||
+			longestQuiet(r, request.Session, former.ended, request.Began) < minRest ||
 			hasCause(r, request.Session, former.ended, request.Began, ownVersions, change.before) {
 			continue
 		}
@@ -80,7 +84,8 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		v := Violation{
 			Severity: Warning, Object: object, Paths: paths, Effect: "changed", Step: request.Point.Step, At: request.Began,
 			Text: fmt.Sprintf("%s was changed without a cause", object),
-			Evidence: fmt.Sprintf("The program sent %s, %.1f s after its write before. It had received no event and no new answer in between",
+			Evidence: fmt.Sprintf(
+				"The program sent %s, %.1f s after its write before. It had received no event and no new answer in between",
 				request.Point, request.Began.Sub(former.ended).Seconds()),
 		}
 		if len(paths) == 0 {
@@ -124,7 +129,9 @@ func changedPaths(w *history.View, s successor) []string {
 }
 
 // hasCause reports whether a process has had a cause for a write between two times.
-func hasCause(r *Run, session string, from, until time.Time, ownVersions map[versionKey]bool, state history.Version) bool {
+func hasCause(
+	r *Run, session string, from, until time.Time, ownVersions map[versionKey]bool, state history.Version,
+) bool {
 	isBetween := func(t time.Time) bool { return t.After(from) && t.Before(until) }
 	for _, d := range r.Deliveries {
 		isEcho := d.ResourceVersion != "" && ownVersions[versionKey{d.Resource, d.ResourceVersion}]
@@ -148,7 +155,8 @@ func hasCause(r *Run, session string, from, until time.Time, ownVersions map[ver
 		}
 	}
 	// Times in objects have seconds.
-	return hasTimeBetween(state.Object["spec"], from.Add(time.Second), until) || hasTimeBetween(state.Object["status"], from.Add(time.Second), until)
+	return hasTimeBetween(state.Object["spec"], from.Add(time.Second), until) ||
+		hasTimeBetween(state.Object["status"], from.Add(time.Second), until)
 }
 
 // hasTimeBetween reports whether a value has a time that has come between two times.

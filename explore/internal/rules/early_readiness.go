@@ -32,15 +32,18 @@ func (earlyReadiness) Violations(r *Run) (all []Violation) {
 		object := r.Object(s.Version)
 		if s.former.ObservedGeneration > s.ObservedGeneration && s.ObservedGeneration > 0 {
 			all = append(all, Violation{
-				Severity: Failure, Object: object, Paths: []string{"status.observedGeneration"}, Effect: "went back", Step: s.Step, At: s.At,
-				Text:     fmt.Sprintf("The observedGeneration of %s went back", object),
-				Evidence: fmt.Sprintf("The program had written %d, and wrote %d %s", s.former.ObservedGeneration, s.ObservedGeneration, r.timeText(s.Version)),
+				Severity: Failure, Object: object, Paths: []string{"status.observedGeneration"}, Effect: "went back", Step: s.Step,
+				At:   s.At,
+				Text: fmt.Sprintf("The observedGeneration of %s went back", object),
+				Evidence: fmt.Sprintf("The program had written %d, and wrote %d %s",
+					s.former.ObservedGeneration, s.ObservedGeneration, r.timeText(s.Version)),
 			})
 		}
 		for _, c := range s.Conditions {
 			path := fmt.Sprintf("status.conditions[type=%s].status", c.Type)
 			key := fmt.Sprintf("%s %s %d", s.UID, c.Type, s.generation)
-			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || !s.isCurrent(c) || s.former.isTrue(c.Type) && s.former.generation == s.generation {
+			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || !s.isCurrent(c) ||
+				s.former.isTrue(c.Type) && s.former.generation == s.generation {
 				continue
 			}
 			if trueCounts[key]++; trueCounts[key] == 2 {
@@ -57,8 +60,9 @@ func (earlyReadiness) Violations(r *Run) (all []Violation) {
 			isReported[key] = true
 			v := Violation{
 				Severity: Failure, Object: object, Paths: []string{path}, Effect: "early", Step: s.Step, At: s.At,
-				Text:     fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
-				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s", r.timeText(s.Version), r.Object(workload), state),
+				Text: fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
+				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s",
+					r.timeText(s.Version), r.Object(workload), state),
 			}
 			switch isOfNoGeneration := c.ObservedGeneration == 0 && s.ObservedGeneration == 0; {
 			case c.Type != "Available":
@@ -142,7 +146,9 @@ const receptionTime = time.Second
 // The program may use the newest state that it has received for longer than receptionTime, and each state that it has
 // received since. A state before the program's own last write of the workload is none of them: the program has
 // the answer to the write.
-func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Version, state string, hasNoneReady bool) {
+func unreadyWorkload(
+	r *Run, s *status, c metav1.Condition,
+) (workload history.Version, state string, hasNoneReady bool) {
 	if !s.isCurrent(c) {
 		return history.Version{}, "", false
 	}
@@ -209,7 +215,8 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 		}
 	}
 	for _, o := range r.Observations {
-		if v, exists := versions[o.ResourceVersion]; exists && o.Session == write.Session && o.Resource == workload.Resource && !o.At.After(write.Began) {
+		v, exists := versions[o.ResourceVersion]
+		if exists && o.Session == write.Session && o.Resource == workload.Resource && !o.At.After(write.Began) {
 			received = append(received, reception{v, o.At})
 		}
 	}
@@ -220,7 +227,8 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 		}
 	}
 	for _, each := range received {
-		isOld := ownVersion != "" && ident.IsNewer(ownVersion, each.ResourceVersion) || newest != "" && ident.IsNewer(newest, each.ResourceVersion)
+		isOld := ownVersion != "" && ident.IsNewer(ownVersion, each.ResourceVersion) ||
+			newest != "" && ident.IsNewer(newest, each.ResourceVersion)
 		if !isOld {
 			states = append(states, each.Version)
 		}
@@ -253,7 +261,8 @@ func whyNotReady(v history.Version) (reason string, hasNoneReady bool) {
 		return "", false
 	}
 	ready := max(w.Status.ReadyReplicas, w.Status.AvailableReplicas, w.Status.Ready)
-	isNothingWanted := w.Spec.Replicas != nil && *w.Spec.Replicas == 0 || v.Resource == "daemonsets.apps" && w.Status.ObservedGeneration == w.Metadata.Generation && (w.Status.Desired == nil || *w.Status.Desired == 0)
+	isNothingWanted := w.Spec.Replicas != nil && *w.Spec.Replicas == 0 || v.Resource == "daemonsets.apps" &&
+		w.Status.ObservedGeneration == w.Metadata.Generation && (w.Status.Desired == nil || *w.Status.Desired == 0)
 	switch {
 	case isNothingWanted:
 		return "", false

@@ -41,8 +41,9 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 		}
 		violation := Violation{
 			Severity: Failure, Object: object, Effect: "left", Step: last, At: v.At,
-			Text:     fmt.Sprintf("%s is left after the user has deleted all samples", object),
-			Evidence: fmt.Sprintf("The field manager %s made the object, which no sample needs any more", quotedManager(r.View, v.UID)),
+			Text: fmt.Sprintf("%s is left after the user has deleted all samples", object),
+			Evidence: fmt.Sprintf("The field manager %s made the object, which no sample needs any more",
+				quotedManager(r.View, v.UID)),
 		}
 		finalizers := v.Content().GetFinalizers()
 		switch isSample := applied[faults.Object{Resource: v.Resource, Name: v.Name}] != nil; {
@@ -51,7 +52,8 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 			violation.Text = fmt.Sprintf("%s is not gone after the user has deleted it", object)
 			violation.Evidence = fmt.Sprintf("The object waits for its finalizer %s", strings.Join(finalizers, ", "))
 			if children := childrenOf(r, v.UID, left); len(children) > 0 {
-				violation.Evidence += fmt.Sprintf(". Its children %s still exist: the garbage collector deletes them only when their owner is gone",
+				violation.Evidence += fmt.Sprintf(
+					". Its children %s still exist: the garbage collector deletes them only when their owner is gone",
 					strings.Join(children, ", "))
 			}
 		case v.Content().GetDeletionTimestamp() != nil:
@@ -66,7 +68,8 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 // childrenOf returns the objects that nobody has deleted and that the object with a uid owns.
 func childrenOf(r *Run, owner types.UID, objects []history.Version) (children []string) {
 	for _, v := range objects {
-		isChild := slices.ContainsFunc(v.Content().GetOwnerReferences(), func(reference metav1.OwnerReference) bool { return reference.UID == owner })
+		isChild := slices.ContainsFunc(v.Content().GetOwnerReferences(),
+			func(reference metav1.OwnerReference) bool { return reference.UID == owner })
 		if isChild && v.Content().GetDeletionTimestamp() == nil {
 			children = append(children, r.Object(v).String())
 		}

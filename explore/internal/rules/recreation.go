@@ -19,7 +19,11 @@ import (
 type recreation struct{}
 
 func (recreation) Describe() Description {
-	return Description{Name: "remade", Meaning: "The program deleted a child, and made it again with the same content, while its owner lived.", IsCertain: true}
+	return Description{
+		Name:      "remade",
+		Meaning:   "The program deleted a child, and made it again with the same content, while its owner lived.",
+		IsCertain: true,
+	}
 }
 
 // Violations compares each object with the object of its name that the program has deleted before. Pods do not count, and
@@ -49,7 +53,8 @@ func (recreation) Violations(r *Run) (all []Violation) {
 // isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
 // change of the user in time.
 func isBehind(r *Run) bool {
-	if r.Faults.NeedsStandby() || r.Faults.HasKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+	if r.Faults.NeedsStandby() || r.Faults.HasKind(
+		faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
 		return true
 	}
 	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })
@@ -106,7 +111,8 @@ func replacements(r *Run) (all []replacement) {
 			before, wasDeleted := deleted[at]
 			delete(deleted, at)
 			owner := controllerOf(v)
-			isSameOwner := owner != "" && owner == controllerOf(before) && isUndeletedAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
+			isSameOwner := owner != "" && owner == controllerOf(before) && isUndeletedAt(r, owner, v) &&
+				generationAt(r, owner, before) == generationAt(r, owner, v)
 			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step && !isChangedOften(r, v.Step) {
 				all = append(all, replacement{before, v})
 			}
@@ -145,11 +151,13 @@ func hasStrangers(r *Run, v history.Version) bool {
 func isDeletedByProgram(r *Run, v history.Version) bool {
 	object, created := r.Object(v), creationTimeOf(r, v.UID)
 	isOfFault := func(f faults.Fault) bool { return f.Object != nil && *f.Object == object }
-	return !slices.ContainsFunc(r.Faults, isOfFault) && slices.ContainsFunc(r.Requests, func(request proxy.RequestRecord) bool {
-		isOfObject := request.Point.Verb == "delete" && request.Name == v.Name || request.Point.Verb == "deletecollection"
-		isCarriedOut := request.Code/100 == 2 || request.Code == 0 && !request.Sent.IsZero()
-		return request.Point.Resource == v.Resource && isOfObject && isCarriedOut && request.Began.After(created) && request.Began.Before(v.At)
-	})
+	return !slices.ContainsFunc(r.Faults, isOfFault) &&
+		slices.ContainsFunc(r.Requests, func(request proxy.RequestRecord) bool {
+			isOfObject := request.Point.Verb == "delete" && request.Name == v.Name || request.Point.Verb == "deletecollection"
+			isCarriedOut := request.Code/100 == 2 || request.Code == 0 && !request.Sent.IsZero()
+			return request.Point.Resource == v.Resource && isOfObject && isCarriedOut && request.Began.After(created) &&
+				request.Began.Before(v.At)
+		})
 }
 
 // creationTimeOf returns when the first version of an object came.

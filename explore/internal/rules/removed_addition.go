@@ -17,7 +17,9 @@ import (
 type removedAddition struct{}
 
 func (removedAddition) Describe() Description {
-	return Description{Name: "what others put", Meaning: "The program removed what somebody else had added to an object.", IsCertain: true}
+	return Description{
+		Name: "what others put", Meaning: "The program removed what somebody else had added to an object.", IsCertain: true,
+	}
 }
 
 // Violations follows the fields that a stranger owns, from the version that adds them to the next version of the program
@@ -45,7 +47,8 @@ func (removedAddition) Violations(r *Run) (all []Violation) {
 				continue
 			}
 			delete(added[uid], path)
-			if isRemovedWithParent(values, path) || s.after.Content().GetDeletionTimestamp() != nil && !strings.HasPrefix(path, "metadata.") {
+			if isRemovedWithParent(values, path) ||
+				s.after.Content().GetDeletionTimestamp() != nil && !strings.HasPrefix(path, "metadata.") {
 				continue
 			}
 			lost[partOf(path)] = append(lost[partOf(path)], path)
@@ -101,7 +104,8 @@ func newRemoval(r *Run, v history.Version, request *proxy.RequestRecord, part st
 	}
 	return Violation{
 		Severity: severity, Object: object, Paths: paths, Effect: "removed", Step: v.Step, At: v.At,
-		Text:     fmt.Sprintf("What somebody else had added to %s of %s was removed", part, object),
-		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after the program had sent %s", r.timeText(v), request.Point),
+		Text: fmt.Sprintf("What somebody else had added to %s of %s was removed", part, object),
+		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after the program had sent %s",
+			r.timeText(v), request.Point),
 	}
 }

@@ -62,7 +62,15 @@ type Description struct {
 
 // All returns all rules.
 func All() []Rule {
-	return []Rule{leftObject{}, changeAtRest{}, recreation{}, earlyReadiness{}, removedAddition{}, unrelatedChange{}, growth{}}
+	return []Rule{
+		leftObject{},
+		changeAtRest{},
+		recreation{},
+		earlyReadiness{},
+		removedAddition{},
+		unrelatedChange{},
+		growth{},
+	}
 }
 
 // Names returns the names of all rules.
@@ -251,7 +259,8 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Violation) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key(), b.Key())) })
+	slices.SortStableFunc(all,
+		func(a, b Violation) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key(), b.Key())) })
 	return all
 }
 

@@ -40,8 +40,9 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 		object := r.Object(v)
 		all = append(all, Violation{
 			Severity: Failure, Object: object, Effect: "deleted", Step: v.Step, At: v.At,
-			Text:     fmt.Sprintf("%s was deleted, and it is the child of another object", object),
-			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", v.Step+1, samples[controllerOf(v)]),
+			Text: fmt.Sprintf("%s was deleted, and it is the child of another object", object),
+			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller",
+				v.Step+1, samples[controllerOf(v)]),
 		})
 	}
 	if !r.Faults.HasKind(faults.Pair) {
@@ -66,7 +67,8 @@ func changesText(r *Run, s successor, paths []string) string {
 	before, after := r.Fields(s.before), r.Fields(s.after)
 	var texts []string
 	for _, path := range paths {
-		texts = append(texts, fmt.Sprintf("%s from %s to %s", path, cmp.Or(before[path], "nothing"), cmp.Or(after[path], "nothing")))
+		texts = append(texts, fmt.Sprintf("%s from %s to %s",
+			path, cmp.Or(before[path], "nothing"), cmp.Or(after[path], "nothing")))
 	}
 	return strings.Join(texts, ", ")
 }
