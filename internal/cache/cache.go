@@ -30,7 +30,9 @@ type shared struct {
 func New(h wire.Handler, o ...Option) *Cache {
 	all := new(registry)
 	program := &programOverlay{Overlay: overlay.New(), streams: all}
-	c := &Cache{shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)}}
+	c := &Cache{
+		shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)},
+	}
 	for _, option := range o {
 		option(&c.options)
 	}
@@ -52,7 +54,8 @@ func New(h wire.Handler, o ...Option) *Cache {
 // goes on.
 func (c *Cache) Open(ctx context.Context, id wire.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{streams: c.streams, subscriber: subscriber}
-	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *followedStream { return newFollowedStream(c.shared, id, cancel) })
+	err := c.streams.subscribe(ctx, id, sub,
+		func(cancel context.CancelFunc) *followedStream { return newFollowedStream(c.shared, id, cancel) })
 	if err != nil {
 		return nil, err
 	}

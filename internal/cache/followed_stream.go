@@ -177,7 +177,10 @@ func (s *followedStream) report(err error) {
 func (s *followedStream) stats() Stats {
 	sizes := s.store.database.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.IsSynced(), Unlisted: s.store.isUnlisted.Load() && !s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes, JSON: sizes.JSON,
+		Stream: s.id, Synced: s.store.IsSynced(), Unlisted: s.store.isUnlisted.Load() && !s.store.IsSynced(),
+		Watching:  s.store.isWatching() || s.store.IsUnserved(),
+		LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes,
+		JSON:       sizes.JSON,
 		Dictionary: sizes.Dictionary, Dictionaries: sizes.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}

@@ -51,7 +51,8 @@ func impliesRequirement(assumed []labels.Requirement, required labels.Requiremen
 	key := required.Key()
 	assumed = slices.DeleteFunc(slices.Clone(assumed), func(each labels.Requirement) bool { return each.Key() != key })
 	isCounterexample := func(l labels.Set) bool {
-		return !required.Matches(l) && !slices.ContainsFunc(assumed, func(each labels.Requirement) bool { return !each.Matches(l) })
+		return !required.Matches(l) &&
+			!slices.ContainsFunc(assumed, func(each labels.Requirement) bool { return !each.Matches(l) })
 	}
 	if isCounterexample(nil) {
 		return false

@@ -45,7 +45,9 @@ func newMissedStates(s *Store, o *overlay.Overlay, w *database.Writer, projected
 	if !ok {
 		labelSelector = labels.Nothing()
 	}
-	return missedStates{store: s, overlay: o, writer: w, projected: projected, labelSelector: labelSelector, fieldSelector: fieldSelector}
+	return missedStates{
+		store: s, overlay: o, writer: w, projected: projected, labelSelector: labelSelector, fieldSelector: fieldSelector,
+	}
 }
 
 // fieldSelectorOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
@@ -102,17 +104,21 @@ func (m *missedStates) predecessorsOf(c follow.Change, before *database.PackedOb
 		return nil
 	}
 	return m.statesOf(k, entry, func(value overlay.Entry) bool {
-		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) && (before == nil || before.UID() != value.UID)
+		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) &&
+			(before == nil || before.UID() != value.UID)
 	})
 }
 
 // statesOf returns the values of entry for which isMissed returns true, as packed objects of this stream, at most
 // one for each UID. It leaves out the values that the store had reached before the list.
-func (m *missedStates) statesOf(k overlay.Key, entry overlay.Entry, isMissed func(overlay.Entry) bool) []*database.PackedObject {
+func (m *missedStates) statesOf(
+	k overlay.Key, entry overlay.Entry, isMissed func(overlay.Entry) bool,
+) []*database.PackedObject {
 	var states []*database.PackedObject
 	for _, value := range entry.Values() {
 		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
-			!m.fieldSelector.Empty() && !m.fieldSelector.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
+			!m.fieldSelector.Empty() &&
+				!m.fieldSelector.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
 		p := m.packedValueOf(k, value)

@@ -29,7 +29,9 @@ func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 }
 
 // overlayEntryOf returns the overlay entry for the answer of a write that succeeded.
-func (o *programOverlay) overlayEntryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+func (o *programOverlay) overlayEntryOf(
+	r *wire.Request, k overlay.Key, answer ident.Answer, body []byte,
+) overlay.Entry {
 	m := answer.Metadata
 	unknown := overlay.Entry{Kind: overlay.UnknownState, UID: m.UID}
 	switch {
@@ -112,7 +114,8 @@ func isSameResource(a, b wire.Resource) bool {
 func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Version {
 	latest := ""
 	for s := range o.streams.thatMayHold(k) {
-		if object, ok := s.store.Get(k.ObjectKey()); ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
+		object, ok := s.store.Get(k.ObjectKey())
+		if ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
 			latest = object.ResourceVersion
 		}
 	}
@@ -183,7 +186,9 @@ func (o *programOverlay) isGoneWithResource(cluster string, r wire.Resource, e o
 }
 
 // lookup finds an object in the overlay and in a store that covers it.
-func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, representation wire.Representation) lookupResult {
+func (o *programOverlay) lookup(
+	s *Store, k overlay.Key, r wire.Resource, representation wire.Representation,
+) lookupResult {
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)

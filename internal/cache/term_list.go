@@ -154,7 +154,8 @@ func appendProtobufVersions(versions []listedVersion, envelope []byte) (_ []list
 					var v listedVersion
 					err := errors.Join(
 						rangeProtobuf(metadata, uid, func(text []byte) error { v.uid = types.UID(text); return nil }),
-						rangeProtobuf(metadata, resourceVersion, func(text []byte) error { v.resourceVersion = string(text); return nil }),
+						rangeProtobuf(metadata, resourceVersion,
+							func(text []byte) error { v.resourceVersion = string(text); return nil }),
 					)
 					versions = append(versions, v)
 					return err

@@ -42,7 +42,9 @@ type updater struct {
 	listResult restoration.ListResult
 }
 
-func newUpdater(s *Store, o *programOverlay, w *database.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
+func newUpdater(
+	s *Store, o *programOverlay, w *database.Writer, p *progress.Progress, r *restoration.Recorder, n *counts,
+) *updater {
 	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
 	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)
@@ -239,7 +241,9 @@ func (u *updater) takeListResult() restoration.ListResult {
 }
 
 func (u *updater) ref(c follow.Change) wire.Ref {
-	return wire.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
+	return wire.Ref{
+		Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID,
+	}
 }
 
 // RestorationError is an error of a stream whose server was restored from a backup, or contradicts what it has shown. The

@@ -133,7 +133,8 @@ func (e Entry) IsObservedBy(o Observation) bool {
 	if e.Version == "" && hasShownAllSince(o, e.recorded) {
 		return true
 	}
-	if e.Version != "" && (ident.HasReached(o.Version, e.Version) || o.IsPresent && ident.HasReached(o.ResourceVersion, e.Version)) {
+	if e.Version != "" &&
+		(ident.HasReached(o.Version, e.Version) || o.IsPresent && ident.HasReached(o.ResourceVersion, e.Version)) {
 		return true
 	}
 	// A store that selects may show none although it is behind: an object that is gone may have come to match

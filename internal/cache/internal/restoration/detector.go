@@ -88,7 +88,8 @@ func (d *Detector) CheckAnswer(before ShownState, answer ident.Version, k kube.K
 	if !isOlder && !isMissing || before.SettledCount != d.SettledCount() {
 		return nil
 	}
-	return d.recordContradiction(fmt.Errorf("the server has answered with resource version %s of %s, which does not fit version %s that the watch has reached",
+	return d.recordContradiction(fmt.Errorf(
+		"the server has answered with resource version %s of %s, which does not fit version %s that the watch has reached",
 		answer.ResourceVersion(), k, before.ReachedVersion))
 }
 
@@ -123,7 +124,8 @@ func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isP
 	if isProof {
 		return proofError(observation)
 	}
-	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason", observation, count, interval)
+	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason",
+		observation, count, interval)
 }
 
 // listIfNeeded asks for a list if the store is in doubt and no list has begun since.

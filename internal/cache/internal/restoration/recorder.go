@@ -52,7 +52,8 @@ func (r *Recorder) CheckOverdue() error {
 	if !ok {
 		return nil
 	}
-	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s", e.version, e.key, maxDelay))
+	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s",
+		e.version, e.key, maxDelay))
 }
 
 // RecordLoss records that a probe has found a loss: the server has lost what the stream has shown. That puts the store in
