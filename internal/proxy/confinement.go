@@ -130,7 +130,8 @@ func (c *Confinement) Narrowing() Hook { return HookFunc(c.narrow) }
 
 // narrow changes the URL of a list or a watch of all namespaces to the URL of one namespace.
 func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
-	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" && (x.Verb == wire.VerbList || x.Verb == wire.VerbWatch)
+	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" &&
+		(x.Verb == wire.VerbList || x.Verb == wire.VerbWatch)
 	if c.namespace == "" || !isOfAll {
 		return next(r)
 	}
@@ -147,7 +148,8 @@ func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Res
 		return Answer(NewStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error())), nil
 	case !isServed:
 		// The server may serve a resource before its discovery lists the resource.
-		return Answer(NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")), nil
+		return Answer(NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+			"the server could not find the requested resource")), nil
 	case isNamespaced:
 		r.URL.Path, r.URL.RawPath = fmt.Sprintf("%snamespaces/%s/%s", version, c.namespace, plural), ""
 	}

@@ -72,7 +72,8 @@ func (m mask) masked(value any, isSecret bool) any {
 // isServerMade reports whether the server chooses the values of fields of this name.
 func isServerMade(field string) bool {
 	switch field {
-	case "uid", "resourceVersion", "generation", "observedGeneration", "creationTimestamp", "deletionTimestamp", "managedFields":
+	case "uid", "resourceVersion", "generation", "observedGeneration", "creationTimestamp", "deletionTimestamp",
+		"managedFields":
 		return true
 	}
 	return false

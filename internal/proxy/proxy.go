@@ -82,7 +82,8 @@ func PassThrough[H Hook](hooks []H, x *Exchange, r *http.Request, last Next) (*h
 	if len(hooks) == 0 {
 		return last(r)
 	}
-	return hooks[0].RoundTrip(x, r, func(r *http.Request) (*http.Response, error) { return PassThrough(hooks[1:], x, r, last) })
+	return hooks[0].RoundTrip(x, r,
+		func(r *http.Request) (*http.Response, error) { return PassThrough(hooks[1:], x, r, last) })
 }
 
 // Next passes a request on to the next hook, or to the API server.
@@ -182,7 +183,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.handlers.Done()
 	if session == nil {
-		writeStatus(w, NewStatus(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the proxy does not know the token"))
+		writeStatus(w,
+			NewStatus(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the proxy does not know the token"))
 		return
 	}
 	body, err := io.ReadAll(r.Body)

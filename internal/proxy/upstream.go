@@ -67,7 +67,9 @@ func (u *Upstream) CloseIdleConnections() {
 
 // send sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or among
 // others. All other statuses are errors.
-func (u *Upstream) send(ctx context.Context, method, path string, query url.Values, patch []byte, others ...int) (int, []byte, error) {
+func (u *Upstream) send(
+	ctx context.Context, method, path string, query url.Values, patch []byte, others ...int,
+) (int, []byte, error) {
 	target := u.url.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(patch))
@@ -88,7 +90,8 @@ func (u *Upstream) send(ctx context.Context, method, path string, query url.Valu
 		return 0, nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if code := response.StatusCode; code != http.StatusOK && !slices.Contains(others, code) {
-		return 0, nil, fmt.Errorf("%s %s: the API server answers %d: %s", method, path, code, strings.TrimSpace(string(answer)))
+		return 0, nil, fmt.Errorf("%s %s: the API server answers %d: %s",
+			method, path, code, strings.TrimSpace(string(answer)))
 	}
 	return response.StatusCode, answer, nil
 }
@@ -122,7 +125,8 @@ func (u *Upstream) Remove(ctx context.Context, path string) error {
 		return err
 	}
 	// A conflict means that the object is gone.
-	_, _, err = u.send(ctx, http.MethodPatch, path, nil, []byte(`{"metadata":{"finalizers":null}}`), http.StatusNotFound, http.StatusConflict)
+	_, _, err = u.send(ctx, http.MethodPatch, path, nil, []byte(`{"metadata":{"finalizers":null}}`),
+		http.StatusNotFound, http.StatusConflict)
 	return err
 }
 

@@ -45,7 +45,8 @@ func (w *Watches) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Resp
 		return response, err
 	}
 	opened := &watch{
-		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body, onClose: w.remove, requestDone: r.Context().Done(),
+		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body,
+		onClose: w.remove, requestDone: r.Context().Done(),
 		readerDone: make(chan struct{}), arrived: make(chan struct{}, 1),
 	}
 	w.mu.Lock()

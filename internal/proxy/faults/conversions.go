@@ -52,7 +52,8 @@ type conversions struct{ baseFamily }
 
 func (conversions) Describe() Description {
 	return Description{
-		Group: "conversion", Kinds: []Kind{ConversionDown, ConversionFailing, ConversionUntrusted, ConversionSlow}, IsDefault: true,
+		Group: "conversion", Kinds: []Kind{ConversionDown, ConversionFailing, ConversionUntrusted, ConversionSlow},
+		IsDefault:        true,
 		InterruptsServer: true, NeedsOwnControlPlane: true,
 	}
 }
@@ -126,7 +127,8 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	reading, stop := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	readers.Go(func() {
-		_ = run.PreventRest(func() error { return readConverted(reading, run, converted, server) }) // the end of the step ends it
+		// the end of the step ends it
+		_ = run.PreventRest(func() error { return readConverted(reading, run, converted, server) })
 	})
 	run.AtStepEnd(func() error {
 		stop()
@@ -212,7 +214,9 @@ func convertedResources(ctx context.Context, c Cluster, samples []Object) (all [
 		if len(k.versions) == 0 {
 			continue
 		}
-		k.resource = wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: k.versions[0], Kind: kind}, Plural: plural}
+		k.resource = wire.Resource{
+			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: k.versions[0], Kind: kind}, Plural: plural,
+		}
 		all = append(all, k)
 	}
 	return all, nil

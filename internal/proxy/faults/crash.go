@@ -46,7 +46,9 @@ func (crash) Text(f Fault) string {
 	if f.At != nil {
 		where = "at " + f.At.String()
 	}
-	when := map[Restart]string{RestartNow: "at once", RestartAtRest: "at rest", RestartNextStep: "after the next step"}[f.Restart]
+	when := map[Restart]string{
+		RestartNow: "at once", RestartAtRest: "at rest", RestartNextStep: "after the next step",
+	}[f.Restart]
 	return fmt.Sprintf("crash %s, restart %s", where, when)
 }
 

@@ -45,7 +45,8 @@ func (e externalSystem) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 		return Plan{}, nil
 	}
 	if !in.HasExternalSystem {
-		return newNotApplicable("no external system is named; use --outside, or explore.Settings.OutsideAddress", Kind(d.Group)), nil
+		return newNotApplicable("no external system is named; use --outside, or explore.Settings.OutsideAddress",
+			Kind(d.Group)), nil
 	}
 	var chosen, rest []Fault
 	for i, step := range in.Steps {

@@ -35,8 +35,9 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, singleRequest{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, externalSystem{}, transition{}, stranger{},
-		ruledSteps{}, comparedChanges{}, tools{}, clusterChanges{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, singleRequest{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, externalSystem{},
+		transition{}, stranger{}, ruledSteps{}, comparedChanges{}, tools{}, clusterChanges{}, webhooks{}, conversions{},
+		reread{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 

@@ -65,7 +65,8 @@ func New(o Options) (*InjectingProxy, error) {
 	}
 	p.Proxy, err = proxy.New(proxy.Options{
 		Target: o.Target, Namespace: o.Namespace, HasPoints: true, Normalize: o.Normalize,
-		Hooks: append(slices.Clone(o.Hooks), delay(o.Delay), proxy.JSONAnswers{}, p.reads, p.confinement, injector, p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
+		Hooks: append(slices.Clone(o.Hooks), delay(o.Delay), proxy.JSONAnswers{}, p.reads, p.confinement, injector,
+			p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
 	})
 	return p, err
 }

@@ -50,7 +50,9 @@ func requestKinds() []requestKind {
 }
 
 func (singleRequest) Describe() Description {
-	d := Description{Group: "request", IsDefault: true, WhyNotPlanned: "the program makes no request at which this can happen"}
+	d := Description{
+		Group: "request", IsDefault: true, WhyNotPlanned: "the program makes no request at which this can happen",
+	}
 	for _, k := range requestKinds() {
 		if k.isOptIn {
 			d.OptIn = append(d.OptIn, k.kind)
@@ -138,8 +140,10 @@ func refusal(code int) *http.Response {
 		http.StatusForbidden:           {metav1.StatusReasonForbidden, "forbidden: no role allows the request"},
 		http.StatusTooManyRequests:     {metav1.StatusReasonTooManyRequests, "too many requests, please try again later"},
 		http.StatusInternalServerError: {metav1.StatusReasonInternalError, "an internal error occurred"},
-		http.StatusServiceUnavailable:  {metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request"},
-		http.StatusGatewayTimeout:      {metav1.StatusReasonTimeout, "the request timed out"},
+		http.StatusServiceUnavailable: {
+			metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request",
+		},
+		http.StatusGatewayTimeout: {metav1.StatusReasonTimeout, "the request timed out"},
 	}
 	return proxy.Answer(proxy.NewStatus(code, texts[code].reason, texts[code].message))
 }

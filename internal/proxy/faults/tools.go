@@ -109,8 +109,11 @@ func (tools) annotate(ctx context.Context, run *Run) error {
 		if err != nil {
 			return err
 		}
-		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{lastAppliedAnnotation: string(text) + "\n"}}}
-		_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Patch(ctx, sample.GetName(), kube.MergePatch(patch))
+		patch := map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{lastAppliedAnnotation: string(text) + "\n"}},
+		}
+		_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Patch(ctx,
+			sample.GetName(), kube.MergePatch(patch))
 		return kube.IgnoreNotFound(err)
 	})
 }

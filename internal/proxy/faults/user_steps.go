@@ -35,7 +35,10 @@ const ChangesInHalf = 25
 type ruledSteps struct{ baseFamily }
 
 func (ruledSteps) Describe() Description {
-	return Description{Group: "user-steps", Kinds: []Kind{Deletion, Clones, Pair, ManyChanges, Waiting}, IsDefault: true, IsJudgedByRules: true}
+	return Description{
+		Group: "user-steps", Kinds: []Kind{Deletion, Clones, Pair, ManyChanges, Waiting}, IsDefault: true,
+		IsJudgedByRules: true,
+	}
 }
 
 func (ruledSteps) Text(f Fault) string {
@@ -80,5 +83,8 @@ const Transition Kind = "transition"
 type transition struct{ baseFamily }
 
 func (transition) Describe() Description {
-	return Description{Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true, WhyNotPlanned: "the schemas of the samples suggest no other value"}
+	return Description{
+		Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true,
+		WhyNotPlanned: "the schemas of the samples suggest no other value",
+	}
 }
