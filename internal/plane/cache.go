@@ -38,7 +38,9 @@ type cache struct {
 
 // getOrBuild returns the path of the binary of this key. If there is none, getOrBuild calls build, which must write the
 // binary into dir, under the name of the program.
-func (c cache) getOrBuild(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
+func (c cache) getOrBuild(
+	ctx context.Context, key string, build func(ctx context.Context, dir string) error,
+) (string, error) {
 	path := filepath.Join(c.dir, key, c.module.Folder)
 	if markUsed(path) {
 		return path, nil
@@ -186,7 +188,8 @@ func (c cache) remove(folder string) {
 		return
 	}
 	defer lock.Close()
-	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.IsHeld(filepath.Join(folder, c.module.Folder), filelock.Exclusive) {
+	if filelock.Try(lock, filelock.Exclusive) != nil ||
+		filelock.IsHeld(filepath.Join(folder, c.module.Folder), filelock.Exclusive) {
 		return
 	}
 	_ = os.RemoveAll(folder)

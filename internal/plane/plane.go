@@ -145,7 +145,9 @@ func startProcess(o Options) (*Plane, error) {
 	if o.Verbose {
 		args = append(args, "-v")
 	}
-	p := &Plane{control: newControl(), console: o.Console, startResult: make(chan message, 1), closing: make(chan struct{})}
+	p := &Plane{
+		control: newControl(), console: o.Console, startResult: make(chan message, 1), closing: make(chan struct{}),
+	}
 	if last := durations.Default().Last(startStep); last > 0 && o.Console != nil {
 		p.lastStartText = " (last time " + console.Duration(last) + ")"
 	}

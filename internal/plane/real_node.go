@@ -113,7 +113,8 @@ func (n *realNode) receiveLine(c *child, line []byte) {
 	case "warning":
 		n.console.Printf("%s", e.Error)
 	case "exited":
-		n.console.Printf("%s of the real node ended unexpectedly: %s (its log: %s); it is started again", e.Component, e.Error, e.Log)
+		n.console.Printf("%s of the real node ended unexpectedly: %s (its log: %s); it is started again",
+			e.Component, e.Error, e.Log)
 	case "prepared", "ready", "failed":
 		select {
 		case n.events <- e:
@@ -133,7 +134,8 @@ func (n *realNode) wait(ctx context.Context, name string) (nodeEvent, error) {
 	case e.Event == "failed":
 		return e, fmt.Errorf("start the real node: %s", e.Error)
 	default:
-		return e, fmt.Errorf("start the real node %s: it reported %q in place of %q: build it from the same version of yare", n.child.binary, e.Event, name)
+		return e, fmt.Errorf("start the real node %s: it reported %q in place of %q: build it from the same version of yare",
+			n.child.binary, e.Event, name)
 	}
 }
 

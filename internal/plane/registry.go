@@ -149,7 +149,8 @@ func listIn(dir string) ([]Running, error) {
 	for _, name := range names {
 		if !filelock.IsHeld(name, filelock.Shared) {
 			// A new- file is unlocked for the moment between its making and its locking.
-			if info, err := os.Stat(name); err == nil && (filepath.Ext(name) == ".json" || time.Since(info.ModTime()) > time.Minute) {
+			info, err := os.Stat(name)
+			if err == nil && (filepath.Ext(name) == ".json" || time.Since(info.ModTime()) > time.Minute) {
 				_ = os.Remove(name)
 			}
 			continue

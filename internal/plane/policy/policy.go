@@ -133,7 +133,9 @@ func Remove(ctx context.Context, client *kube.Client, policies []unstructured.Un
 
 // Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If there are
 // namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
-func Narrow(policies []unstructured.Unstructured, suffix string, namespaces []string) ([]unstructured.Unstructured, error) {
+func Narrow(
+	policies []unstructured.Unstructured, suffix string, namespaces []string,
+) ([]unstructured.Unstructured, error) {
 	renamed := make(map[string]bool)
 	for _, p := range policies {
 		renamed[p.GetName()] = true
@@ -171,7 +173,8 @@ func selectNamespaces(binding *unstructured.Unstructured, namespaces []string) e
 	for i, each := range namespaces {
 		values[i] = each
 	}
-	expressions = append(expressions, map[string]any{"key": "kubernetes.io/metadata.name", "operator": string(metav1.LabelSelectorOpIn), "values": values})
+	expressions = append(expressions,
+		map[string]any{"key": "kubernetes.io/metadata.name", "operator": string(metav1.LabelSelectorOpIn), "values": values})
 	return unstructured.SetNestedSlice(binding.Object, expressions, path...)
 }
 
@@ -192,8 +195,10 @@ func checkTypes(ctx context.Context, client *kube.Client, policies []unstructure
 // empty text if no CustomResourceDefinition serves the resource.
 func customKind(ctx context.Context, client *kube.Client, r schema.GroupVersionResource) (string, error) {
 	definitions := kube.Dynamic(client, wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 	definition, err := definitions.Get(ctx, r.Resource+"."+r.Group)
 	if err != nil {

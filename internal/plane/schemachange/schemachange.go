@@ -82,8 +82,10 @@ func Take(ctx context.Context, config *kube.Config, names []string) (*Snapshot, 
 
 func (s *Snapshot) definitions() kube.API[unstructured.Unstructured] {
 	return kube.Dynamic(s.client, wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 }
 
@@ -173,7 +175,9 @@ func (s *Snapshot) isAccepted(
 
 // isPublished reports whether the OpenAPI document of a version has no value of the former schema where present has another one.
 // A server without a document has published all that it will.
-func (s *Snapshot) isPublished(ctx context.Context, kind schema.GroupVersionKind, former, present object) (bool, error) {
+func (s *Snapshot) isPublished(
+	ctx context.Context, kind schema.GroupVersionKind, former, present object,
+) (bool, error) {
 	url := s.host + "/openapi/v3/apis/" + kind.GroupVersion().String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
