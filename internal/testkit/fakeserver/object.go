@@ -21,7 +21,8 @@ import (
 type objectID struct{ plural, namespace, name string }
 
 func (id objectID) compare(other objectID) int {
-	return cmp.Or(cmp.Compare(id.plural, other.plural), cmp.Compare(id.namespace, other.namespace), cmp.Compare(id.name, other.name))
+	return cmp.Or(cmp.Compare(id.plural, other.plural), cmp.Compare(id.namespace, other.namespace),
+		cmp.Compare(id.name, other.name))
 }
 
 func idOf(r *wire.Request) objectID { return objectID{r.Resource.Plural, r.Namespace, r.Name} }
@@ -111,7 +112,8 @@ func (s *selection) covers(id objectID) bool {
 }
 
 func (s *selection) matches(o *object) bool {
-	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) && (s.fields.Empty() || s.fields.Matches(o))
+	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) &&
+		(s.fields.Empty() || s.fields.Matches(o))
 }
 
 // now returns the present time as the server writes it.
@@ -202,7 +204,8 @@ func patched(r *wire.Request, live *object) (map[string]any, error) {
 	}
 	after, err := patch.Apply(live.text)
 	if err != nil {
-		e := refusalOf(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due to an error in our request: "+err.Error())
+		e := refusalOf(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"the server rejected our request due to an error in our request: "+err.Error())
 		e.Answer.Details = &metav1.StatusDetails{}
 		return nil, e
 	}

@@ -134,7 +134,9 @@ func (s *Server) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 }
 
 // serveHooked serves a request between the functions of Before and After, and waits while its stream is held.
-func (s *Server) serveHooked(ctx context.Context, r *wire.Request, before, after func(context.Context, *wire.Request) error) (*wire.Response, error) {
+func (s *Server) serveHooked(
+	ctx context.Context, r *wire.Request, before, after func(context.Context, *wire.Request) error,
+) (*wire.Response, error) {
 	if before != nil {
 		if err := before(ctx, r); err != nil {
 			return nil, err
