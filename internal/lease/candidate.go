@@ -132,7 +132,8 @@ func (c *candidate) release(now time.Time) *Lease {
 
 // rememberSent adds the record of a claim that is about to be sent to the own records. sent is the present reading.
 func (c *candidate) rememberSent(claim *Lease, sent Reading) {
-	maps.DeleteFunc(c.ownRecords, func(_ record, earlier Reading) bool { return sent.longestSince(earlier) > c.timing.Duration })
+	maps.DeleteFunc(c.ownRecords,
+		func(_ record, earlier Reading) bool { return sent.longestSince(earlier) > c.timing.Duration })
 	c.ownRecords[recordOf(claim)] = sent
 }
 

@@ -74,7 +74,8 @@ func New(c Config) (*Elector, error) {
 		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing,
 		elected: make(chan struct{}), attempted: make(chan struct{}),
 		candidate: candidate{
-			namespace: c.Namespace, name: c.Name, identity: c.Identity, kindsHash: c.KindsHash, timing: c.Fence.term.timing, ownRecords: make(map[record]Reading),
+			namespace: c.Namespace, name: c.Name, identity: c.Identity, kindsHash: c.KindsHash, timing: c.Fence.term.timing,
+			ownRecords: make(map[record]Reading),
 		},
 		failures: failures{log: c.Log, isReported: c.IsReported},
 	}, nil
@@ -233,9 +234,12 @@ func (e *Elector) logWait(wait time.Duration) {
 	if r.holder == "" {
 		text = "standing by: somebody has deleted or emptied the Lease, and its former holder may still lead"
 	}
-	attributes := []any{"lease", e.String(), "holder", r.holder, "unless_renewed_until", time.Now().Add(wait).Round(time.Second)}
+	attributes := []any{
+		"lease", e.String(), "holder", r.holder, "unless_renewed_until", time.Now().Add(wait).Round(time.Second),
+	}
 	if said := time.Duration(r.durationSeconds) * time.Second; said > longestCounted {
-		e.Log.Warn(text+"; the Lease names a longer duration than any that counts", append(attributes, "duration", said, "counted", longestCounted)...)
+		e.Log.Warn(text+"; the Lease names a longer duration than any that counts",
+			append(attributes, "duration", said, "counted", longestCounted)...)
 		return
 	}
 	e.Log.Info(text, attributes...)
@@ -363,7 +367,8 @@ func (e *Elector) renew(ctx context.Context) error {
 		}
 		return nil
 	case bounded.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("the network, a busy server, or a webhook that covers Leases and does not answer may be the cause: %w", err)
+		return fmt.Errorf(
+			"the network, a busy server, or a webhook that covers Leases and does not answer may be the cause: %w", err)
 	default:
 		return err
 	}
@@ -408,7 +413,8 @@ func (e *Elector) Release(ctx context.Context) error {
 		return nil
 	}
 	if !e.Fence.term.release(ctx) {
-		e.Log.Info("the lease is left to expire, because writes of this replica may still be carried out", "lease", e.String())
+		e.Log.Info(
+			"the lease is left to expire, because writes of this replica may still be carried out", "lease", e.String())
 		return nil
 	}
 	// The last renewal may have no answer, so that the version is not known.

@@ -18,8 +18,9 @@ import (
 type writeTimeoutError time.Duration
 
 func (e writeTimeoutError) Error() string {
-	return fmt.Sprintf("the write had no answer within the %s that the lease of the leader allowed it: a webhook that does not answer "+
-		"or a busy server may be the cause; a longer --lease-duration allows more", time.Duration(e).Round(time.Millisecond))
+	return fmt.Sprintf(
+		"the write had no answer within the %s that the lease of the leader allowed it: a webhook that does not answer "+
+			"or a busy server may be the cause; a longer --lease-duration allows more", time.Duration(e).Round(time.Millisecond))
 }
 
 // Fence keeps the requests of a process within its term:

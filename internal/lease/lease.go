@@ -54,7 +54,8 @@ const labelKinds = "leases.yare.dev/kinds"
 // Resource returns the resource of a [Lease].
 func Resource() wire.Resource {
 	return wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases",
+		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+		Plural:           "leases",
 	}
 }
 
@@ -112,7 +113,8 @@ func (r record) duration(usual time.Duration) time.Duration {
 func withRecord(l *Lease, r record) *Lease {
 	changed := *l
 	changed.Spec.HolderIdentity, changed.Spec.LeaseDurationSeconds = &r.holder, &r.durationSeconds
-	changed.Spec.AcquireTime, changed.Spec.RenewTime = MicroTime(time.UnixMicro(r.acquired)), MicroTime(time.UnixMicro(r.renewed))
+	changed.Spec.AcquireTime, changed.Spec.RenewTime = MicroTime(time.UnixMicro(r.acquired)),
+		MicroTime(time.UnixMicro(r.renewed))
 	changed.Spec.LeaseTransitions = &r.transitions
 	return &changed
 }

@@ -11,10 +11,12 @@ import (
 )
 
 // ErrOver is the error of requests after the term of this process.
-var ErrOver = errors.New("this process does not lead any more: the deadline of its lease has passed, or it has released the lease")
+var ErrOver = errors.New(
+	"this process does not lead any more: the deadline of its lease has passed, or it has released the lease")
 
 // errLittleLeft is the error of writes at the end of the term.
-var errLittleLeft = fmt.Errorf("less than %s is left of the term, because the lease could not be renewed: a write needs more", LeastWriteTime)
+var errLittleLeft = fmt.Errorf(
+	"less than %s is left of the term, because the lease could not be renewed: a write needs more", LeastWriteTime)
 
 // term is the term of one process: its phase, its deadline, and the writes that are under way. It makes no
 // requests. All methods may be called concurrently.
