@@ -53,7 +53,9 @@ func (u unsetStructs) find(obj Object, field string) (path string, isSent bool) 
 }
 
 // findWithin returns what find returns for the value v at prefix, from which steps lead to the field.
-func (u unsetStructs) findWithin(rules *pruneRules, v reflect.Value, steps []string, prefix string) (path string, isSent bool) {
+func (u unsetStructs) findWithin(
+	rules *pruneRules, v reflect.Value, steps []string, prefix string,
+) (path string, isSent bool) {
 	if rules, v = u.table.indirect(rules, v); len(steps) == 0 || rules.isVerbatim() {
 		return "", false
 	}

@@ -62,7 +62,9 @@ func (c *burstConn) Read(p []byte) (int, error) {
 
 // burstDialer returns a function that calls dial. The connections of the function read bursts in larger
 // parts.
-func burstDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func burstDialer(
+	dial func(ctx context.Context, network, address string) (net.Conn, error),
+) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {

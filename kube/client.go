@@ -67,7 +67,8 @@ func NewClient(config *Config) (*Client, error) {
 	if config.WrapAttempts != nil {
 		attempts = permanentErrors(config.WrapAttempts(attempts))
 	}
-	return NewClientFromHandler(retry{next: limitWrites(config.MaxWrites, attempts), timeout: config.Timeout}).WithFieldManager(program), nil
+	h := retry{next: limitWrites(config.MaxWrites, attempts), timeout: config.Timeout}
+	return NewClientFromHandler(h).WithFieldManager(program), nil
 }
 
 // permanentErrors returns a handler that calls next. An error of next that is no [*wire.Error] becomes the cause
@@ -166,7 +167,9 @@ func (c *Client) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 }
 
 // guardedApplyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an error.
-func (c *Client) guardedApplyRequest(ctx context.Context, t target, obj Object, options []ApplyOption) (*wire.Request, error) {
+func (c *Client) guardedApplyRequest(
+	ctx context.Context, t target, obj Object, options []ApplyOption,
+) (*wire.Request, error) {
 	r, err := t.applyRequest(c, obj, options)
 	if err != nil {
 		return nil, err
@@ -248,7 +251,8 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Version == "" || gvk.Kind == "" {
-		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty", verb, ident.Quoted(obj.GetNamespace(), obj.GetName()))
+		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty",
+			verb, ident.Quoted(obj.GetNamespace(), obj.GetName()))
 	}
 	r, err := c.kinds.find(ctx, c, gvk)
 	if err != nil {

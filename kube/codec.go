@@ -66,7 +66,8 @@ func (d objectDecoder) send(ctx context.Context, h wire.Handler, r *wire.Request
 
 // errIncomplete is the error of an object from which a conversion between versions has left something out. A program must
 // not act on such an object, because what it writes would be stored in place of what was left out.
-var errIncomplete = errors.New("a conversion between versions has left something out of it (annotation " + ident.IncompleteAnnotation + "): mend the object in the version that the annotation names")
+var errIncomplete = errors.New("a conversion between versions has left something out of it (annotation " +
+	ident.IncompleteAnnotation + "): mend the object in the version that the annotation names")
 
 // decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
 // error is a [*wire.DecodeError].

@@ -24,7 +24,10 @@ import (
 // Set a condition once in a reconcile: a condition that is set to true and then to false has had a
 // transition each time, and never comes to rest. The time is the time of the reconcile whose context ctx is, so a test
 // can move it. Outside of a reconcile it is the real time.
-func SetCondition(ctx context.Context, conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
+func SetCondition(
+	ctx context.Context, conditions *[]metav1.Condition, owner Object, conditionType string, holds bool,
+	reason, message string,
+) {
 	now := metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: cutMessage(message),
 		ObservedGeneration: owner.GetGeneration(),

@@ -176,7 +176,8 @@ func (s ConfigSource) noConfigError(cause error) error {
 	if cause != kubeconfig.ErrNoCluster { //nolint:errorlint // a wrapped error says more
 		text += " (" + cause.Error() + ")"
 	}
-	return fmt.Errorf("%s and this is no Pod: name a file with --kubeconfig or KUBECONFIG, or put one at ~/.kube/config", text)
+	return fmt.Errorf("%s and this is no Pod: name a file with --kubeconfig or KUBECONFIG, or put one at ~/.kube/config",
+		text)
 }
 
 // serviceAccountDir is where a Pod finds the files of its ServiceAccount.
@@ -197,7 +198,8 @@ func podConfig(folder string) (*Config, error) {
 		return nil, err
 	}
 	config := &Config{
-		Host:            "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")),
+		Host: "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"),
+			os.Getenv("KUBERNETES_SERVICE_PORT")),
 		BearerToken:     strings.TrimSpace(string(token)),
 		BearerTokenFile: tokenFile,
 	}

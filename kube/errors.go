@@ -111,7 +111,8 @@ func IsUIDConflict(err error) bool {
 			strings.Contains(e.Answer.Message, "UID in precondition")
 	case IsInvalid(err) && e.Answer.Details != nil && len(e.Answer.Details.Causes) > 0:
 		// For an apply of most resources the server answers that the uid cannot be changed.
-		return !slices.ContainsFunc(e.Answer.Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "metadata.uid" })
+		return !slices.ContainsFunc(e.Answer.Details.Causes,
+			func(c metav1.StatusCause) bool { return c.Field != "metadata.uid" })
 	default:
 		return false
 	}

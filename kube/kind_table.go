@@ -55,7 +55,8 @@ func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersio
 			return r, nil
 		}
 	}
-	return wire.Resource{}, fmt.Errorf("the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
+	return wire.Resource{}, fmt.Errorf(
+		"the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
 		kind.Kind, kind.GroupVersion())
 }
 
@@ -69,7 +70,8 @@ func (k *kindTable) hasStatusSubresource(ctx context.Context, c *Client, r wire.
 	if ok {
 		return has, nil
 	}
-	response, err := c.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: r.GroupVersion().WithKind("")}})
+	response, err := c.Do(ctx,
+		&wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: r.GroupVersion().WithKind("")}})
 	if err != nil {
 		if IsUnreachable(err) {
 			return false, err
@@ -80,7 +82,8 @@ func (k *kindTable) hasStatusSubresource(ctx context.Context, c *Client, r wire.
 	if err := Unmarshal(response.Body, &list); err != nil || list.Kind != "APIResourceList" {
 		return false, nil
 	}
-	has = slices.ContainsFunc(list.APIResources, func(each metav1.APIResource) bool { return each.Name == r.Plural+"/status" })
+	has = slices.ContainsFunc(list.APIResources,
+		func(each metav1.APIResource) bool { return each.Name == r.Plural+"/status" })
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.statuses == nil {

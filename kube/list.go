@@ -46,7 +46,9 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector, y
 // listAll calls add with each item of all objects of t that selectors select, as [API.List] describes. add returns a
 // [*wire.DecodeError] for an item that it cannot decode. listAll calls drop when the items of all calls of add so far do not
 // count: when it begins again, and when it fails.
-func listAll(ctx context.Context, c *Client, t target, selectors []Selector, drop func(), add func(jsontext.Value) error) error {
+func listAll(
+	ctx context.Context, c *Client, t target, selectors []Selector, drop func(), add func(jsontext.Value) error,
+) error {
 	// A list of several pages can become too old between two of them.
 	for attempt := 1; ; attempt++ {
 		var bad []error

@@ -36,7 +36,8 @@ func (m modification) restoreAndCompare() (hasChanged bool, err error) {
 	}
 	d, err := differenceOf(m.before, after)
 	if err = cmp.Or(err, m.original.check(m.object), d.check(m.target)); err != nil {
-		return false, fmt.Errorf("modify %s %s: %w", m.target.resource, ident.Quoted(m.original.namespace, m.original.name), err)
+		return false, fmt.Errorf("modify %s %s: %w",
+			m.target.resource, ident.Quoted(m.original.namespace, m.original.name), err)
 	}
 	return len(d.members) > 0, nil
 }

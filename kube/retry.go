@@ -104,7 +104,8 @@ func waitEndedError(caller context.Context, e *wire.Error) error {
 // shouldRetry reports whether to repeat r after attempt has failed with e.
 func shouldRetry(r *wire.Request, e *wire.Error, attempt int) bool {
 	// A denial may have taken a webhook its whole time, so only what is repeatable anyway is sent again.
-	return attempt < retryAttempts && isTransient(r, e) && (!e.Unknown && !(e.Code >= 500 && isDenial(&e.Answer)) || isRepeatable(r))
+	return attempt < retryAttempts && isTransient(r, e) &&
+		(!e.Unknown && !(e.Code >= 500 && isDenial(&e.Answer)) || isRepeatable(r))
 }
 
 // isSameFailure reports whether an API server has answered two attempts in a row with the code 500 and the same message. before

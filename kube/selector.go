@@ -26,7 +26,8 @@ type Selector struct {
 	err   error
 }
 
-var errListsOnly = errors.New("owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
+var errListsOnly = errors.New(
+	"owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
 
 // Everything returns a selector that selects all objects. [API.DeleteAll] requires it for a
 // deletion without another selector.
@@ -90,7 +91,9 @@ func Field(name, value string) Selector {
 	if name == "" || strings.ContainsAny(name, `=!,\`) {
 		return Selector{err: fmt.Errorf("select by the field %q: it is no name of a field", name)}
 	}
-	return Selector{fields: []string{canonicalField(fields.Requirement{Operator: selection.Equals, Field: name, Value: value})}}
+	return Selector{
+		fields: []string{canonicalField(fields.Requirement{Operator: selection.Equals, Field: name, Value: value})},
+	}
 }
 
 // ParseFields selects by a field expression, such as "metadata.name=web,status.phase!=Running".
@@ -141,7 +144,8 @@ func OwnerIs(owner Object) Selector {
 	if uid := owner.GetUID(); uid != "" {
 		return Selector{match: &wire.Match{Owner: uid}}
 	}
-	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected", ident.Quoted(owner.GetNamespace(), owner.GetName()))}
+	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected",
+		ident.Quoted(owner.GetNamespace(), owner.GetName()))}
 }
 
 // matchesOf returns the conditions among selectors of a list of t.

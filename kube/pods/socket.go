@@ -53,7 +53,9 @@ func podsResource() wire.Resource {
 }
 
 // openSocket opens a WebSocket to a subresource of a Pod. An error of the server is a [*wire.Error].
-func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*socket, error) {
+func openSocket(
+	ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values,
+) (*socket, error) {
 	what := fmt.Sprintf("%s of the Pod %q", subresource, namespace+"/"+name)
 	switch {
 	case c == nil:
@@ -72,7 +74,8 @@ func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresourc
 		return &http.Response{StatusCode: response.Code, Header: response.Header, Body: response.BodyReader, Request: r}, nil
 	})
 	conn, response, err := websocket.Dial(ctx, "http://pod/", &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,
+		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol},
+		CompressionMode: websocket.CompressionDisabled,
 	})
 	if refused, ok := kube.AsError(err); ok {
 		return nil, refused
@@ -85,7 +88,8 @@ func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresourc
 	}
 	if got := conn.Subprotocol(); got != protocol {
 		_ = conn.CloseNow()
-		return nil, fmt.Errorf("%s: the server speaks %q and not %s, which API servers do since Kubernetes 1.30", what, got, protocol)
+		return nil, fmt.Errorf("%s: the server speaks %q and not %s, which API servers do since Kubernetes 1.30",
+			what, got, protocol)
 	}
 	conn.SetReadLimit(messageLimit)
 	return &socket{conn: conn, messages: make(chan []byte)}, nil

@@ -59,7 +59,8 @@ func (e *Error) Error() string {
 		b.WriteString(e.Err.Error())
 	} else {
 		if e.Code == http.StatusNotFound && (e.Answer.Details == nil || e.Answer.Details.Name == "") {
-			fmt.Fprintf(&b, "the server does not serve this resource in version %s; is its CustomResourceDefinition applied? ", e.Ref.Resource.Version)
+			fmt.Fprintf(&b, "the server does not serve this resource in version %s; is its CustomResourceDefinition applied? ",
+				e.Ref.Resource.Version)
 		}
 		b.WriteString(cmp.Or(e.Answer.Message, http.StatusText(e.Code), "the server gave no reason"))
 		if e.Answer.Reason != "" {

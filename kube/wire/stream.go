@@ -52,7 +52,9 @@ func (s Stream) String() string {
 // Parameters are pairs of names and values. A parameter with an empty value is left out.
 func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	query := url.Values{}
-	for name, selector := range map[string]string{"labelSelector": s.LabelSelector, "fieldSelector": s.FieldSelector, "shardSelector": s.ShardSelector} {
+	for name, selector := range map[string]string{
+		"labelSelector": s.LabelSelector, "fieldSelector": s.FieldSelector, "shardSelector": s.ShardSelector,
+	} {
 		if selector != "" {
 			query.Set(name, selector)
 		}
