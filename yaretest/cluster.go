@@ -136,7 +136,10 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared)}, nil
+	return &Cluster{
+		plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(),
+		sharedByPrograms: new(programctx.Shared),
+	}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.

@@ -80,7 +80,8 @@ func (p PermissionProof) Run(t *testing.T) {
 	t.Run("pages, in one namespace", func(t *testing.T) {
 		audited := newAuditedCluster(t, p, "--feature-gates=WatchList=false")
 		granted := audited.tryUse(t, p, unasked, true)
-		for _, each := range slices.SortedFunc(maps.Keys(unasked), func(a, b permission) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, each := range slices.SortedFunc(maps.Keys(unasked),
+			func(a, b permission) int { return strings.Compare(a.String(), b.String()) }) {
 			list := permission{string(wire.VerbList), each.group, each.resource}
 			switch {
 			case granted.isGetOfUnwritten(each):
@@ -120,7 +121,8 @@ func newAuditedCluster(t *testing.T, p PermissionProof, args ...string) *audited
 	}
 	log := filepath.Join(t.TempDir(), "audit.log")
 	a := &auditedCluster{log: log, cluster: New(t, APIServerArgs(append([]string{
-		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--audit-policy-file=" + policy, "--audit-log-path=" + log,
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--audit-policy-file=" + policy,
+		"--audit-log-path=" + log,
 	}, args...)...))}
 	definitions, err := outputOf(t.Context(), p.Program, "crd")
 	if err != nil {
@@ -169,7 +171,9 @@ func (a *auditedCluster) define(t *testing.T, document string) {
 }
 
 // newRun returns a run of the program of p, in a new namespace, with an account that has no rights yet.
-func (a *auditedCluster) newRun(t *testing.T, p PermissionProof, isNarrow bool) (run *PermissionRun, account *ServiceAccount, granted permissionRules) {
+func (a *auditedCluster) newRun(
+	t *testing.T, p PermissionProof, isNarrow bool,
+) (run *PermissionRun, account *ServiceAccount, granted permissionRules) {
 	t.Helper()
 	namespace := a.cluster.Namespace(t)
 	args := slices.Clone(p.Args)
@@ -179,13 +183,16 @@ func (a *auditedCluster) newRun(t *testing.T, p PermissionProof, isNarrow bool) 
 	granted = printedRules(t, p.Program, append([]string{"--namespace", namespace}, args...)...)
 	account = a.cluster.ServiceAccount(t, namespace)
 	return &PermissionRun{
-		Cluster: a.cluster, Namespace: namespace, Proxy: account.Proxy(t), Program: p.Program, Args: args, Granted: granted.all(),
+		Cluster: a.cluster, Namespace: namespace, Proxy: account.Proxy(t), Program: p.Program, Args: args,
+		Granted: granted.all(),
 	}, account, granted
 }
 
 // tryUse lets the program of p do everything with the permissions that it prints, which tryUse returns. It deletes from
 // unasked what the program asks for.
-func (a *auditedCluster) tryUse(t *testing.T, p PermissionProof, unasked map[permission]bool, isNarrow bool) permissionRules {
+func (a *auditedCluster) tryUse(
+	t *testing.T, p PermissionProof, unasked map[permission]bool, isNarrow bool,
+) permissionRules {
 	t.Helper()
 	run, account, granted := a.newRun(t, p, isNarrow)
 	granted.allow(t, account)

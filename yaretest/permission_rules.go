@@ -111,7 +111,8 @@ func (r permissionRules) isGetOfUnwritten(p permission) bool {
 	}
 	for other := range r.permissions() {
 		resource, subresource, _ := strings.Cut(other.resource, "/")
-		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") && wire.Verb(other.verb).IsWrite() {
+		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") &&
+			wire.Verb(other.verb).IsWrite() {
 			return false
 		}
 	}

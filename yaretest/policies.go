@@ -46,7 +46,8 @@ func (c *Cluster) ApplyPolicies(t testing.TB, path string, args ...string) {
 	if len(namespaces) > 0 {
 		suffix = namespaces[0]
 	}
-	policies, err := printedPolicies(t.Context(), path, append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
+	policies, err := printedPolicies(t.Context(), path,
+		append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
 	if err == nil {
 		policies, err = policy.Narrow(policies, suffix, namespaces)
 	}

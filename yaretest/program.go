@@ -85,7 +85,10 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	}
 	namespace = target.targetCluster().ownNamespace(t.Name(), namespace)
 	log := newTestLog(t)
-	p := &Program{t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
+	p := &Program{
+		t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}),
+		startup: newStartup(names, len(parts)),
+	}
 	setDefaultLogger()
 	ctx := programctx.WithShared(context.Background(), target.targetCluster().sharedByPrograms)
 	ctx = access.WithCheck(logctx.WithProgramLogger(clock.With(ctx, p.clock), slog.New(log.handler())), namespace)

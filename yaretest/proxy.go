@@ -48,7 +48,8 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 	t.Helper()
 	p := &Proxy{cluster: cluster, cutter: newCutter()}
 	var err error
-	if p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}}); err != nil {
+	p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.proxy.Close)

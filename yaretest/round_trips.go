@@ -68,7 +68,8 @@ func RoundTrips(t testing.TB, cluster *Cluster, parts ...operator.Part) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.pairs)) {
 		if p := c.pairs[name]; p.accepted == 0 {
-			t.Logf("%s: the API server accepts none of the objects, so none of them was tried in the other version: %v", name, p.refusal)
+			t.Logf("%s: the API server accepts none of the objects, so none of them was tried in the other version: %v",
+				name, p.refusal)
 		}
 	}
 }
@@ -163,7 +164,8 @@ func (c *roundTrips) sample(from, to wire.Resource, object, converted []byte) er
 	}
 	p.accepted++
 	if err = c.create(to, converted); kube.IsInvalid(err) {
-		c.t.Errorf("%s: the API server accepts an object and refuses what it becomes: %v\nobject: %s\nbecomes: %s", name, err, object, converted)
+		c.t.Errorf("%s: the API server accepts an object and refuses what it becomes: %v\nobject: %s\nbecomes: %s",
+			name, err, object, converted)
 		return nil
 	}
 	return err
