@@ -88,5 +88,6 @@ func renderAll(ctx context.Context, folder string) (map[string][]byte, error) {
 // withSourceHash returns a picture with a last line that has the hash of the source.
 func withSourceHash(picture, source []byte) []byte {
 	hash := sha256.Sum256(source)
-	return fmt.Appendf(nil, "%s\n<!-- SHA-256 of the source: %s -->\n", strings.TrimSpace(string(picture)), hex.EncodeToString(hash[:]))
+	return fmt.Appendf(nil, "%s\n<!-- SHA-256 of the source: %s -->\n",
+		strings.TrimSpace(string(picture)), hex.EncodeToString(hash[:]))
 }

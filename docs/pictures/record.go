@@ -226,7 +226,8 @@ func (r *recording) waitForEnd(ctx context.Context, pane int, text string) error
 }
 
 func (r *recording) waitUntil(ctx context.Context, text string, isReceived func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("the terminal did not receive %q within 3 minutes", text))
+	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute,
+		fmt.Errorf("the terminal did not receive %q within 3 minutes", text))
 	defer cancel()
 	for {
 		r.mu.Lock()
