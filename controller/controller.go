@@ -43,15 +43,16 @@ type configuration struct {
 }
 
 // New returns a controller of T. It calls reconcile for each object that is not being deleted, whatever finalizers the
-// object has. [Controller.Finalizer] adds the function for objects that are being deleted. A finalizer that reconcile itself
-// adds would never be removed.
+// object has. [Controller.Finalizer] adds the function for objects that are being deleted. A finalizer that reconcile
+// itself adds would never be removed.
 //
 // The object that reconcile gets is a private copy. The client reads objects of watched kinds from the cache, and all
-// others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due (see
-// [Controller.Backoff]). After a [Terminal] error the next change does. A reconcile that must run at a certain time records
-// what it cannot cure in the status, and returns [RequeueAfter] without an error.
+// others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due
+// (see [Controller.Backoff]). After a [Terminal] error the next change does. A reconcile that must run at a certain
+// time records what it cannot cure in the status, and returns [RequeueAfter] without an error.
 //
-// [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any request.
+// [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any
+// request.
 func New[T any, P kube.ObjectOf[T]](
 	reconcile func(ctx context.Context, t *T, c *kube.Client) (Action, error), options ...Option,
 ) *Controller[T] {
@@ -149,8 +150,8 @@ func (cfg *configuration) addRelationIndexes() {
 // program's finalizer too. For custom resources it is logged as a warning, and the API server accepts it. For the kinds
 // of Kubernetes it is an error, because the API server refuses it.
 //
-// A program that changes the name names the earlier one in [Controller.FormerFinalizers]. A program that needs no cleanup
-// any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
+// A program that changes the name names the earlier one in [Controller.FormerFinalizers]. A program that needs no
+// cleanup any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
 // finalizer could never be deleted.
 func (c *Controller[T]) Finalizer(
 	name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error),
@@ -233,10 +234,10 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 }
 
 // Backoff sets the function that returns how long to wait after a failure. attempt counts the
-// waits in a row, from 1 on. A reconcile that a change starts during a wait, and that fails, begins no other wait: policy is
-// called with the same attempt, and the retry is not later than it was before. Conflicts do not count, and have a back-off
-// of their own. The wait is never shorter than 10 ms or than the server demands, and up to a tenth is added to it at random.
-// [DefaultBackoff] is the default. It also applies if the object could not be read or policy
+// waits in a row, from 1 on. A reconcile that a change starts during a wait, and that fails, begins no other wait:
+// policy is called with the same attempt, and the retry is not later than it was before. Conflicts do not count, and
+// have a back-off of their own. The wait is never shorter than 10 ms or than the server demands, and up to a tenth is
+// added to it at random. [DefaultBackoff] is the default. It also applies if the object could not be read or policy
 // panics. The panic is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {

@@ -26,15 +26,15 @@ type deselectedObjects struct {
 	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
 	cluster string
-	// repaired receives a signal after each repair: see [doubtRepair]. After a restoration the server may have objects with a
-	// finalizer that the controller had removed.
+	// repaired receives a signal after each repair: see [doubtRepair]. After a restoration the server may have objects
+	// with a finalizer that the controller had removed.
 	repaired signal
 }
 
 // read returns the object of key and deselected if the object has a finalizer of the controller and no longer
 // matches the selectors. If the object has the finalizer and matches the selectors again, read returns no object and
-// notShownYet. If the object has the finalizer and cannot be decoded, read returns no object, deselected and the error. In
-// all other cases read returns no object and noObject, also if the object exists.
+// notShownYet. If the object has the finalizer and cannot be decoded, read returns no object, deselected and the error.
+// In all other cases read returns no object and noObject, also if the object exists.
 func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	if d.finalizers.isEmpty() {
 		return nil, noObject, nil
@@ -81,8 +81,9 @@ func (d *deselectedObjects) selectionOfUndecodable(
 	return noObject
 }
 
-// run emits a trigger for each object that has a finalizer of the controller and does not match the selectors: at the start, because
-// the object may have stopped matching while the program was down, and after each restoration of the server.
+// run emits a trigger for each object that has a finalizer of the controller and does not match the selectors: at the
+// start, because the object may have stopped matching while the program was down, and after each restoration of the
+// server.
 func (d *deselectedObjects) run(ctx context.Context, emit func(Trigger)) error {
 	for {
 		if err := d.emitAll(ctx, emit); err != nil {

@@ -33,8 +33,8 @@ type dispatcher struct {
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
 	enqueue            func(queue.Trigger)
-	// dropGone removes the key of an object that is gone from the queue, and returns whether the key still needs a trigger:
-	// see [enqueuer.dropGone].
+	// dropGone removes the key of an object that is gone from the queue, and returns whether the key still needs a
+	// trigger: see [enqueuer.dropGone].
 	dropGone func(kube.Key) (needsTrigger bool)
 	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	makeNextReadLive func(wire.Ref)

@@ -145,7 +145,8 @@ func (e *engine) run(ctx context.Context) error {
 	return e.end(&running, cancel)
 }
 
-// registerStats passes the function that returns the stats of the queue to the observer of the program, if there is one.
+// registerStats passes the function that returns the stats of the queue to the observer of the program, if there is
+// one.
 func (e *engine) registerStats() {
 	if e.runtime.Observer == nil {
 		return

@@ -23,8 +23,8 @@ type failureEvents struct {
 	recorder eventRecorder
 }
 
-// recordFailure records the error of a result if the object has failed for a while, or waits for a change after a terminal error.
-// since is the time of the first failure.
+// recordFailure records the error of a result if the object has failed for a while, or waits for a change after a
+// terminal error. since is the time of the first failure.
 func (f failureEvents) recordFailure(r Result, since time.Time) {
 	switch { // a note with a time would be a new event each time
 	case IsTerminal(r.Err):

@@ -64,8 +64,8 @@ func (w *finalizerWaits) hint(waitsFor []string) string {
 	return ofEarlierVersions
 }
 
-// explainUndecodable returns err, the reason why the object of a key does not fit its Go type. If the object is being deleted and has
-// a finalizer of the controller, the error says that nobody removes the finalizer, and what to do.
+// explainUndecodable returns err, the reason why the object of a key does not fit its Go type. If the object is being
+// deleted and has a finalizer of the controller, the error says that nobody removes the finalizer, and what to do.
 func (w *finalizerWaits) explainUndecodable(shown shownObjects, k kube.Key, err error) error {
 	stored, isStored := shown.stored(k)
 	if !isStored || !stored.Deleting {

@@ -76,8 +76,8 @@ func (l *longReconciles) longest(now time.Time) (d time.Duration) {
 	return d
 }
 
-// takeLong returns the durations of the calls that have been running for longer than their reportAfter, by their objects.
-// It returns each of them again only after twice its present duration.
+// takeLong returns the durations of the calls that have been running for longer than their reportAfter, by their
+// objects. It returns each of them again only after twice its present duration.
 func (l *longReconciles) takeLong(now time.Time) map[wire.Ref]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

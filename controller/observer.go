@@ -31,11 +31,13 @@ type QueueStats struct {
 	Waiting int
 	// Running is the number of objects that are being reconciled.
 	Running int
-	// Failing is the number of objects whose last reconcile failed and is retried. A failure that [IsTerminal] reports is not.
+	// Failing is the number of objects whose last reconcile failed and is retried. A failure that [IsTerminal] reports is
+	// not.
 	Failing int
 	// Oldest is the longest time that an object in Ready has been waiting.
 	Oldest time.Duration
-	// LongestRunning is how long the reconcile function that was called first of those that have not returned has been running.
+	// LongestRunning is how long the reconcile function that was called first of those that have not returned has been
+	// running.
 	LongestRunning time.Duration
 	// Retries counts the reconciles that failed and are retried, since the start.
 	Retries uint64
@@ -44,8 +46,8 @@ type QueueStats struct {
 }
 
 // detailObserver is an [Observer] that also receives the requests of reconciles, and the changes of the watched kinds.
-// livepage.Recorder, which belongs to package operator, implements it. Several goroutines call its methods, which must not block and must not keep
-// the bodies of requests and answers.
+// livepage.Recorder, which belongs to package operator, implements it. Several goroutines call its methods, which must
+// not block and must not keep the bodies of requests and answers.
 type detailObserver interface {
 	// ObserveRequest is called after each request of a reconcile of the object key. before is the object of a write as
 	// it was known before the write. before is not certain for a read.

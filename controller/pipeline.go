@@ -57,8 +57,8 @@ func (p *pipeline) clientFor(
 	})
 }
 
-// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md numbers all
-// handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
+// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md numbers
+// all handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
 //
 //	1  requestRecorder      records the request for the result, and refuses a write after the end of the reconcile
 //	   observedRequests     reports the request to the live page of package operator, if there is one
@@ -100,8 +100,8 @@ func (p *pipeline) handlers(
 	return recorder
 }
 
-// isTrigger reports whether a change to an object of resource r, whose known state is current, would trigger the reconcile of
-// key. Predicates do not count: the author has decided that rejected changes do not matter.
+// isTrigger reports whether a change to an object of resource r, whose known state is current, would trigger the
+// reconcile of key. Predicates do not count: the author has decided that rejected changes do not matter.
 func (p *pipeline) isTrigger(
 	ctx context.Context, key kube.Key, object wire.Ref, r wire.Resource, current *cache.KnownState,
 ) bool {

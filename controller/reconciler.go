@@ -197,7 +197,8 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	return ignoreCancelByDeletion(ctx, err)
 }
 
-// cancelOnDeletion returns a context that ends when the deletion of an object begins. stop must be called after the reconcile.
+// cancelOnDeletion returns a context that ends when the deletion of an object begins. stop must be called after the
+// reconcile.
 func (r *reconciler) cancelOnDeletion(
 	ctx context.Context, key kube.Key, uid types.UID,
 ) (_ context.Context, stop func()) {
@@ -209,8 +210,9 @@ func (r *reconciler) cancelOnDeletion(
 	return ctx, stop
 }
 
-// cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the object. If
-// no finalizer needs a cleanup, cleanUp removes the retired finalizers alone. It changes no finalizer unless mayEdit is true.
+// cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the
+// object. If no finalizer needs a cleanup, cleanUp removes the retired finalizers alone. It changes no finalizer unless
+// mayEdit is true.
 func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *kube.Client, mayEdit bool) error {
 	if !mayEdit || !r.finalizers.needsCleanup(rec.object) {
 		rec.needsNoCall = true
@@ -252,8 +254,8 @@ func ignoreCancelByDeletion(ctx context.Context, err error) error {
 }
 
 // askFinalizerCondition returns whether the controller may add and remove finalizers of the object of rec. It calls the
-// condition of [Controller.FinalizerWhen] only if the answer matters. The answer does not matter once the object has the
-// finalizer, and not for a cleanup of an object without own finalizers.
+// condition of [Controller.FinalizerWhen] only if the answer matters. The answer does not matter once the object has
+// the finalizer, and not for a cleanup of an object without own finalizers.
 func (r *reconciler) askFinalizerCondition(rec *reconciliation) (mayEdit bool) {
 	condition := r.functions.needsFinalizer
 	matters := !rec.result.Cleanup || r.finalizers.hasAny(rec.object.GetFinalizers())

@@ -24,7 +24,8 @@ type reporter struct {
 
 // report reports the result r of a call for obj, which is nil if the object could not be read. A
 // reconcile leads to one line at most: an error is logged when it is new or has come often, and every
-// result is logged at the level Debug. failing is what is remembered of the object. It is nil if the reconcile succeeded.
+// result is logged at the level Debug. failing is what is remembered of the object. It is nil if the reconcile
+// succeeded.
 func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, failing *unfinishedObject) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
 	attributes, isErrorLogged := throttleError(obj, failing, r)

@@ -21,15 +21,16 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions] implements
-// it.
+// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions]
+// implements it.
 type shownObjects interface {
 	keys() iter.Seq[kube.Key]
 	covers(k kube.Key) bool
 	stored(k kube.Key) (cache.Object, bool)
 	// confirmTerm returns whether the store of an object shows all writes of former leaders to the object.
 	confirmTerm(ctx context.Context, k kube.Key) bool
-	// isSynced reports whether the streams that can show an object of a key have shown all objects that existed at their start.
+	// isSynced reports whether the streams that can show an object of a key have shown all objects that existed at their
+	// start.
 	isSynced(k kube.Key) bool
 	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
 	isKindUnserved(cluster string) bool
@@ -37,8 +38,8 @@ type shownObjects interface {
 
 // subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
 type subscriptions struct {
-	// all holds the subscriptions of all kinds. ofReconciledKind holds the subscriptions of the reconciled kind, which are the
-	// first ones in all. They are opened in this order, because relations read the stores of the reconciled kind.
+	// all holds the subscriptions of all kinds. ofReconciledKind holds the subscriptions of the reconciled kind, which are
+	// the first ones in all. They are opened in this order, because relations read the stores of the reconciled kind.
 	all, ofReconciledKind []*subscription
 }
 
@@ -111,12 +112,12 @@ func (s *subscriptions) close() {
 	}
 }
 
-// waitSynced waits until all streams are synced, apart from those of namespaces that cannot be listed. It returns false if ctx
-// ends first. At least one stream of each watched kind must be synced. So a missing permission for a kind holds the controller
-// back, and a namespace that was deleted with its Role does not.
+// waitSynced waits until all streams are synced, apart from those of namespaces that cannot be listed. It returns false
+// if ctx ends first. At least one stream of each watched kind must be synced. So a missing permission for a kind holds
+// the controller back, and a namespace that was deleted with its Role does not.
 //
-// For example, a controller of webapps watches the namespaces shop and lab, and may not list webapps in lab. It starts once the
-// stream of shop is synced. Reads in lab go to the server until the stream of lab is synced.
+// For example, a controller of webapps watches the namespaces shop and lab, and may not list webapps in lab. It starts
+// once the stream of shop is synced. Reads in lab go to the server until the stream of lab is synced.
 func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	for _, sub := range s.all {
 		for _, known := range []<-chan struct{}{sub.settled, sub.kindSynced.reached} {
@@ -169,8 +170,8 @@ func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	return cache.Object{}, false
 }
 
-// confirmTerm returns whether the store of an object of the reconciled kind shows all writes of former leaders to the object: see
-// [cache.Subscription.ConfirmTerm].
+// confirmTerm returns whether the store of an object of the reconciled kind shows all writes of former leaders to the
+// object: see [cache.Subscription.ConfirmTerm].
 func (s *subscriptions) confirmTerm(ctx context.Context, k kube.Key) bool {
 	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		opened := sub.cacheSubscription()
@@ -186,8 +187,8 @@ func (s *subscriptions) isAnyStreamBehindTerm() bool {
 	})
 }
 
-// isSynced reports whether the streams of the reconciled kind that can show an object of a key have shown all objects that
-// existed at their start.
+// isSynced reports whether the streams of the reconciled kind that can show an object of a key have shown all objects
+// that existed at their start.
 func (s *subscriptions) isSynced(k kube.Key) bool {
 	return !slices.ContainsFunc(s.ofReconciledKind,
 		func(sub *subscription) bool { return sub.covers(k) && !sub.isSynced() })
@@ -280,8 +281,8 @@ type subscription struct {
 	// isOfReconciledKind is true for a stream of the reconciled kind.
 	isOfReconciledKind bool
 	stream             wire.Stream
-	// synced is closed once the subscription has received all objects. settled is closed then too, or before if the objects
-	// may not be listed for long: see [cache.Unlisted]. The goroutine of the stream closes both.
+	// synced is closed once the subscription has received all objects. settled is closed then too, or before if the
+	// objects may not be listed for long: see [cache.Unlisted]. The goroutine of the stream closes both.
 	synced, settled chan struct{}
 	// kindSynced is shared by the subscriptions of a watched kind. It is reached with the first of them that is synced.
 	kindSynced *milestone

@@ -34,7 +34,8 @@ type watchedKind struct {
 	namespaces                   []string
 	// isAnyOwner is true with [AnyOwner].
 	isAnyOwner bool
-	// ownWriteVerbs holds the verbs of the option [WriteVerbs]. hasWriteVerbs is true with this option: its list may be empty.
+	// ownWriteVerbs holds the verbs of the option [WriteVerbs]. hasWriteVerbs is true with this option: its list may be
+	// empty.
 	ownWriteVerbs []wire.Verb
 	hasWriteVerbs bool
 	ifServed      bool
@@ -49,8 +50,8 @@ type kindOptionFunc func(*watchedKind)
 
 func (f kindOptionFunc) changeKind(w *watchedKind) { f(w) }
 
-// newWatchOption returns the option that watches the kind of zero. connect returns the relation between that kind and the
-// reconciled kind.
+// newWatchOption returns the option that watches the kind of zero. connect returns the relation between that kind and
+// the reconciled kind.
 func newWatchOption(
 	zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error),
 ) Option {
@@ -87,8 +88,8 @@ func (w *watchedKind) apply(options []KindOption) error {
 	return nil
 }
 
-// bind sets the kind of w to the kind of zero, and binds the predicates to the kind. The options have been applied before.
-// bind is called once. It returns an error if the options do not fit the kind.
+// bind sets the kind of w to the kind of zero, and binds the predicates to the kind. The options have been applied
+// before. bind is called once. It returns an error if the options do not fit the kind.
 func (w *watchedKind) bind(zero kube.Object) error {
 	kind, err := typeOf(zero, w.namedResource)
 	w.kind = kind

@@ -1,7 +1,7 @@
 package controller
 
-// The options that connect another kind with the reconciled kind: Owns, OwnsByLabel, Watches and their own options. The file
-// watched_kind.go has the watchedKind that these options make.
+// The options that connect another kind with the reconciled kind: Owns, OwnsByLabel, Watches and their own options. The
+// file watched_kind.go has the watchedKind that these options make.
 
 import (
 	"context"
@@ -33,8 +33,8 @@ var errAnyOwnerWithoutOwns = errors.New("controller.AnyOwner is an option of con
 
 // WriteVerbs sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
 // permissions of the program. The default is what an apply needs: create and patch; and, for
-// OwnsByLabel, delete. The given verbs take the place of the default. Without verbs the program only watches the children.
-// The verbs are constants of package kube/wire.
+// OwnsByLabel, delete. The given verbs take the place of the default. Without verbs the program only watches the
+// children. The verbs are constants of package kube/wire.
 //
 //	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
 func WriteVerbs(verbs ...wire.Verb) KindOption {
@@ -69,9 +69,9 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 
 // WatchesReferenced runs the reconcile of the objects that refer to an S when the S changes. The index
 // is an index of the reconciled kind. Its function returns what an object refers to: the name of each S
-// in the object's own namespace, and namespace/name of each S in another namespace. If S is cluster-scoped, its function
-// returns the name alone. If the reconciled kind is cluster-scoped, its function returns namespace/name. An empty name refers
-// to nothing. Of Secrets only the metadata is kept: see [KeepSecrets].
+// in the object's own namespace, and namespace/name of each S in another namespace. If S is cluster-scoped, its
+// function returns the name alone. If the reconciled kind is cluster-scoped, its function returns namespace/name. An
+// empty name refers to nothing. Of Secrets only the metadata is kept: see [KeepSecrets].
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //

@@ -41,8 +41,8 @@
 // by a live read. One race remains: between the decision and the apply, somebody may change the owner
 // references or managedFields of the same object.
 //
-// Two other guards check the applies of clients outside of reconciles: guardChild of package kube for owner references, and
-// labelGuard of package operator for labels.
+// Two other guards check the applies of clients outside of reconciles: guardChild of package kube for owner references,
+// and labelGuard of package operator for labels.
 package adoption
 
 import (
@@ -111,7 +111,8 @@ func NewGuard(view View, ownerExistence OwnerExistence, formerManagers, labels [
 // maxRemembered limits the memory of a Guard and of a Mover. A forgotten object costs one read.
 const maxRemembered = 4096
 
-// maxAttempts is how often an apply is decided, and how often a move before it is tried, when the object changes meanwhile.
+// maxAttempts is how often an apply is decided, and how often a move before it is tried, when the object changes
+// meanwhile.
 const maxAttempts = 3
 
 // Handler returns a handler for the reconcile of owner. It belongs after the no-op check: an apply
@@ -164,8 +165,8 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	}
 }
 
-// checkOwnerExists returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
-// the garbage collector deletes the children of an owner that is gone.
+// checkOwnerExists returns a conflict if the owner is gone. It is called if the child has vanished between two
+// decisions: the garbage collector deletes the children of an owner that is gone.
 func (h *handler) checkOwnerExists(ctx context.Context, r *wire.Request, owner wire.Ref) error {
 	h.makeNextReadLive(owner)
 	response, err := h.next.Do(ctx, &wire.Request{
@@ -323,8 +324,8 @@ func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return g.isWrite(r, e) })
 }
 
-// hasWrittenSinceCreation reports whether the sender of r has an entry in the managed fields of the object that is not older
-// than the object. An older entry came with the object from a backup.
+// hasWrittenSinceCreation reports whether the sender of r has an entry in the managed fields of the object that is not
+// older than the object. An older entry came with the object from a backup.
 func (g *Guard) hasWrittenSinceCreation(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return g.isWrite(r, e) && !e.Time.Before(&object.CreationTimestamp)

@@ -89,8 +89,8 @@ func (m *Mover) isUnchangedSinceCheck(ref wire.Ref, o checkedObject) bool {
 	return ok && known == o
 }
 
-// hasNothingToMove reports whether an object was found to have nothing to move. It is for an object that no cache shows, so
-// that its version is not known.
+// hasNothingToMove reports whether an object was found to have nothing to move. It is for an object that no cache
+// shows, so that its version is not known.
 func (m *Mover) hasNothingToMove(ref wire.Ref) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,8 +217,8 @@ func (h *moveHandler) moveOwnership(ctx context.Context, r *wire.Request, mustRe
 	return nil
 }
 
-// belongsToOwner reports whether the object of r belongs to the owner: an owner reference or an owner label has its uid, or
-// the object is the owner.
+// belongsToOwner reports whether the object of r belongs to the owner: an owner reference or an owner label has its
+// uid, or the object is the owner.
 func (h *moveHandler) belongsToOwner(object *metav1.ObjectMeta, r *wire.Request) bool {
 	if r.Subresource != "" {
 		return object.UID == h.owner.UID

@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// The functions of this file find out whether an object names an owner: by an owner reference, or by an owner label, which is
-// a label of controller.OwnsByLabel.
+// The functions of this file find out whether an object names an owner: by an owner reference, or by an owner label,
+// which is a label of controller.OwnsByLabel.
 
 // hasController reports whether the object in body has a controlling owner reference to owner.
 func hasController(body []byte, owner types.UID) (found bool) {

@@ -25,8 +25,8 @@ type Relation interface {
 	// WriteVerbs returns the verbs with which a program usually writes the watched objects. It returns
 	// nil for objects that are not children.
 	WriteVerbs() []wire.Verb
-	// IsSlow reports whether Keys may take long, may call a function of the author, or needs objects of other streams. Then the
-	// stream must not wait for Keys.
+	// IsSlow reports whether Keys may take long, may call a function of the author, or needs objects of other streams.
+	// Then the stream must not wait for Keys.
 	IsSlow() bool
 	// NeedsObjects reports whether a key matters only while its object exists. A function of the author may
 	// return keys of other objects.
