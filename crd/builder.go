@@ -390,9 +390,9 @@ func (b *builder) addUntyped(at position, name, format string, args ...any) {
 	}
 }
 
-// joinProblemsOfOtherModule replaces the problems from the index earlier on, which are those within the type of f, by one
-// problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself, and of the
-// author's tags by path, stay. Example: url.URL has eleven fields without a JSON name.
+// joinProblemsOfOtherModule replaces the problems from the index earlier on, which are those within the type of f, by
+// one problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself,
+// and of the author's tags by path, stay. Example: url.URL has eleven fields without a JSON name.
 func (b *builder) joinProblemsOfOtherModule(f field, at position, earlier int) {
 	var own, inner []error
 	for _, err := range b.problems.all[earlier:] {
@@ -453,7 +453,8 @@ func scopeOf(t reflect.Type) (scope []string) {
 	return scope
 }
 
-// otherModules holds the paths of the modules that the program requires. It is empty if the program has no record of them.
+// otherModules holds the paths of the modules that the program requires. It is empty if the program has no record of
+// them.
 type otherModules []string
 
 // newOtherModules returns the modules that the program requires, from what the linker records in the program.
@@ -468,8 +469,8 @@ func newOtherModules() (m otherModules) {
 	return m
 }
 
-// isOther reports whether a package belongs to a required module or to the standard library. The path of a package of the
-// standard library has no dot in its first element. So has the path main, which is the program.
+// isOther reports whether a package belongs to a required module or to the standard library. The path of a package of
+// the standard library has no dot in its first element. So has the path main, which is the program.
 func (m otherModules) isOther(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	return pkg != "" && pkg != "main" && !strings.Contains(first, ".") ||

@@ -53,8 +53,8 @@ func checkSchema(s *Schema) []error {
 	return problems
 }
 
-// checkBounds returns an error for each bound of a number that the format of the number cannot hold. A server accepts such a
-// bound, and then refuses every value of the field. An example is maximum=4294967295 of an int32.
+// checkBounds returns an error for each bound of a number that the format of the number cannot hold. A server accepts
+// such a bound, and then refuses every value of the field. An example is maximum=4294967295 of an int32.
 func checkBounds(s *Schema) (problems []error) {
 	for _, bound := range []struct {
 		key   string
@@ -95,9 +95,9 @@ func numberText(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// fitsFormat reports whether API servers take v for a number of the format of s. They write v with the fewest digits that
-// name the float64, and read that text in the format. So 9223372036854774784 (…775000) fits an int64, and -9223372036854775808
-// (…776000) does not.
+// fitsFormat reports whether API servers take v for a number of the format of s. They write v with the fewest digits
+// that name the float64, and read that text in the format. So 9223372036854774784 (…775000) fits an int64, and
+// -9223372036854775808 (…776000) does not.
 func fitsFormat(s *Schema, v float64) bool {
 	var err error
 	switch text := strconv.FormatFloat(v, 'f', -1, 64); {

@@ -103,9 +103,9 @@ func parseTag(tag string) ([]directive, error) {
 	return all, errors.Join(problems...)
 }
 
-// joinSplitValues returns the directives whose values have no comma. A comma outside of quotes ends a value. If the text
-// after the comma is no key, the comma was meant as a part of the value. Each value of this kind is a problem that shows
-// how to write it.
+// joinSplitValues returns the directives whose values have no comma. A comma outside of quotes ends a value. If the
+// text after the comma is no key, the comma was meant as a part of the value. Each value of this kind is a problem that
+// shows how to write it.
 func joinSplitValues(directives []directive, texts []string) (whole []directive, problems []error) {
 	for i := 0; i < len(directives); {
 		d, end := directives[i], i+1

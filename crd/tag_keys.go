@@ -166,8 +166,8 @@ func number(fieldOf func(*Schema) **float64) func(*Schema, directive) error {
 	}
 }
 
-// isExact reports whether v, the float64 of a text, equals the integer of the text. It returns true for a text that is not an
-// int64. Example: the float64 of 9007199254740993 is 9007199254740992.
+// isExact reports whether v, the float64 of a text, equals the integer of the text. It returns true for a text that is
+// not an int64. Example: the float64 of 9007199254740993 is 9007199254740992.
 func isExact(text string, v float64) bool {
 	i, err := strconv.ParseInt(text, 10, 64)
 	return err != nil || v < math.MaxInt64 && int64(v) == i

@@ -145,8 +145,8 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	return a.send(ctx, a.target.request(wire.VerbGet, name))
 }
 
-// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such object,
-// [IsNotFound] reports the error.
+// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such
+// object, [IsNotFound] reports the error.
 func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name string) (*T, error) {
 	return newAPI[T, P](c, namespace).Get(ctx, name)
 }
@@ -166,8 +166,8 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	return all, err
 }
 
-// List reads the objects of T that match in a namespace, as [API.List] does. An empty namespace stands for all namespaces,
-// or for the namespaces that the client is narrowed to.
+// List reads the objects of T that match in a namespace, as [API.List] does. An empty namespace stands for all
+// namespaces, or for the namespaces that the client is narrowed to.
 func List[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace string, selectors ...Selector) ([]*T, error) {
 	return newAPI[T, P](c, namespace).List(ctx, selectors...)
 }

@@ -166,7 +166,8 @@ func (c *Client) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 	return c.handler.Do(ctx, r)
 }
 
-// guardedApplyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an error.
+// guardedApplyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an
+// error.
 func (c *Client) guardedApplyRequest(
 	ctx context.Context, t target, obj Object, options []ApplyOption,
 ) (*wire.Request, error) {
@@ -193,12 +194,11 @@ func (c *Client) guardedApplyRequest(
 // ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the
 // fields that this manager applied before.
 //
-// Unlike an object of Apply, obj must have been read. Its uid and its resourceVersion are preconditions, so that ApplyStatus
-// does not overwrite the status of another object of the name, or a status that somebody else has written
-// meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and
-// repeats the write, at most four times, while the object has the uid and the generation of obj, and the
-// fields of this manager in the status have not changed. Otherwise ApplyStatus returns the conflict: see
-// [IsConflict].
+// Unlike an object of Apply, obj must have been read. Its uid and its resourceVersion are preconditions, so that
+// ApplyStatus does not overwrite the status of another object of the name, or a status that somebody else has written
+// meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and repeats the
+// write, at most four times, while the object has the uid and the generation of obj, and the fields of this manager in
+// the status have not changed. Otherwise ApplyStatus returns the conflict: see [IsConflict].
 //
 // After a success obj has the managedFields of the answer. If nothing but the status has changed
 // since obj was read, obj also has the resourceVersion of the answer, so that further writes of obj
@@ -269,9 +269,9 @@ func (c *Client) applyError(r wire.Resource, obj Object, err error) error {
 	return unsetStructs{&c.pruner.table}.addTo(obj, c.forgetUnservedKind(r, addObjectName(err, obj)))
 }
 
-// forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an object
-// of that kind asks discovery for the resource. A 404 for the object alone has no such effect: the deletion of an object
-// that is gone would cost a request of discovery each time.
+// forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an
+// object of that kind asks discovery for the resource. A 404 for the object alone has no such effect: the deletion of
+// an object that is gone would cost a request of discovery each time.
 func (c *Client) forgetUnservedKind(r wire.Resource, err error) error {
 	if err != nil && IsNoResource(err) {
 		c.kinds.forget(c.scope.cluster, r.GroupVersionKind)

@@ -109,8 +109,8 @@ func configOf(s kubeconfig.Selection) (*Config, error) {
 	if user.As != "" {
 		config.Impersonate = Impersonation{UserName: user.As, UID: user.AsUID, Groups: user.AsGroups, Extra: user.AsExtra}
 	}
-	// Credentials are for servers with TLS only. An address without a scheme has no TLS in a kubeconfig: the CA beside it is
-	// not read either, so the client uses http. See the field Host of [Config].
+	// Credentials are for servers with TLS only. An address without a scheme has no TLS in a kubeconfig: the CA beside it
+	// is not read either, so the client uses http. See the field Host of [Config].
 	if base, err := serverURL(config.Host, false); err != nil || base.Scheme != "https" {
 		return config, nil
 	}

@@ -127,7 +127,8 @@ func (d difference) check(t target) error {
 	return nil
 }
 
-// differenceRequest returns the patch from before to after. If they are equal, hasChanged is false, and there is no patch.
+// differenceRequest returns the patch from before to after. If they are equal, hasChanged is false, and there is no
+// patch.
 func differenceRequest(
 	t target, before, after Object, options writeOptions,
 ) (r *wire.Request, hasChanged bool, err error) {

@@ -12,9 +12,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// kindTable holds what discovery has shown of kinds: the resources of kinds without a Go type, and the status subresources of
-// foreign kinds whose status was set in an apply. An entry stays until the server answers with a 404 for the resource: see
-// [IsNoResource]. A definition may be replaced by another one with another plural. The clients that are derived from one client share its table. The methods are safe for concurrent use.
+// kindTable holds what discovery has shown of kinds: the resources of kinds without a Go type, and the status
+// subresources of foreign kinds whose status was set in an apply. An entry stays until the server answers with a 404
+// for the resource: see [IsNoResource]. A definition may be replaced by another one with another plural. The clients
+// that are derived from one client share its table. The methods are safe for concurrent use.
 //
 // An apply of an unstructured Deployment reads /apis/apps/v1 once. It finds the plural deployments there, and is sent
 // to that resource. The next apply of a Deployment reads nothing.
@@ -60,8 +61,8 @@ func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersio
 		kind.Kind, kind.GroupVersion())
 }
 
-// hasStatusSubresource reports whether the server is known to have a status subresource of a resource. An error means that the
-// server cannot be reached. Any other failure of discovery means that nothing is known.
+// hasStatusSubresource reports whether the server is known to have a status subresource of a resource. An error means
+// that the server cannot be reached. Any other failure of discovery means that nothing is known.
 func (k *kindTable) hasStatusSubresource(ctx context.Context, c *Client, r wire.Resource) (bool, error) {
 	key := clusterKind{c.scope.cluster, r.GroupVersionKind}
 	k.mu.Lock()

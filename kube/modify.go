@@ -26,8 +26,8 @@ func newModification(t target, obj Object) (modification, error) {
 }
 
 // restoreAndCompare sets the resource version of the object to that of the read, and returns whether the object has
-// changed otherwise. The resource version is the condition under which the change may be stored. restoreAndCompare returns
-// an error if the server would refuse the change, or would ignore a part of the change.
+// changed otherwise. The resource version is the condition under which the change may be stored. restoreAndCompare
+// returns an error if the server would refuse the change, or would ignore a part of the change.
 func (m modification) restoreAndCompare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
 	after, err := m.target.encode(m.object)

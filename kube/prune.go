@@ -22,9 +22,9 @@ import (
 //
 //	{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2}}
 //
-// The Go value alone shows which structs were set. The JSON does not show it: a LabelSelector for all objects encodes as {}
-// too. So the pruner reads the Go value along with its JSON, and leaves out each struct that is the zero value of its Go
-// type and not behind a pointer. The schema of an own kind requires some members. These are sent in any case.
+// The Go value alone shows which structs were set. The JSON does not show it: a LabelSelector for all objects encodes
+// as {} too. So the pruner reads the Go value along with its JSON, and leaves out each struct that is the zero value of
+// its Go type and not behind a pointer. The schema of an own kind requires some members. These are sent in any case.
 type pruner struct{ table pruneRuleTable }
 
 func newPruner() *pruner { return new(pruner) }
@@ -155,8 +155,8 @@ func (p *pruner) appendMember(
 	return dst, nil
 }
 
-// appendHidden appends the members of the struct v that are set, although the encoder did not write them. written holds the
-// hidden members that it wrote.
+// appendHidden appends the members of the struct v that are set, although the encoder did not write them. written holds
+// the hidden members that it wrote.
 func (p *pruner) appendHidden(
 	dst []byte, rules *pruneRules, written hiddenSet, v reflect.Value, wanted func(name string) bool,
 ) ([]byte, error) {

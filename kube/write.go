@@ -7,9 +7,9 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Apply declares the fields of o in its namespace, and returns the live object: see [API.Apply]. o is built anew each time:
-// an object that was read is refused. The type of o is a pointer to an object, or an interface. So one call serves
-// children of several kinds:
+// Apply declares the fields of o in its namespace, and returns the live object: see [API.Apply]. o is built anew each
+// time: an object that was read is refused. The type of o is a pointer to an object, or an interface. So one call
+// serves children of several kinds:
 //
 //	for _, child := range []kube.Object{deployment, service} {
 //		if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, child)); err != nil {
@@ -43,8 +43,8 @@ func writeObject[O Object](
 	return answer.(O), nil
 }
 
-// sendWrite sends the request that request makes for obj, and returns the answer. It has no type parameter, so the compiler
-// compiles it once.
+// sendWrite sends the request that request makes for obj, and returns the answer. It has no type parameter, so the
+// compiler compiles it once.
 func sendWrite(
 	ctx context.Context, c *Client, verb wire.Verb, obj Object, request func(target) (*wire.Request, error),
 ) (Object, error) {

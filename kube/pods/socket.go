@@ -27,8 +27,8 @@ const (
 	bulkSize = 64 << 10
 )
 
-// socket is a WebSocket to a Pod. Its goroutine [socket.readMessages] reads one message ahead of the consumer. Therefore
-// it finds the answers to pings while no consumer waits for a message.
+// socket is a WebSocket to a Pod. Its goroutine [socket.readMessages] reads one message ahead of the consumer.
+// Therefore it finds the answers to pings while no consumer waits for a message.
 type socket struct {
 	conn *websocket.Conn
 	// messages is closed after the last message. err is why the messages ended. It is set before messages is closed.
@@ -101,7 +101,8 @@ func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { retu
 
 var errSilent = errors.New("the connection is dead: a ping had no answer")
 
-// readMessages passes the messages on to their consumer until the connection or ctx ends. The end of ctx ends the connection.
+// readMessages passes the messages on to their consumer until the connection or ctx ends. The end of ctx ends the
+// connection.
 func (s *socket) readMessages(ctx context.Context) {
 	defer close(s.messages)
 	for {
@@ -154,9 +155,9 @@ func (s *socket) count(a activity) activity {
 }
 
 // keepAlive pings until ctx ends. It calls end if the connection is dead: a ping has no answer after pingPeriod, and
-// nothing on the way can have held the answer up. A message that its consumer has not taken holds up all that follows, and
-// input that the command has not read can hold up the ping. Then the next ping decides. An example, where Stdout takes nothing
-// from 0:10 to 2:00:
+// nothing on the way can have held the answer up. A message that its consumer has not taken holds up all that follows,
+// and input that the command has not read can hold up the ping. Then the next ping decides. An example, where Stdout
+// takes nothing from 0:10 to 2:00:
 //
 //	0:30  a ping is sent, and the next message waits for Stdout
 //	1:00  the ping has no answer, and the message waits. A ping is sent. The same happens at 1:30 and at 2:00

@@ -19,8 +19,8 @@ import (
 // every authenticated user may make by default. An error means that the resources are not known. See
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api.
 //
-// An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent if
-// the list of all groups lacks it too.
+// An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent
+// if the list of all groups lacks it too.
 func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
 	if is404(err) {

@@ -31,8 +31,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Unknown is true for a write that may have been carried out although it failed.
 	Unknown bool
-	// Err is the cause on this side: there was no answer, an answer could not be read, or the caller stopped waiting. It is nil
-	// for an answer of the server.
+	// Err is the cause on this side: there was no answer, an answer could not be read, or the caller stopped waiting. It
+	// is nil for an answer of the server.
 	Err error
 	// Permanent is true for a request that failed on this side and would fail again: the request
 	// cannot be sent at all, or its caller did not wait for the answer.

@@ -23,8 +23,8 @@ const (
 // Request is one call to an API server, before it has a URL. A Handler must not change it. To
 // pass on something else, a Handler passes on a copy.
 type Request struct {
-	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the home
-	// cluster.
+	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the
+	// home cluster.
 	Cluster string
 	Verb    Verb
 	// Resource is the zero value in a request for the list of all groups (/apis). A request without Resource.Plural is
@@ -55,8 +55,8 @@ type Request struct {
 	// WantsBodyReader is true for a get whose answer is read bit by bit, as the answer to a watch is: see
 	// Response.BodyReader. It is not sent.
 	WantsBodyReader bool
-	// AcceptsProtobuf is true for a request of MetadataOnly whose answer may also be in the protobuf of Kubernetes. A server
-	// without protobuf for the kind answers with JSON.
+	// AcceptsProtobuf is true for a request of MetadataOnly whose answer may also be in the protobuf of Kubernetes. A
+	// server without protobuf for the kind answers with JSON.
 	AcceptsProtobuf bool
 }
 
