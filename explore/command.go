@@ -206,7 +206,8 @@ func (c *command) openBinary(ctx context.Context, folder string) error {
 // maxShellTime is how long a command about the external system may take.
 const maxShellTime = time.Minute
 
-// runShell runs a shell command about the external system for the run of a namespace, and returns what the command prints.
+// runShell runs a shell command about the external system for the run of a namespace, and returns what the command
+// prints.
 func runShell(ctx context.Context, command, namespace string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxShellTime,
 		fmt.Errorf("the command did not end within %s", maxShellTime))
@@ -229,7 +230,8 @@ func (c *command) list(ctx context.Context) error {
 	return err
 }
 
-// withStatus returns an error with an exit status: its own one, or the status of an operator that could not be explored.
+// withStatus returns an error with an exit status: its own one, or the status of an operator that could not be
+// explored.
 func withStatus(err error) error {
 	if _, has := errors.AsType[statusError](err); has || err == nil {
 		return err
@@ -237,8 +239,8 @@ func withStatus(err error) error {
 	return statusError{statusNotExplored, err}
 }
 
-// statusOf returns the error with the exit status of an exploration, or nil. A finding wins over everything. failure is why
-// the exploration could not go on, or nil.
+// statusOf returns the error with the exit status of an exploration, or nil. A finding wins over everything. failure is
+// why the exploration could not go on, or nil.
 func statusOf(r finding.Record, failure error) error {
 	c := r.Coverage
 	switch count := r.CountFailures(); {

@@ -1,5 +1,6 @@
-// Command book runs one of several operators that are written with controller-runtime as its book writes them. Its argument
-// names the operator. The operators are explored: the right ones must have no finding, and the wrong ones must have one.
+// Command book runs one of several operators that are written with controller-runtime as its book writes them. Its
+// argument names the operator. The operators are explored: the right ones must have no finding, and the wrong ones must
+// have one.
 package main
 
 import (

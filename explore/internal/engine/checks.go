@@ -97,8 +97,8 @@ func (c *checks) checkHistory(out *runResult) {
 	out.differences = append(out.differences, failed...)
 }
 
-// pending returns the checks to make at every version, by their indices: the checks not failed by any reference, and the
-// conditions that have not held.
+// pending returns the checks to make at every version, by their indices: the checks not failed by any reference, and
+// the conditions that have not held.
 func (c *checks) pending() map[int]Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// children compares the children of several clones of the samples: see [finding.CompareChildren]. For example, the sample
-// web has 2 ConfigMaps, and the samples web and other-web have 4. Then 6 clones must have 12 ConfigMaps.
+// children compares the children of several clones of the samples: see [finding.CompareChildren]. For example, the
+// sample web has 2 ConfigMaps, and the samples web and other-web have 4. Then 6 clones must have 12 ConfigMaps.
 type children struct {
 	options history.Options
 	// shared counts the objects by resource that all clones have in common, and perClone counts those of one clone.
@@ -28,8 +28,8 @@ type children struct {
 	cloneCounts []int
 }
 
-// madeObjects returns the objects of a state that the program has written, by resource, without the objects that the user has
-// applied.
+// madeObjects returns the objects of a state that the program has written, by resource, without the objects that the
+// user has applied.
 func madeObjects(state history.State, o history.Options, applied map[faults.Object]bool) map[string][]history.Version {
 	all := make(map[string][]history.Version)
 	for _, v := range state.WrittenBy(o) {
@@ -164,7 +164,8 @@ const ownersPath = "metadata.ownerReferences"
 // minVersionsInTurn is how many versions of one child in one step show that two objects change the child in turn.
 const minVersionsInTurn = 6
 
-// childChangedInTurn returns the child that two clones change in turn, so that a step does not come to rest, or nothing.
+// childChangedInTurn returns the child that two clones change in turn, so that a step does not come to rest, or
+// nothing.
 func childChangedInTurn(h history.History, step int) finding.Differences {
 	versions := make(map[types.UID]int)
 	for _, v := range h.Versions {

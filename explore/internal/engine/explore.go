@@ -44,13 +44,14 @@ type Settings struct {
 	Settle time.Duration
 	// ExternalSystem is the external system of the operator. It may be nil.
 	ExternalSystem *ExternalSystem
-	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried too.
+	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried
+	// too.
 	SecondSamples []json.RawMessage
 	// PairSamples are objects of the same kinds as the samples, with the objects that they refer to. The second clone of
 	// each pair in [faults.SimilarNames] is made of them. Default: the clones of a pair refer to the same objects.
 	PairSamples []json.RawMessage
-	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no faults
-	// of the control plane.
+	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no
+	// faults of the control plane.
 	Components faults.Components
 	// Accepted are the differences that are intended.
 	Accepted []finding.Acceptance
@@ -126,8 +127,8 @@ func Replay(
 	return seen, err
 }
 
-// referenceSteps returns the steps of the references for the replay of a schedule. Without faults, the states after a change
-// are not those of the references.
+// referenceSteps returns the steps of the references for the replay of a schedule. Without faults, the states after a
+// change are not those of the references.
 func referenceSteps(s finding.Schedule) []finding.Step {
 	if s.Comparison == "" {
 		return s.Steps

@@ -89,8 +89,8 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	return e, nil
 }
 
-// close removes the namespaces of the runs, and ends the recorder. Then it releases what the processes have had in common:
-// the removal of a namespace needs the conversions of its objects.
+// close removes the namespaces of the runs, and ends the recorder. Then it releases what the processes have had in
+// common: the removal of a namespace needs the conversions of its objects.
 func (e *explorer) close() error {
 	defer e.recorder.Close()
 	defer e.webhooks.close()
@@ -280,8 +280,8 @@ func (e *explorer) runAll(ctx context.Context, planned, more []job, began time.T
 // maxFailuresInRow is how many runs in a row may fail to be made before the exploration ends.
 const maxFailuresInRow = 8
 
-// makeJob makes a run of a queue. A run that cannot be made costs that run. Error: many runs in a row could not be made, or
-// the exploration has ended.
+// makeJob makes a run of a queue. A run that cannot be made costs that run. Error: many runs in a row could not be
+// made, or the exploration has ended.
 func (e *explorer) makeJob(ctx context.Context, x *examiner, queue *jobQueue, j job, isMore bool) error {
 	if isMore {
 		e.results.addPlan(j)

@@ -9,11 +9,11 @@ import (
 
 // ExternalSystem is the external system of an operator.
 type ExternalSystem struct {
-	// Address is the address of the system, as host:port. The program reaches the system by another address, that of a relay
-	// of the exploration. Default: no faults of connections.
+	// Address is the address of the system, as host:port. The program reaches the system by another address, that of a
+	// relay of the exploration. Default: no faults of connections.
 	Address string
-	// Look returns a text about what the run of a namespace has in the system. The lines are compared between runs. Default:
-	// the system is not compared.
+	// Look returns a text about what the run of a namespace has in the system. The lines are compared between runs.
+	// Default: the system is not compared.
 	Look func(ctx context.Context, namespace string) (string, error)
 	// Empty removes what the run of a namespace has left in the system. Default: nothing is removed.
 	Empty func(ctx context.Context, namespace string) error

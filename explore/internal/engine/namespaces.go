@@ -112,8 +112,8 @@ func (n *namespaces) addError(err error) {
 	n.errs = append(n.errs, err)
 }
 
-// empty deletes the objects in a namespace, until the recording shows that none is left. The recording shows no quotas. A run that
-// could not be made may have left a full one.
+// empty deletes the objects in a namespace, until the recording shows that none is left. The recording shows no quotas.
+// A run that could not be made may have left a full one.
 func (n *namespaces) empty(ctx context.Context, name string, recording *history.Recording) error {
 	quotas := kube.Namespaced[corev1.ResourceQuota](n.cluster.client, name)
 	if err := kube.IgnoreNotFound(quotas.Delete(ctx, faults.FullQuotaName)); err != nil {

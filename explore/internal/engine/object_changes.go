@@ -82,8 +82,8 @@ func (p *objectChangePlanner) changeJob(
 	}, nil
 }
 
-// lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one after
-// the other. If all objects are custom, their order is the reverse of the file's order.
+// lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one
+// after the other. If all objects are custom, their order is the reverse of the file's order.
 func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstructured) (job, error) {
 	isReferred := func(o *unstructured.Unstructured) bool { return !hasCustomGroup(o) }
 	order := slices.Clone(samples)
@@ -122,7 +122,8 @@ func rankOf(o *unstructured.Unstructured) int {
 	return 1
 }
 
-// hasCustomGroup reports whether an object is of a custom kind: the group of a built-in kind has no dot, or ends in .k8s.io.
+// hasCustomGroup reports whether an object is of a custom kind: the group of a built-in kind has no dot, or ends in
+// .k8s.io.
 func hasCustomGroup(o *unstructured.Unstructured) bool {
 	group := o.GroupVersionKind().Group
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
@@ -135,8 +136,8 @@ type objectChange struct {
 	object *unstructured.Unstructured
 }
 
-// changesOf returns other contents of a ConfigMap or Secret: some keys have other values, a key is missing, and a key is
-// added. Other kinds have none, and neither have immutable objects and Secrets of types that require keys.
+// changesOf returns other contents of a ConfigMap or Secret: some keys have other values, a key is missing, and a key
+// is added. Other kinds have none, and neither have immutable objects and Secrets of types that require keys.
 func (p *objectChangePlanner) changesOf(o *unstructured.Unstructured) (changes []objectChange) {
 	data, _, _ := unstructured.NestedMap(o.Object, "data")
 	keys := slices.Sorted(maps.Keys(data))
@@ -221,8 +222,8 @@ func withData(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return changed
 }
 
-// secondOf returns the object of second samples that stands for a sample, under the name of the sample, or nil: the object
-// of the same kind and name, or the only object of the kind.
+// secondOf returns the object of second samples that stands for a sample, under the name of the sample, or nil: the
+// object of the same kind and name, or the only object of the kind.
 func secondOf(seconds []json.RawMessage, sample *unstructured.Unstructured) *unstructured.Unstructured {
 	var ofKind []*unstructured.Unstructured
 	for _, raw := range seconds {

@@ -20,8 +20,8 @@ func Parts(name string, parts func() []operator.Part) Launcher {
 	return RunParts(name, func(string, string) []operator.Part { return parts() })
 }
 
-// RunParts returns the launcher of an operator, as [Parts] does. The function parts gets the namespace of the run, and the
-// address by which the parts reach the external system.
+// RunParts returns the launcher of an operator, as [Parts] does. The function parts gets the namespace of the run, and
+// the address by which the parts reach the external system.
 func RunParts(name string, parts func(namespace, relayAddress string) []operator.Part) Launcher {
 	return partsLauncher{name, parts, new(programctx.Shared)}
 }

@@ -27,8 +27,8 @@ type planner struct {
 	random     *rand.Rand
 }
 
-// plan returns the runs of the exploration. With a budget the seed chooses the order, and more has runs for the rest of the
-// budget. The runs that need the control plane for themselves come last.
+// plan returns the runs of the exploration. With a budget the seed chooses the order, and more has runs for the rest of
+// the budget. The runs that need the control plane for themselves come last.
 func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 	input, err := p.planInput()
 	if err != nil {
@@ -82,8 +82,8 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 	return jobs, more, nil
 }
 
-// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others. It
-// records why kinds of faults cannot happen.
+// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others.
+// It records why kinds of faults cannot happen.
 func (p *planner) planFamilies(
 	ctx context.Context, input *faults.PlanInput, areAlone bool,
 ) (jobs, more []job, err error) {
@@ -138,8 +138,9 @@ func (p *planner) planInvalidity(points []proxy.Point, changes []job) (jobs []jo
 	return jobs
 }
 
-// planConflicts returns runs in which the user makes one of the changes, and the writes of an object that follow are denied
-// with a conflict for a time: one run for each object that the program has made. The references may have no such write.
+// planConflicts returns runs in which the user makes one of the changes, and the writes of an object that follow are
+// denied with a conflict for a time: one run for each object that the program has made. The references may have no such
+// write.
 func (p *planner) planConflicts(objects []faults.WrittenObject, changes []job) (jobs []job) {
 	if len(changes) == 0 {
 		return nil
@@ -199,8 +200,8 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	return input, err
 }
 
-// plannedKinds returns the kinds that an exploration plans. Where components of the control plane may be stopped, the kinds
-// that stop them are planned too, unless the settings name some of them.
+// plannedKinds returns the kinds that an exploration plans. Where components of the control plane may be stopped, the
+// kinds that stop them are planned too, unless the settings name some of them.
 func plannedKinds(s Settings) []faults.Kind {
 	kinds := s.Only
 	if len(kinds) == 0 {

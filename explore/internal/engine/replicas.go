@@ -145,8 +145,8 @@ func (r *replicas) killLocked() {
 	}
 }
 
-// crash kills the processes of the program. The program starts again at once if restartsNow is true, or else when restart is
-// called.
+// crash kills the processes of the program. The program starts again at once if restartsNow is true, or else when
+// restart is called.
 func (r *replicas) crash(why string, restartsNow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,8 +218,8 @@ const (
 	startBackoff = 500 * time.Millisecond
 )
 
-// hasEndedAtStartLocked reports whether a replica has ended before its first write, in a run with faults, and may be started again:
-// a fault can keep a program from its start, and a kubelet starts the program again.
+// hasEndedAtStartLocked reports whether a replica has ended before its first write, in a run with faults, and may be
+// started again: a fault can keep a program from its start, and a kubelet starts the program again.
 func (r *replicas) hasEndedAtStartLocked(rep *replica) bool {
 	if !r.mayRestart || rep.startFailures >= maxStartFailures {
 		return false

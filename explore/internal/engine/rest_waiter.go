@@ -46,8 +46,8 @@ func (w *restWaiter) preventRest(work func() error) error {
 // exitLines is how many lines of the log are shown for a program that ended by itself.
 const exitLines = 20
 
-// waitForRest returns when the run has come to rest. It records a verdict if the program has ended by itself, or if the run
-// does not come to rest in time.
+// waitForRest returns when the run has come to rest. It records a verdict if the program has ended by itself, or if the
+// run does not come to rest in time.
 func (w *restWaiter) waitForRest(ctx context.Context) error {
 	until := time.Now().Add(w.limits.rest)
 	w.activity.setWait("rest", until)
@@ -98,8 +98,8 @@ func (w *restWaiter) superviseProgram(ctx context.Context) (isPrevented bool, er
 		w.replicas.isRestPrevented(), err
 }
 
-// isAtRest reports whether nothing has happened for the window of the limits, also after the recording was brought up to the
-// present. It returns for how long nothing has happened.
+// isAtRest reports whether nothing has happened for the window of the limits, also after the recording was brought up
+// to the present. It returns for how long nothing has happened.
 func (w *restWaiter) isAtRest(ctx context.Context) (isAtRest bool, quiet time.Duration, err error) {
 	quiet, isBusy := w.quiet.measure()
 	if isBusy || quiet < w.limits.window {

@@ -126,8 +126,9 @@ const minSeen = 2
 // maxAlsoWith is how many other runs a finding of a rule names.
 const maxAlsoWith = 12
 
-// addViolations adds where a run breaks rules. The first run that breaks a rule in one way is the schedule of the finding,
-// and later runs are listed. Notes stand in the coverage. recreated are the objects that the program has replaced.
+// addViolations adds where a run breaks rules. The first run that breaks a rule in one way is the schedule of the
+// finding, and later runs are listed. Notes stand in the coverage. recreated are the objects that the program has
+// replaced.
 func (r *results) addViolations(s finding.Schedule, out *runResult, recreated []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +186,8 @@ func newRuleFinding(
 	return f
 }
 
-// addRun counts a run that has broken the rule. If a run without faults has shown the finding, the faults of other runs do
-// not matter.
+// addRun counts a run that has broken the rule. If a run without faults has shown the finding, the faults of other runs
+// do not matter.
 func (b *brokenRule) addRun(s finding.Schedule) {
 	b.finding.Seen++
 	if len(b.finding.Schedule.Faults) == 0 {
@@ -341,8 +342,8 @@ func (r *results) reportLocked(ended string) {
 	}
 }
 
-// timeLeftLocked returns about how long the other planned runs take, from the time that the runs so far have taken, and not
-// longer than the budget. Example: if 10 of 30 runs took 20 s, the others take 40 s.
+// timeLeftLocked returns about how long the other planned runs take, from the time that the runs so far have taken, and
+// not longer than the budget. Example: if 10 of 30 runs took 20 s, the others take 40 s.
 func (r *results) timeLeftLocked(now time.Time) time.Duration {
 	if r.done == 0 || r.plannedAt.IsZero() {
 		return 0
@@ -354,8 +355,8 @@ func (r *results) timeLeftLocked(now time.Time) time.Duration {
 	return left
 }
 
-// addOutOfBoundsWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were
-// refused, and in no namespace.
+// addOutOfBoundsWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which
+// were refused, and in no namespace.
 func (r *results) addOutOfBoundsWrites(requests []proxy.RequestRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

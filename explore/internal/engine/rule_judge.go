@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleJudge checks the rules of package rules in each run, and adds what it finds to the results. Its methods are safe for
-// concurrent use.
+// ruleJudge checks the rules of package rules in each run, and adds what it finds to the results. Its methods are safe
+// for concurrent use.
 type ruleJudge struct {
 	cluster *cluster
 	options history.Options
@@ -32,8 +32,8 @@ func newRuleJudge(c *cluster, o history.Options, r *results, runWithoutRules run
 	return &ruleJudge{cluster: c, options: o, results: r, runWithoutRules: runWithoutRules}
 }
 
-// findOwnObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call makes a
-// run.
+// findOwnObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call
+// makes a run.
 func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -77,8 +77,8 @@ func (j *ruleJudge) judge(ctx context.Context, s finding.Schedule, out *runResul
 	return nil
 }
 
-// exempt leaves out of all comparisons where the references break rules. Otherwise a run that is right there would differ
-// from them.
+// exempt leaves out of all comparisons where the references break rules. Otherwise a run that is right there would
+// differ from them.
 func (j *ruleJudge) exempt(references []*runResult) {
 	for _, out := range references {
 		for _, v := range out.violations {

@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// run is one run of an operator in a namespace of its own. It sets up the parts of the run, makes the steps of the user with
-// their faults, and ends the parts.
+// run is one run of an operator in a namespace of its own. It sets up the parts of the run, makes the steps of the user
+// with their faults, and ends the parts.
 type run struct {
 	runner   *runner
 	schedule finding.Schedule
@@ -134,8 +134,8 @@ const (
 	publicationQuiet = 500 * time.Millisecond
 )
 
-// waitForPublications waits until the program has published its webhooks and conversions, and is at rest. It gives up after some
-// time, because the rest of the run shows what is wrong. A conversion may be there from the run before.
+// waitForPublications waits until the program has published its webhooks and conversions, and is at rest. It gives up
+// after some time, because the rest of the run shows what is wrong. A conversion may be there from the run before.
 func (r *run) waitForPublications(ctx context.Context) error {
 	for until := time.Now().Add(maxPublication); time.Now().Before(until); {
 		quiet, isBusy := r.quiet.measure()
@@ -236,8 +236,8 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	return r.judge.judgeStep(ctx, i)
 }
 
-// beginFaultStep begins a step of the actions, and returns the run as the faults of the step see it. The channel over is closed
-// when the step is over.
+// beginFaultStep begins a step of the actions, and returns the run as the faults of the step see it. The channel over
+// is closed when the step is over.
 func (r *run) beginFaultStep(over <-chan struct{}) *faults.Run {
 	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
@@ -248,8 +248,8 @@ func (r *run) beginFaultStep(over <-chan struct{}) *faults.Run {
 	}
 }
 
-// externalConnectionsOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if
-// there are none.
+// externalConnectionsOrNil returns the connections to the external system. It returns a nil interface, and no nil
+// pointer, if there are none.
 func (r *run) externalConnectionsOrNil() faults.ExternalConnections {
 	if r.externalConnections == nil {
 		return nil

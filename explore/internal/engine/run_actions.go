@@ -173,8 +173,8 @@ func (r *runActions) RecordNotApplicable(f faults.Fault, reason string) {
 	r.result.notApplicable = append(r.result.notApplicable, notApplicable{f, reason})
 }
 
-// samplesOf returns the objects that the user applies in a step, with normalized names. The step has been taken, so their
-// kinds are known.
+// samplesOf returns the objects that the user applies in a step, with normalized names. The step has been taken, so
+// their kinds are known.
 func samplesOf(raw []json.RawMessage, c *cluster, names *history.Names) (all []faults.Object) {
 	for _, each := range raw {
 		if o, err := c.objectOf(each); err == nil {

@@ -36,8 +36,8 @@ type runner struct {
 	election *election
 	// webhooks takes the calls of the API server to a compiled program.
 	webhooks *webhookFront
-	// servesCalls is true if API servers call the program: it has published webhook configurations or a conversion in a reference.
-	// hasWebhooks is true if it has published webhook configurations.
+	// servesCalls is true if API servers call the program: it has published webhook configurations or a conversion in a
+	// reference. hasWebhooks is true if it has published webhook configurations.
 	servesCalls, hasWebhooks bool
 	// rules checks the rules in all runs that run makes.
 	rules *ruleJudge

@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// similarNamesPlanner plans the run of [faults.SimilarNames]: the user adds clones of the custom objects of the samples,
-// whose names are alike.
+// similarNamesPlanner plans the run of [faults.SimilarNames]: the user adds clones of the custom objects of the
+// samples, whose names are alike.
 type similarNamesPlanner struct {
 	settings Settings
 	cluster  *cluster
@@ -31,8 +31,8 @@ type namePair struct {
 	isSplit bool
 }
 
-// namePairs returns the pairs of names. Programs add a suffix to a name and cut the result to the 63 characters of a label,
-// and a name may have 253 characters.
+// namePairs returns the pairs of names. Programs add a suffix to a name and cut the result to the 63 characters of a
+// label, and a name may have 253 characters.
 func namePairs() []namePair {
 	appending := func(suffix string) func(string) string {
 		return func(name string) string { return name + suffix }
@@ -105,8 +105,8 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 	return []job{{schedule: schedule, kind: faults.SimilarNames, changed: "the samples"}}, nil
 }
 
-// others returns the objects that the second clone of each pair is made of, and the objects that they refer to. They are
-// those of the pairs of the settings, or the samples themselves.
+// others returns the objects that the second clone of each pair is made of, and the objects that they refer to. They
+// are those of the pairs of the settings, or the samples themselves.
 func (p *similarNamesPlanner) others(
 	originals []*unstructured.Unstructured,
 ) (others []*unstructured.Unstructured, referred []json.RawMessage, err error) {

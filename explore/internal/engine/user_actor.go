@@ -68,8 +68,8 @@ const (
 	userRetryInterval = 200 * time.Millisecond
 )
 
-// retryUnanswered makes a request of the user, and repeats it while a webhook or a conversion does not answer. Before each
-// repetition it starts a program that waits for its restart, because the program itself may have to answer.
+// retryUnanswered makes a request of the user, and repeats it while a webhook or a conversion does not answer. Before
+// each repetition it starts a program that waits for its restart, because the program itself may have to answer.
 func (u *userActor) retryUnanswered(ctx context.Context, request func() error) error {
 	for until := time.Now().Add(maxUserRetry); ; {
 		err := request()
@@ -89,8 +89,8 @@ func (u *userActor) retryUnanswered(ctx context.Context, request func() error) e
 	}
 }
 
-// isUnanswered reports whether the API server has refused a request because a webhook or a conversion has not answered as it
-// should.
+// isUnanswered reports whether the API server has refused a request because a webhook or a conversion has not answered
+// as it should.
 func isUnanswered(err error) bool {
 	answer, ok := kube.AsError(err)
 	if !ok || answer.Code != http.StatusInternalServerError {

@@ -56,8 +56,8 @@ func (a *Accepted) All() iter.Seq2[finding.Acceptance, int] {
 	}
 }
 
-// acceptDifference counts a difference for the acceptances that match it in a run with faults of these kinds. It reports whether
-// the difference is intended. A reference run has no kinds. The path of a whole object is empty.
+// acceptDifference counts a difference for the acceptances that match it in a run with faults of these kinds. It
+// reports whether the difference is intended. A reference run has no kinds. The path of a whole object is empty.
 func (a *Accepted) acceptDifference(object faults.Object, path string, kinds ...faults.Kind) (isAccepted bool) {
 	if a == nil {
 		return false
@@ -72,8 +72,8 @@ func (a *Accepted) acceptDifference(object faults.Object, path string, kinds ...
 	return accepted
 }
 
-// AcceptViolation counts the violation of a rule for the acceptances that match it, and reports whether the violation is intended.
-// An entry without a rule is for all rules.
+// AcceptViolation counts the violation of a rule for the acceptances that match it, and reports whether the violation
+// is intended. An entry without a rule is for all rules.
 func (a *Accepted) AcceptViolation(
 	rule string, object faults.Object, path string, kinds ...faults.Kind,
 ) (isAccepted bool) {

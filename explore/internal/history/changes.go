@@ -75,7 +75,8 @@ func changedFields(
 	return changed, isAccepted
 }
 
-// isSameContent reports whether two versions of an object have the same content: all that the server does not keep itself.
+// isSameContent reports whether two versions of an object have the same content: all that the server does not keep
+// itself.
 func isSameContent(a, b Version) bool {
 	content := func(v Version) map[string]any {
 		all := maps.Clone(v.Object)

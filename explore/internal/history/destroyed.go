@@ -122,7 +122,8 @@ func (c *destructionCheck) creations() []Destruction {
 	})
 }
 
-// tooOften returns a destruction for each event of an object beyond the number that the references and the faults allow.
+// tooOften returns a destruction for each event of an object beyond the number that the references and the faults
+// allow.
 func (c *destructionCheck) tooOften(events []event, what string, allowedFor func(event) int) (all []Destruction) {
 	count := make(map[faults.Object]int)
 	for _, each := range events {

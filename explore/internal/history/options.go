@@ -13,9 +13,9 @@ import (
 
 // Options are the settings of comparisons.
 type Options struct {
-	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and of other programs. A manager
-	// whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane need not be
-	// among them.
+	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and of other programs. A
+	// manager whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane
+	// need not be among them.
 	Users []string
 	// Accepted are the differences that are intended. It may be nil.
 	Accepted *Accepted

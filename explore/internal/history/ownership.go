@@ -127,8 +127,8 @@ func jsonText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// writerOf returns the field manager that wrote the second of two versions of an object, as far as managedFields show it: the
-// manager with a new entry, or else a manager that owns a changed field.
+// writerOf returns the field manager that wrote the second of two versions of an object, as far as managedFields show
+// it: the manager with a new entry, or else a manager that owns a changed field.
 func writerOf(before, after Version) string {
 	old := managedFields(before.Object)
 	newest, newestTime := "", ""

@@ -83,7 +83,8 @@ func rank(f finding.Finding) int {
 	return 0
 }
 
-// summary returns how many findings and warnings the record has, and how much of the samples had another value in a run.
+// summary returns how many findings and warnings the record has, and how much of the samples had another value in a
+// run.
 func summary(r finding.Record) string {
 	changed := ""
 	if fields := r.Coverage.Fields; fields.Total > 0 {
@@ -92,8 +93,8 @@ func summary(r finding.Record) string {
 	return countsText(r) + changed
 }
 
-// countsText returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
-// as an exploration that found nothing.
+// countsText returns how many findings and warnings the record has. An exploration that has not tried each kind does
+// not count as an exploration that found nothing.
 func countsText(r finding.Record) string {
 	failures := r.CountFailures()
 	warnings := len(r.Findings) - failures
@@ -227,8 +228,8 @@ func describeStep(s finding.Step, applied map[string]any) string {
 	return text
 }
 
-// countRepeated returns texts in which equal texts in a row are one text with their number. Example: "Site web" three times gives
-// "Site web (3 times)".
+// countRepeated returns texts in which equal texts in a row are one text with their number. Example: "Site web" three
+// times gives "Site web (3 times)".
 func countRepeated(texts []string) (counted []string) {
 	for begin := 0; begin < len(texts); {
 		end := begin + 1
@@ -253,8 +254,8 @@ const (
 )
 
 // changedFields returns a text for each field that has another value in the second content, by the path. Example: the
-// contents {"spec":{"size":1}} and {"spec":{"size":3,"text":"a"}} give "spec.size 1 -> 3" and "spec.text "a"". Lists are
-// compared as a whole.
+// contents {"spec":{"size":1}} and {"spec":{"size":3,"text":"a"}} give "spec.size 1 -> 3" and "spec.text "a"". Lists
+// are compared as a whole.
 func changedFields(path string, before, after any) (texts []string) {
 	old, isObject := before.(map[string]any)
 	now, isStillObject := after.(map[string]any)
@@ -294,8 +295,8 @@ func shortJSON(value any) string {
 // minRepeated is how many equal characters in a row [compact] counts.
 const minRepeated = 20
 
-// compact returns a text in which the number of equal characters in a row stands in braces if there are many of them, as in
-// names that explorations make long. Example: "web-" and 57 times "l" give "web-l{57}".
+// compact returns a text in which the number of equal characters in a row stands in braces if there are many of them,
+// as in names that explorations make long. Example: "web-" and 57 times "l" give "web-l{57}".
 func compact(text string) string {
 	var b strings.Builder
 	characters := []rune(text)

@@ -13,7 +13,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// changeAtRest is the rule "at rest": a program makes no change without a cause, and does not write a list in another order.
+// changeAtRest is the rule "at rest": a program makes no change without a cause, and does not write a list in another
+// order.
 type changeAtRest struct{}
 
 func (changeAtRest) Describe() Description {
@@ -22,8 +23,8 @@ func (changeAtRest) Describe() Description {
 	}
 }
 
-// minRest is how long a process has written nothing before a change without a cause. A change that comes earlier may follow from
-// the program's own write, which the program has just received, or belong to the same reconcile.
+// minRest is how long a process has written nothing before a change without a cause. A change that comes earlier may
+// follow from the program's own write, which the program has just received, or belong to the same reconcile.
 const minRest = time.Second
 
 func (changeAtRest) Violations(r *Run) []Violation {
@@ -40,7 +41,8 @@ func (changeAtRest) Violations(r *Run) []Violation {
 // second write has no cause. A write that follows an answer to a read with other versions has a cause. So has the first
 // write after a failed request, and a write at a time that an object names.
 //
-// A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody sees.
+// A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody
+// sees.
 func changesWithoutCause(r *Run) (all []Violation) {
 	if r.Faults.HasKind(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
 		return nil
@@ -97,8 +99,8 @@ func changesWithoutCause(r *Run) (all []Violation) {
 	return all
 }
 
-// longestQuiet returns the longest time between two times in which no write of a process was under way. Example: a write is under
-// way from 2 s to 3 s. Then the longest time between 1 s and 9 s is 6 s.
+// longestQuiet returns the longest time between two times in which no write of a process was under way. Example: a
+// write is under way from 2 s to 3 s. Then the longest time between 1 s and 9 s is 6 s.
 func longestQuiet(r *Run, session string, from, until time.Time) (longest time.Duration) {
 	for _, request := range r.Requests {
 		isWrite := request.Session == session && request.Point.IsWrite() && !proxy.IsBackground(request.Point.Resource)

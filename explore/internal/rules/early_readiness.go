@@ -15,7 +15,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// earlyReadiness is the rule "ready too early": a status is not ready before its workloads, and its generations do not go back.
+// earlyReadiness is the rule "ready too early": a status is not ready before its workloads, and its generations do not
+// go back.
 type earlyReadiness struct{}
 
 func (earlyReadiness) Describe() Description {
@@ -101,7 +102,8 @@ func (s *status) isTrue(condition string) bool {
 	})
 }
 
-// isCurrent reports whether a condition is about the generation of its version, or does not say of which generation it is.
+// isCurrent reports whether a condition is about the generation of its version, or does not say of which generation it
+// is.
 func (s *status) isCurrent(c metav1.Condition) bool {
 	observed := c.ObservedGeneration
 	if observed == 0 {
@@ -135,13 +137,13 @@ func statuses(r *Run) (all []*status) {
 	return all
 }
 
-// receptionTime is how long a state may have been delivered and not have been read: a reconcile that has begun before goes
-// on with the state before.
+// receptionTime is how long a state may have been delivered and not have been read: a reconcile that has begun before
+// goes on with the state before.
 const receptionTime = time.Second
 
-// unreadyWorkload returns a workload that the object of a status controls, if no state of the workload was ready that the
-// program may have used for the condition. state says why the workload is not ready, and is empty if there is no such
-// workload. hasNoneReady is true if no replica of the workload is ready or available.
+// unreadyWorkload returns a workload that the object of a status controls, if no state of the workload was ready that
+// the program may have used for the condition. state says why the workload is not ready, and is empty if there is no
+// such workload. hasNoneReady is true if no replica of the workload is ready or available.
 //
 // The program may use the newest state that it has received for longer than receptionTime, and each state that it has
 // received since. A state before the program's own last write of the workload is none of them: the program has
@@ -237,9 +239,9 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 	return states
 }
 
-// whyNotReady returns why a workload is not ready, or an empty text. hasNoneReady is true if no replica of it is ready or available.
-// A workload whose controller has not observed its generation is not ready, because nothing is known of it. A workload
-// that is being rolled out and has replicas may be ready: programs differ in that.
+// whyNotReady returns why a workload is not ready, or an empty text. hasNoneReady is true if no replica of it is ready
+// or available. A workload whose controller has not observed its generation is not ready, because nothing is known of
+// it. A workload that is being rolled out and has replicas may be ready: programs differ in that.
 func whyNotReady(v history.Version) (reason string, hasNoneReady bool) {
 	var w struct {
 		Metadata struct {

@@ -29,7 +29,8 @@ const (
 )
 
 // Violations compares the sizes after the first, the second and the third step of a run with many changes: before the
-// changes, after the first half of them, and after the second half. Example: the entries of status.history are 1, 25 and
+// changes, after the first half of them, and after the second half. Example: the entries of status.history are 1, 25
+// and
 // 49. A history that keeps ten entries has 1, 10 and 10.
 func (growth) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.Faults.HasKind(faults.ManyChanges) || len(r.States) < 3 {

@@ -84,8 +84,8 @@ func isOwnedByOneOf(v history.Version, owners []history.Version) bool {
 	})
 }
 
-// CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged by
-// the comparison with the references.
+// CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged
+// by the comparison with the references.
 func CanJudgeDeletion(all faults.Faults) bool {
 	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
 		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Clones, faults.Pair, faults.ManyChanges}, f.Kind)
@@ -112,8 +112,8 @@ func DeletesAll(steps []Step, step int) bool {
 // NeedsOwnObjects reports whether the judgement of a run depends on [Run.OwnObjects].
 func NeedsOwnObjects(r *Run) bool { return len(leftAfterDeletion(r)) > 0 }
 
-// leftAfterDeletion returns the objects that are left after the user has deleted all samples. A run in which the user does not
-// do that, or whose faults keep objects, has none.
+// leftAfterDeletion returns the objects that are left after the user has deleted all samples. A run in which the user
+// does not do that, or whose faults keep objects, has none.
 func leftAfterDeletion(r *Run) []history.Version {
 	last := len(r.Steps) - 1
 	if !CanJudgeDeletion(r.Faults) || !r.isOrdinary() || len(r.States) <= last || !DeletesAll(r.Steps, last) {

@@ -26,9 +26,9 @@ func (recreation) Describe() Description {
 	}
 }
 
-// Violations compares each object with the object of its name that the program has deleted before. Pods do not count, and
-// neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
-// change.
+// Violations compares each object with the object of its name that the program has deleted before. Pods do not count,
+// and neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field
+// cannot change.
 func (recreation) Violations(r *Run) (all []Violation) {
 	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
 	// child that is deleted for another object is made again.
@@ -77,8 +77,8 @@ func Recreated(r *Run) (all []string) {
 // replacement is an object that the program has deleted, with the object of the same name that it has created next.
 type replacement struct{ before, after history.Version }
 
-// content returns the fields that the program has written in the second object, with their values in one of the objects.
-// For the first object, the program's fields at its end are added.
+// content returns the fields that the program has written in the second object, with their values in one of the
+// objects. For the first object, the program's fields at its end are added.
 func (p replacement) content(r *Run, v history.Version) map[string]string {
 	values := r.Fields(v)
 	content := make(map[string]string)
@@ -122,8 +122,8 @@ func replacements(r *Run) (all []replacement) {
 }
 
 // isChangedOften reports whether the user applies an object several times in a step, or deletes an object and applies
-// others. The program may delete a child because of one value, or because a reference is gone, and make it again because of
-// what comes next, while the deletion of the first child goes on.
+// others. The program may delete a child because of one value, or because a reference is gone, and make it again
+// because of what comes next, while the deletion of the first child goes on.
 func isChangedOften(r *Run, step int) bool {
 	if step < 0 || step >= len(r.Steps) {
 		return false
@@ -141,8 +141,8 @@ func isChangedOften(r *Run, step int) bool {
 	return false
 }
 
-// hasStrangers reports whether somebody besides the program and the control plane has written an object. The program may
-// replace such an object to undo that.
+// hasStrangers reports whether somebody besides the program and the control plane has written an object. The program
+// may replace such an object to undo that.
 func hasStrangers(r *Run, v history.Version) bool {
 	return slices.ContainsFunc(history.Managers(v), func(m string) bool { return !r.IsOperator(m) })
 }
@@ -170,8 +170,8 @@ func creationTimeOf(r *Run, uid types.UID) time.Time {
 	return time.Time{}
 }
 
-// isUndeletedAt reports whether an object exists at a version of another object, and nobody has deleted it. The server counts the
-// versions of all resources together.
+// isUndeletedAt reports whether an object exists at a version of another object, and nobody has deleted it. The server
+// counts the versions of all resources together.
 func isUndeletedAt(r *Run, uid types.UID, at history.Version) bool {
 	exists := false
 	for _, v := range r.Versions {

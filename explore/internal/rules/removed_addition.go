@@ -22,9 +22,9 @@ func (removedAddition) Describe() Description {
 	}
 }
 
-// Violations follows the fields that a stranger owns, from the version that adds them to the next version of the program
-// that has other values. Labels, annotations and finalizers of the stranger's domain are nobody else's. Whether a program
-// may own a whole list, or a whole spec, is disputed: the removal of an item or of a field is a warning.
+// Violations follows the fields that a stranger owns, from the version that adds them to the next version of the
+// program that has other values. Labels, annotations and finalizers of the stranger's domain are nobody else's. Whether
+// a program may own a whole list, or a whole spec, is disputed: the removal of an item or of a field is a warning.
 func (removedAddition) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.Faults.HasKind(faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField) {
 		return nil
@@ -93,8 +93,9 @@ func isRemovedWithParent(values map[string]string, path string) bool {
 	return true
 }
 
-// newRemoval returns the violation of a version that lacks what a stranger has added. The managedFields of the version often name
-// the stranger as the last manager, because only the entry of the stranger has changed. So the evidence names the request.
+// newRemoval returns the violation of a version that lacks what a stranger has added. The managedFields of the version
+// often name the stranger as the last manager, because only the entry of the stranger has changed. So the evidence
+// names the request.
 func newRemoval(r *Run, v history.Version, request *proxy.RequestRecord, part string, paths []string) Violation {
 	slices.Sort(paths)
 	object := r.Object(v)

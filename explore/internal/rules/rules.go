@@ -132,8 +132,9 @@ func appliedObjects(steps []Step) map[faults.Object]map[string]any {
 	return applied
 }
 
-// isOrdinary reports whether rules can judge the run. The versions must be complete and in the order in which the server made them:
-// no fault has set the server back, or stopped a part of the control plane. The program must be able to read all objects.
+// isOrdinary reports whether rules can judge the run. The versions must be complete and in the order in which the
+// server made them: no fault has set the server back, or stopped a part of the control plane. The program must be able
+// to read all objects.
 func (r *Run) isOrdinary() bool {
 	return len(r.Gaps) == 0 && !r.Faults.HasServerInterruption() && !r.Faults.HasKind(faults.Restored, faults.Unreadable)
 }
@@ -157,9 +158,9 @@ func (r *Run) successors() (all []successor) {
 	return all
 }
 
-// writeOf returns the request of the program that has made a version of an object, or nil. The server answers a write that
-// changes nothing, and one that removes the last finalizer, with the version of somebody else. That version came before the
-// request.
+// writeOf returns the request of the program that has made a version of an object, or nil. The server answers a write
+// that changes nothing, and one that removes the last finalizer, with the version of somebody else. That version came
+// before the request.
 func (r *Run) writeOf(s successor) *proxy.RequestRecord {
 	v := s.after
 	isDeletion := v.Content().GetDeletionTimestamp() != nil && s.before.Content().GetDeletionTimestamp() == nil
@@ -178,8 +179,8 @@ func (r *Run) writeOf(s successor) *proxy.RequestRecord {
 // versionKey is a resource, and the resource version of one of its objects.
 type versionKey struct{ resource, version string }
 
-// ownVersions returns the versions that the program has made. The version in the answer to a write may be that of somebody
-// else: see [Run.writeOf].
+// ownVersions returns the versions that the program has made. The version in the answer to a write may be that of
+// somebody else: see [Run.writeOf].
 func (r *Run) ownVersions() map[versionKey]bool {
 	own, deletions := make(map[versionKey]bool), make(map[versionKey]bool)
 	for _, request := range r.Requests {
@@ -217,7 +218,8 @@ type Violation struct {
 	Object   faults.Object
 	// Paths are the fields that are concerned, sorted. It is empty if the whole object is concerned.
 	Paths []string
-	// Effect is what happened to the object or to the fields, in a word: left, deleted, changed, removed, reordered, and so on.
+	// Effect is what happened to the object or to the fields, in a word: left, deleted, changed, removed, reordered, and
+	// so on.
 	Effect string
 	// Text says what is wrong, and Evidence how the run shows it. Both are sentences without a period.
 	Text, Evidence string
@@ -264,8 +266,8 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 	return all
 }
 
-// acceptViolation counts a violation for the acceptances that match it, and reports whether the violation is intended: the whole
-// object, or each of the fields.
+// acceptViolation counts a violation for the acceptances that match it, and reports whether the violation is intended:
+// the whole object, or each of the fields.
 func acceptViolation(accepted *history.Accepted, v Violation, kinds []faults.Kind) (isAccepted bool) {
 	if len(v.Paths) == 0 {
 		return accepted.AcceptViolation(v.Rule, v.Object, "", kinds...)

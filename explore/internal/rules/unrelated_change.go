@@ -21,9 +21,10 @@ func (unrelatedChange) Describe() Description {
 	return Description{Name: "another's", Meaning: "The program deleted or changed a child of an object to which the user did nothing, when the user acted on another object.", IsCertain: true}
 }
 
-// Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them. Nothing
-// happens to the other one, so that its children stay, and keep their values. Children that end by themselves do not count.
-// Clones of an object share what they refer to, and so may change with one another: of clones only deletions are judged.
+// Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them.
+// Nothing happens to the other one, so that its children stay, and keep their values. Children that end by themselves
+// do not count. Clones of an object share what they refer to, and so may change with one another: of clones only
+// deletions are judged.
 func (unrelatedChange) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.Faults.HasKind(faults.Clones, faults.Pair) {
 		return nil

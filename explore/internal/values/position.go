@@ -101,8 +101,8 @@ func (at position) suggest() ([]value, error) {
 	return kept, err
 }
 
-// secondValues returns the value of the second sample, if it has the field. The members of an object have values of their
-// own.
+// secondValues returns the value of the second sample, if it has the field. The members of an object have values of
+// their own.
 func (at position) secondValues() []value {
 	if !at.isInSecond || at.isPresent && len(at.schema.Properties) > 0 {
 		return nil

@@ -29,8 +29,8 @@ type Options struct {
 	Seed uint64
 }
 
-// sampleName is the name of the value that the sample has, secondName of the value of the second sample, and absentName of the
-// value of a field that is removed.
+// sampleName is the name of the value that the sample has, secondName of the value of the second sample, and absentName
+// of the value of a field that is removed.
 const (
 	sampleName = "sample"
 	secondName = "second sample"
@@ -58,8 +58,8 @@ type Transition struct {
 // String returns the transition in a line, such as: spec.size: sample -> minimum.
 func (t Transition) String() string { return t.Field + ": " + t.From + " -> " + t.Value }
 
-// StepName returns the name of the step that applies an object of Objects. Example: the transition "spec.size: minimum -> maximum" has
-// the steps "spec.size: sample -> minimum" and "spec.size: minimum -> maximum".
+// StepName returns the name of the step that applies an object of Objects. Example: the transition "spec.size: minimum
+// -> maximum" has the steps "spec.size: sample -> minimum" and "spec.size: minimum -> maximum".
 func (t Transition) StepName(index int) string {
 	if index < len(t.Objects)-1 {
 		return t.Field + ": " + sampleName + " -> " + t.From
