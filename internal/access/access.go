@@ -79,11 +79,12 @@ func sortedRules(rules []kube.PolicyRule) []kube.PolicyRule {
 	return sorted
 }
 
-// Retainer keeps what the cleanups in a namespace need, such as the Role of the program there, while objects of the namespace
-// have finalizers of the program. Its methods must be safe for concurrent use.
+// Retainer keeps what the cleanups in a namespace need, such as the Role of the program there, while objects of the
+// namespace have finalizers of the program. Its methods must be safe for concurrent use.
 type Retainer interface {
-	// Retain is called before a controller adds its finalizer to an object of a namespace, and before it reconciles an object
-	// that has the finalizer. An error fails the reconcile. The controller calls written once it adds no finalizer any more.
+	// Retain is called before a controller adds its finalizer to an object of a namespace, and before it reconciles an
+	// object that has the finalizer. An error fails the reconcile. The controller calls written once it adds no finalizer
+	// any more.
 	Retain(ctx context.Context, namespace string) (written func(), err error)
 	// RecordRemoval is called after a controller has removed its finalizers from an object of a namespace.
 	RecordRemoval(namespace string)

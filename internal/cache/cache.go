@@ -77,8 +77,8 @@ func (c *Cache) View(own ...*Subscription) *View {
 	return v
 }
 
-// RecordPossiblyGone records that the object of ref may be gone, although the streams still show it. So the next read of
-// the object asks the server, unless the object of the UID is already known to be gone. RecordPossiblyGone makes no
+// RecordPossiblyGone records that the object of ref may be gone, although the streams still show it. So the next read
+// of the object asks the server, unless the object of the UID is already known to be gone. RecordPossiblyGone makes no
 // request.
 func (c *Cache) RecordPossiblyGone(ref wire.Ref) {
 	c.overlay.RecordPossiblyGone(overlay.KeyOf(ref), ref.UID)
@@ -121,10 +121,10 @@ func OnRecovered(f func(wire.Stream)) Option {
 	return func(o *options) { o.onRecovered = f }
 }
 
-// TermVersion sets a function that returns the resource version at which the term of this process began. A stream of the
-// home cluster that has reached the version shows all writes of former leaders: see [Subscription.IsBehindTerm]. The version
-// is empty if there was no former leader, and before the term. f must be safe for concurrent use. Default: the version is
-// empty.
+// TermVersion sets a function that returns the resource version at which the term of this process began. A stream of
+// the home cluster that has reached the version shows all writes of former leaders: see [Subscription.IsBehindTerm].
+// The version is empty if there was no former leader, and before the term. f must be safe for concurrent use. Default:
+// the version is empty.
 func TermVersion(f func() string) Option {
 	return func(o *options) { o.termVersion = f }
 }

@@ -185,9 +185,9 @@ func (h *handler) listLive(ctx context.Context, r *wire.Request) (*wire.Response
 	return response, err
 }
 
-// resolveCollectionEffects returns true if the store has observed all effects on the collection of r, so that an answer of
-// the store is certain. If the store has not observed an effect without a version, resolveCollectionEffects first reads a
-// version after the effect. It drops the effects that are not needed any more.
+// resolveCollectionEffects returns true if the store has observed all effects on the collection of r, so that an answer
+// of the store is certain. If the store has not observed an effect without a version, resolveCollectionEffects first
+// reads a version after the effect. It drops the effects that are not needed any more.
 func (h *handler) resolveCollectionEffects(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
 	o, isCertain := h.view.overlay, true
 	for collection, effect := range o.CollectionEffects(overlay.KeyOf(r.Ref()).Collection) {

@@ -29,8 +29,8 @@ type missedStates struct {
 	// projected are the fields that objects are reduced to, or nil.
 	projected *projection.Fields
 	// labelSelector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
-	// only the server can evaluate the other selectors of the stream. The selector of [restoration.Detector] is nil then, because
-	// a detector asks what the stream certainly shows.
+	// only the server can evaluate the other selectors of the stream. The selector of [restoration.Detector] is nil then,
+	// because a detector asks what the stream certainly shows.
 	labelSelector labels.Selector
 	// fieldSelector is the field selector of the stream. It selects by the name and the namespace of objects.
 	fieldSelector kubefields.Selector
@@ -50,8 +50,8 @@ func newMissedStates(s *Store, o *overlay.Overlay, w *database.Writer, projected
 	}
 }
 
-// fieldSelectorOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
-// names and namespaces. For example, it reports false for status.phase=Running.
+// fieldSelectorOf returns the field selector of a stream. It reports false if the stream selects by something else than
+// labels, names and namespaces. For example, it reports false for status.phase=Running.
 func fieldSelectorOf(s wire.Stream) (kubefields.Selector, bool) {
 	selector, err := kubefields.ParseSelector(s.FieldSelector)
 	if err != nil || s.ShardSelector != "" {
@@ -136,8 +136,8 @@ func (m *missedStates) statesOf(
 	return states
 }
 
-// packedValueOf returns a value of the overlay as a packed object of the store. It returns nil if the content of the value was
-// not kept, or cannot be read.
+// packedValueOf returns a value of the overlay as a packed object of the store. It returns nil if the content of the
+// value was not kept, or cannot be read.
 func (m *missedStates) packedValueOf(k overlay.Key, value overlay.Entry) *database.PackedObject {
 	object := value.Object
 	switch {

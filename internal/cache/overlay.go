@@ -164,15 +164,16 @@ func (o *programOverlay) dropObserved(k overlay.Key) {
 // sweep drops the entries that no read can need, from time to time.
 func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isEffectNeeded) }
 
-// isWrittenSinceAbsence reports whether the program has written an object since a stream has proven that the server does
-// not serve the resource. Then the server has served the resource again.
+// isWrittenSinceAbsence reports whether the program has written an object since a stream has proven that the server
+// does not serve the resource. Then the server has served the resource again.
 func (o *programOverlay) isWrittenSinceAbsence(r wire.Resource, k overlay.Key) bool {
 	e, has := o.Get(k)
 	return has && !o.isGoneWithResource(k.Cluster, r, e)
 }
 
-// isGoneWithResource reports whether a stream of the resource r has proven that the object of e is gone, because the server
-// did not serve the resource after e. The stream may have another namespace or selector: the proof is about all objects.
+// isGoneWithResource reports whether a stream of the resource r has proven that the object of e is gone, because the
+// server did not serve the resource after e. The stream may have another namespace or selector: the proof is about all
+// objects.
 func (o *programOverlay) isGoneWithResource(cluster string, r wire.Resource, e overlay.Entry) bool {
 	for _, s := range o.streams.snapshot() {
 		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) {

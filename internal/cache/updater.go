@@ -150,7 +150,8 @@ func (u *updater) advance(version string, k kube.Key) {
 	u.recordStreamError(u.restoration.Advance(version, k))
 }
 
-// recordStreamError records an error of the stream for the report: a contradiction, a suspicion, or a restoration. err may be nil.
+// recordStreamError records an error of the stream for the report: a contradiction, a suspicion, or a restoration. err
+// may be nil.
 func (u *updater) recordStreamError(err error) {
 	if err != nil {
 		u.counts.errors.Add(1)
@@ -246,8 +247,8 @@ func (u *updater) ref(c follow.Change) wire.Ref {
 	}
 }
 
-// RestorationError is an error of a stream whose server was restored from a backup, or contradicts what it has shown. The
-// stream lists its objects again, and no request has failed.
+// RestorationError is an error of a stream whose server was restored from a backup, or contradicts what it has shown.
+// The stream lists its objects again, and no request has failed.
 type RestorationError struct{ Err error }
 
 func (e *RestorationError) Error() string { return e.Err.Error() }

@@ -52,8 +52,8 @@ const (
 	// ResourceVersion. That version is lower than an earlier one only if the server was
 	// restored from a backup.
 	ChangeListed
-	// ChangeUnlisted reports that the first list has failed, and may fail for long: the server has forbidden it, or all tries
-	// have failed for unlistedAfter. It follows the error of each such try until the first ChangeListed.
+	// ChangeUnlisted reports that the first list has failed, and may fail for long: the server has forbidden it, or all
+	// tries have failed for unlistedAfter. It follows the error of each such try until the first ChangeListed.
 	ChangeUnlisted
 	// ChangeBookmark reports that the stream has reached its ResourceVersion without any
 	// change.
@@ -76,8 +76,8 @@ type ObjectState struct {
 	ResourceVersion string
 }
 
-// ObjectStates follows s, which selects at most one object, and returns the states of the object. The first state comes after
-// the first complete list, also if there is no object. The errors are those of [Changes].
+// ObjectStates follows s, which selects at most one object, and returns the states of the object. The first state comes
+// after the first complete list, also if there is no object. The errors are those of [Changes].
 func ObjectStates(ctx context.Context, h wire.Handler, s wire.Stream) iter.Seq2[ObjectState, error] {
 	return func(yield func(ObjectState, error) bool) {
 		exists := false

@@ -51,7 +51,8 @@ type Elector struct {
 	timing Timing
 	// elected is closed when the term begins.
 	elected chan struct{}
-	// attempted is closed when the first attempt to take the lease has ended, or was not made because somebody holds the lease.
+	// attempted is closed when the first attempt to take the lease has ended, or was not made because somebody holds the
+	// lease.
 	attempted chan struct{}
 	// termVersion is what TermVersion returns once elected is closed. Nothing changes it then.
 	termVersion string
@@ -84,16 +85,18 @@ func New(c Config) (*Elector, error) {
 // Elected returns a channel that is closed when the term of this process begins.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
 
-// Attempted returns a channel that is closed when this process has tried to take the lease for the first time, or has seen that
-// somebody holds it. A list that begins afterwards shows all writes of former leaders, if the term has begun by then.
+// Attempted returns a channel that is closed when this process has tried to take the lease for the first time, or has
+// seen that somebody holds it. A list that begins afterwards shows all writes of former leaders, if the term has begun
+// by then.
 func (e *Elector) Attempted() <-chan struct{} { return e.attempted }
 
-// TermVersion returns a resource version that is later than all writes of former leaders, but for those that the limits of
-// the fence leave (see [Fence]). It is empty before the term.
+// TermVersion returns a resource version that is later than all writes of former leaders, but for those that the limits
+// of the fence leave (see [Fence]). It is empty before the term.
 //
 // An example. The former leader writes at the versions 30 to 40, and releases the Lease at 41. This process claims the
-// Lease at 52. The version is 41, because a leader releases the Lease after its last write. If the former leader has crashed,
-// its last renewal was at 35, and it wrote until 40. Nobody knows that 40 was its last write, so the version is 52.
+// Lease at 52. The version is 41, because a leader releases the Lease after its last write. If the former leader has
+// crashed, its last renewal was at 35, and it wrote until 40. Nobody knows that 40 was its last write, so the version
+// is 52.
 func (e *Elector) TermVersion() string {
 	select {
 	case <-e.elected:
@@ -146,7 +149,8 @@ func (e *Elector) Run(ctx context.Context) error {
 func (e *Elector) String() string { return e.Namespace + "/" + e.Name }
 
 // waitForLease waits until this candidate has acquired the lease. states are the states that the watch shows. It
-// returns false if ctx ends before. It calls endFirstAttempt after each attempt that fails, and when somebody else holds the lease.
+// returns false if ctx ends before. It calls endFirstAttempt after each attempt that fails, and when somebody else
+// holds the lease.
 func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease, endFirstAttempt func()) bool {
 	var pause time.Duration // before the next attempt
 	for {
@@ -221,8 +225,8 @@ type loggedWait struct {
 	durationSeconds int32
 }
 
-// logWait logs that this replica stands by for the time wait, unless somebody renews the lease. It logs nothing if the lease
-// can be taken, or if the log has the holder and the duration already.
+// logWait logs that this replica stands by for the time wait, unless somebody renews the lease. It logs nothing if the
+// lease can be taken, or if the log has the holder and the duration already.
 func (e *Elector) logWait(wait time.Duration) {
 	r := recordOf(e.candidate.seen)
 	reason := loggedWait{r.holder, r.durationSeconds}

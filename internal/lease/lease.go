@@ -12,9 +12,9 @@
 //
 // [Elector] acquires, renews and releases the lease. [Fence] refuses requests after the deadline. It does so in two
 // places. As a [wire.Handler] directly above the transport, it checks each attempt to send a request, and limits
-// the time that a write may take. As a [net.Conn], it checks again when bytes leave the process, because a process can be
-// stopped for any time between the two checks. A process that is stopped between the second check and the system call can
-// still send bytes too late. Only two instructions lie between these two.
+// the time that a write may take. As a [net.Conn], it checks again when bytes leave the process, because a process can
+// be stopped for any time between the two checks. A process that is stopped between the second check and the system
+// call can still send bytes too late. Only two instructions lie between these two.
 package lease
 
 import (
@@ -93,15 +93,18 @@ func recordOf(l *Lease) record {
 // holder, and a duration of one second.
 func (r record) isReleased() bool { return r.holder == "" && r.durationSeconds == 1 }
 
-// mayHaveLeader reports whether a process may act as the leader because of r: r has a holder, or r has a duration and is no
-// orderly release. In the second case somebody has removed the holder by hand, and the former holder may not know that yet.
+// mayHaveLeader reports whether a process may act as the leader because of r: r has a holder, or r has a duration and
+// is no orderly release. In the second case somebody has removed the holder by hand, and the former holder may not know
+// that yet.
 func (r record) mayHaveLeader() bool { return r.holder != "" || r.durationSeconds > 1 }
 
-// longestCounted is the longest duration of a record that counts, twice the longest one of an [Elector]. A record with a longer
-// duration is a mistake, such as the edit of a user. Without this limit, no replica would lead for 68 years after it.
+// longestCounted is the longest duration of a record that counts, twice the longest one of an [Elector]. A record with
+// a longer duration is a mistake, such as the edit of a user. Without this limit, no replica would lead for 68 years
+// after it.
 const longestCounted = 2 * longestDuration
 
-// duration returns how long r is valid after a renewal, longestCounted at most. usual stands for a duration that r lacks.
+// duration returns how long r is valid after a renewal, longestCounted at most. usual stands for a duration that r
+// lacks.
 func (r record) duration(usual time.Duration) time.Duration {
 	if r.durationSeconds <= 0 {
 		return usual

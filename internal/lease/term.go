@@ -89,8 +89,8 @@ func (t *term) expireLocked() (now Reading) {
 	return now
 }
 
-// leftLocked returns what is left of the term at the reading now, or an error if no request may be sent. isLimited is false
-// before the term. Then left is zero.
+// leftLocked returns what is left of the term at the reading now, or an error if no request may be sent. isLimited is
+// false before the term. Then left is zero.
 func (t *term) leftLocked(now Reading) (left time.Duration, isLimited bool, err error) {
 	switch t.phase {
 	case beforeTerm:
@@ -249,8 +249,8 @@ func (t *term) isOpen() bool {
 	}
 }
 
-// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than [kube.IsUnknown]:
-// an error of an unknown type counts too.
+// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than
+// [kube.IsUnknown]: an error of an unknown type counts too.
 func isUncertain(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown

@@ -98,8 +98,8 @@ func (c cache) buildLocked(ctx context.Context, path string, build func(context.
 	return nil
 }
 
-// lock waits for the lock in the folder of a key, and returns the locked file. Another process may have built the binary
-// meanwhile.
+// lock waits for the lock in the folder of a key, and returns the locked file. Another process may have built the
+// binary meanwhile.
 func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	task := c.console.Task()
 	defer task.Done()
@@ -148,7 +148,8 @@ func lockHolder(folder string) string {
 }
 
 // prune removes the binaries that were not used within keptFor and are not in use now. It keeps the binary of the key
-// current and the keptBinaries-1 others that were used last. It ignores errors, because it runs again after the next build.
+// current and the keptBinaries-1 others that were used last. It ignores errors, because it runs again after the next
+// build.
 func (c cache) prune(current string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -345,8 +345,8 @@ func freeBytes(folder string) (free uint64, known bool) {
 	return uint64(stat.Bavail) * uint64(stat.Bsize), true //nolint:unconvert // the types differ between Linux and macOS
 }
 
-// explainFullDisk returns an error that names the full disk, if the control plane could not start and the folder of its data has
-// little room. Otherwise it returns err. The stacks of a program that panics on a full disk are left out.
+// explainFullDisk returns an error that names the full disk, if the control plane could not start and the folder of its
+// data has little room. Otherwise it returns err. The stacks of a program that panics on a full disk are left out.
 func explainFullDisk(err error, folder string, free uint64) error {
 	if free >= minFreeBytes {
 		return err

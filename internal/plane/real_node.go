@@ -15,8 +15,9 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// checkRealNode returns an error if a real node is requested and cannot run. The program of the node checks everything that
-// it needs of the machine. But its compilation takes minutes, so checkRealNode checks the most likely causes before.
+// checkRealNode returns an error if a real node is requested and cannot run. The program of the node checks everything
+// that it needs of the machine. But its compilation takes minutes, so checkRealNode checks the most likely causes
+// before.
 func (o Options) checkRealNode() error {
 	const advice = "or leave --real-node out for simulated nodes"
 	switch {

@@ -69,8 +69,8 @@ func projects(dirs ...string) ([]string, error) {
 	return all, nil
 }
 
-// listEntry is this process's own file in the list of running planes. The file is locked until this process ends. A process
-// ID in the file would not be enough, because the system may give the ID to another process.
+// listEntry is this process's own file in the list of running planes. The file is locked until this process ends. A
+// process ID in the file would not be enough, because the system may give the ID to another process.
 type listEntry struct {
 	name string
 	file *os.File

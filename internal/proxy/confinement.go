@@ -103,7 +103,8 @@ func (c *Confinement) recordCreated(x *Exchange, response *http.Response) error 
 	return nil
 }
 
-// Created returns the paths of the objects in no namespace that the program has created, in the order of their creation.
+// Created returns the paths of the objects in no namespace that the program has created, in the order of their
+// creation.
 func (c *Confinement) Created() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,8 +157,8 @@ func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Res
 	return next(r)
 }
 
-// scopeOf reports whether the objects of a resource are in namespaces, in the version of an API group that a path such as
-// /apis/apps/v1/ names. It also reports whether the server serves the resource.
+// scopeOf reports whether the objects of a resource are in namespaces, in the version of an API group that a path such
+// as /apis/apps/v1/ names. It also reports whether the server serves the resource.
 func (c *Confinement) scopeOf(ctx context.Context, version, plural string) (isNamespaced, isServed bool, err error) {
 	c.mu.Lock()
 	isNamespaced, isServed = c.scopes[version+plural]

@@ -170,8 +170,8 @@ func (p *Proxy) Requests() []RequestRecord { return p.journal.requests() }
 // Activity returns the present activity of requests.
 func (p *Proxy) Activity() Activity { return p.journal.activity() }
 
-// SetStep sets the step of the user to which the next requests belong. Their points are counted from 1. The step is -1 before the
-// first call.
+// SetStep sets the step of the user to which the next requests belong. Their points are counted from 1. The step is -1
+// before the first call.
 func (p *Proxy) SetStep(step int) { p.journal.setStep(step) }
 
 // serve serves a request of a program. A panic with http.ErrAbortHandler breaks the connection, or
@@ -203,8 +203,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, withBody(r.Clone(context.WithValue(ctx, exchangeKey{}, x)), body))
 }
 
-// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy is open. If so, the caller
-// calls handlers.Done.
+// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy is open. If so, the
+// caller calls handlers.Done.
 func (p *Proxy) enter(r *http.Request) (s *Session, isOpen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

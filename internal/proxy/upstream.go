@@ -65,8 +65,8 @@ func (u *Upstream) CloseIdleConnections() {
 	}
 }
 
-// send sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or among
-// others. All other statuses are errors.
+// send sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or
+// among others. All other statuses are errors.
 func (u *Upstream) send(
 	ctx context.Context, method, path string, query url.Values, patch []byte, others ...int,
 ) (int, []byte, error) {
@@ -130,9 +130,9 @@ func (u *Upstream) Remove(ctx context.Context, path string) error {
 	return err
 }
 
-// newUpgradeTransport returns the transport of requests that become connections of another protocol. The command exec uses
-// WebSockets or SPDY, and both need HTTP/1.1. By itself net/http chooses HTTP/1.1 for WebSockets, and not for SPDY. Each request
-// has a connection of its own, which ends with the request.
+// newUpgradeTransport returns the transport of requests that become connections of another protocol. The command exec
+// uses WebSockets or SPDY, and both need HTTP/1.1. By itself net/http chooses HTTP/1.1 for WebSockets, and not for
+// SPDY. Each request has a connection of its own, which ends with the request.
 func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {
 	settings, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
 		Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, CAFile: config.CAFile,

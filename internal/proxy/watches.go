@@ -15,7 +15,8 @@ type Gate interface {
 type Decision struct {
 	// Until holds the event, and all that follow, until the channel is closed. Then the gate decides again.
 	Until <-chan struct{}
-	// Break is called if it is not nil. Then the watch is cut, and the event is not delivered. Both happen at once, or after Until.
+	// Break is called if it is not nil. Then the watch is cut, and the event is not delivered. Both happen at once, or
+	// after Until.
 	Break func()
 	// DeliversTwice is true if the event is delivered twice.
 	DeliversTwice bool

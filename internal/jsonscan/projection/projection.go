@@ -186,8 +186,8 @@ func (f *Fields) appendElements(dst []byte, s *jsonscan.Scanner) ([]byte, error)
 	return append(dst, ']'), err
 }
 
-// appendMembers appends the object at s with the members for which isKept returns true. appendValue appends the value at s
-// of a member. If the value at s is not an object, appendMembers appends it unchanged.
+// appendMembers appends the object at s with the members for which isKept returns true. appendValue appends the value
+// at s of a member. If the value at s is not an object, appendMembers appends it unchanged.
 func appendMembers(
 	dst []byte, s *jsonscan.Scanner, isKept func(name string) bool,
 	appendValue func(dst []byte, name string) ([]byte, error),

@@ -19,9 +19,9 @@ import (
 // maxEnforcementTime is how long an API server may take to observe policies.
 const maxEnforcementTime = time.Minute
 
-// waitUntilEnforced returns when the API server enforces policies that were applied. An API server observes the policies
-// of a kind, and their bindings, in the order of their writes. So waitUntilEnforced writes one more policy of each kind, the
-// last policy, and waits until a dry run shows the effect of the last policy.
+// waitUntilEnforced returns when the API server enforces policies that were applied. An API server observes the
+// policies of a kind, and their bindings, in the order of their writes. So waitUntilEnforced writes one more policy of
+// each kind, the last policy, and waits until a dry run shows the effect of the last policy.
 func waitUntilEnforced(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxEnforcementTime,
 		fmt.Errorf("the API server does not enforce the policies after %s", maxEnforcementTime))

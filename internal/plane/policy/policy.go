@@ -95,11 +95,11 @@ func apiOf(client *kube.Client, object *unstructured.Unstructured) kube.API[unst
 }
 
 // Apply checks the policies that [Select] has returned, applies them, and returns when the API server enforces them. If
-// the check finds a mistake, Apply applies nothing, and the error names the policy and the expression. The definitions of
-// the kinds that the policies are about must be established.
+// the check finds a mistake, Apply applies nothing, and the error names the policy and the expression. The definitions
+// of the kinds that the policies are about must be established.
 //
-// A server may have no mutating policies. Apply leaves out each policy that the server does not serve, and calls report with
-// a text about the policy.
+// A server may have no mutating policies. Apply leaves out each policy that the server does not serve, and calls report
+// with a text about the policy.
 func Apply(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured, report func(string)) error {
 	client = client.WithFieldManager("yare")
 	if err := checkTypes(ctx, client, policies); err != nil {
@@ -131,8 +131,8 @@ func Remove(ctx context.Context, client *kube.Client, policies []unstructured.Un
 	return errors.Join(errs...)
 }
 
-// Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If there are
-// namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
+// Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If
+// there are namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
 func Narrow(
 	policies []unstructured.Unstructured, suffix string, namespaces []string,
 ) ([]unstructured.Unstructured, error) {
@@ -191,8 +191,8 @@ func checkTypes(ctx context.Context, client *kube.Client, policies []unstructure
 	return errors.Join(errs...)
 }
 
-// customKind returns the kind of a resource as the type check writes it, such as "example.com/v1, Kind=Gizmo". It returns an
-// empty text if no CustomResourceDefinition serves the resource.
+// customKind returns the kind of a resource as the type check writes it, such as "example.com/v1, Kind=Gizmo". It
+// returns an empty text if no CustomResourceDefinition serves the resource.
 func customKind(ctx context.Context, client *kube.Client, r schema.GroupVersionResource) (string, error) {
 	definitions := kube.Dynamic(client, wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{

@@ -79,7 +79,8 @@ func (c *typeCheck) run(ctx context.Context) error {
 	return err
 }
 
-// check has the copy checked until a result is confirmed, and returns the mistakes as an error. Package policy has an example.
+// check has the copy checked until a result is confirmed, and returns the mistakes as an error. Package policy has an
+// example.
 func (c *typeCheck) check(ctx context.Context) error {
 	spec, err := specOf(c.policy)
 	if err != nil {
@@ -236,7 +237,8 @@ func expressionAt(spec policySpec, ref string) string {
 	return ""
 }
 
-// plainText returns a warning in one line. The lines that repeat the expression with a pointer are left out. For example,
+// plainText returns a warning in one line. The lines that repeat the expression with a pointer are left out. For
+// example,
 //
 //	example.com/v1, Kind=Gizmo: ERROR: <input>:1:12: undefined field 'siz'
 //	 | object.spec.siz > 1

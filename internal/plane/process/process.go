@@ -28,9 +28,9 @@ type Process struct {
 	err error
 }
 
-// Start starts cmd. On Linux the child gets deathSignal when this process dies. 0 means no signal. The child may get the
-// signal more than once: the kernel sends it when the thread that started the child ends, and hands the child to another
-// thread, which may be ending too.
+// Start starts cmd. On Linux the child gets deathSignal when this process dies. 0 means no signal. The child may get
+// the signal more than once: the kernel sends it when the thread that started the child ends, and hands the child to
+// another thread, which may be ending too.
 func Start(cmd *exec.Cmd, deathSignal syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attributes(deathSignal)
 	if cmd.WaitDelay == 0 {
@@ -83,8 +83,8 @@ func (p *Process) ExitStatus() int { return p.cmd.ProcessState.ExitCode() }
 // Signal sends a signal to the child alone.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Stop sends sig to the child, and waits for the end of the child. If the child has not ended after the grace period, Stop
-// kills its whole group. If toGroup is true, sig goes to the whole group and not to the child alone.
+// Stop sends sig to the child, and waits for the end of the child. If the child has not ended after the grace period,
+// Stop kills its whole group. If toGroup is true, sig goes to the whole group and not to the child alone.
 func (p *Process) Stop(sig syscall.Signal, toGroup bool, grace time.Duration) {
 	select {
 	case <-p.done:
@@ -108,8 +108,8 @@ func (p *Process) Stop(sig syscall.Signal, toGroup bool, grace time.Duration) {
 	<-p.done
 }
 
-// Run runs cmd to its end. If ctx ends before, Run interrupts the child's group, kills the group after five seconds, and
-// returns the error of ctx. A go command that is interrupted removes its work folder.
+// Run runs cmd to its end. If ctx ends before, Run interrupts the child's group, kills the group after five seconds,
+// and returns the error of ctx. A go command that is interrupted removes its work folder.
 func Run(ctx context.Context, cmd *exec.Cmd) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -22,8 +22,8 @@ const (
 	// JobExpired deletes the finished Jobs that have a ttlSecondsAfterFinished, as the TTL controller does when the time
 	// has come (https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/).
 	JobExpired Kind = "job-expired"
-	// PodEvicted ends a Pod that the program has made, as a kubelet does whose node has no memory left. The Pod stays, with
-	// the phase Failed (https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/).
+	// PodEvicted ends a Pod that the program has made, as a kubelet does whose node has no memory left. The Pod stays,
+	// with the phase Failed (https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/).
 	PodEvicted Kind = "pod-evicted"
 	// QuotaFull lets a ResourceQuota refuse what the program creates in a step with 403, until the step has come to rest.
 	// The user can still create the samples: their resources are not limited.
@@ -47,7 +47,8 @@ func (clusterChanges) Describe() Description {
 	return Description{Group: "cluster", Kinds: []Kind{JobExpired, PodEvicted, QuotaFull}, IsDefault: true}
 }
 
-// Plan plans one run in which all Jobs expire, one run for each Pod of the program, and one run in which the quota is full.
+// Plan plans one run in which all Jobs expire, one run for each Pod of the program, and one run in which the quota is
+// full.
 func (clusterChanges) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	plan := Plan{NotApplicable: make(map[Kind]string)}
 	add := func(k Kind, all []Fault, reason string) {

@@ -38,8 +38,8 @@ const (
 // whyNotStopped is why faults that stop components cannot happen.
 const whyNotStopped = "the exploration may not stop components of this control plane; use --plane, or explore.Settings.OwnCluster"
 
-// controlPlane is the family of faults that stop components. Explorations plan its kinds if components may be stopped, also if nobody
-// names them.
+// controlPlane is the family of faults that stop components. Explorations plan its kinds if components may be stopped,
+// also if nobody names them.
 type controlPlane struct{ baseFamily }
 
 func (controlPlane) Describe() Description {

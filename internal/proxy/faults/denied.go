@@ -38,8 +38,8 @@ const (
 	deniedKindsPerPoint = 1
 )
 
-// denial is the family of faults that deny a write again and again for a time. Denials that last until the user's next step
-// belong to [invalidity].
+// denial is the family of faults that deny a write again and again for a time. Denials that last until the user's next
+// step belong to [invalidity].
 type denial struct{ baseFamily }
 
 // denialKind is a kind of the family.

@@ -1,7 +1,7 @@
 // Package faults has the faults that explorations inject. Each family of faults has one file with all that is
-// particular to its kinds: the constants, the group, which runs to plan, what happens to requests, and the text. The families
-// whose kinds are steps of the user share user_steps.go. What needs the samples of the user is planned by package engine:
-// transitions, other values, similar names, and the writes that are denied until the next step.
+// particular to its kinds: the constants, the group, which runs to plan, what happens to requests, and the text. The
+// families whose kinds are steps of the user share user_steps.go. What needs the samples of the user is planned by
+// package engine: transitions, other values, similar names, and the writes that are denied until the next step.
 //
 // The name of a kind begins with what happens to a request:
 //
@@ -20,8 +20,9 @@
 //	                       └───────────────────────────► BeforeStep, AfterStep┴► Run
 //
 // A [Family] plans faults from a [PlanInput]: what the runs without faults have shown. The [Injector] arms
-// the faults that concern requests or watches of a program. A fault happens when its trigger comes: the request of its point,
-// or a change on its stream. What happens beyond the proxy, such as the restart of a program, the family does to a [Run].
+// the faults that concern requests or watches of a program. A fault happens when its trigger comes: the request of its
+// point, or a change on its stream. What happens beyond the proxy, such as the restart of a program, the family does to
+// a [Run].
 //
 // Example: the first patch of a ConfigMap in step 0 is answered with 503, and the server does not receive it.
 //
@@ -36,7 +37,7 @@
 //
 // # To add a kind
 //
-// Add its constant and its behavior to the file of its family. A new family is a type that embeds baseFamily for what it
-// does not do, and an entry in [Families]. Fault is a part of the files of findings: a family whose JSON changes reads earlier
-// files by its method fromEarlierFile.
+// Add its constant and its behavior to the file of its family. A new family is a type that embeds baseFamily for what
+// it does not do, and an entry in [Families]. Fault is a part of the files of findings: a family whose JSON changes
+// reads earlier files by its method fromEarlierFile.
 package faults

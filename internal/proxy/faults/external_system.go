@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The kinds of faults of the connections to an external system. They happen when a number of parts of data have passed in
-// their step: see [Fault.Part].
+// The kinds of faults of the connections to an external system. They happen when a number of parts of data have passed
+// in their step: see [Fault.Part].
 const (
 	// OutsideRefused cuts all connections, and refuses new ones for some seconds.
 	OutsideRefused Kind = "outside-refused"

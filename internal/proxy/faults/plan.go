@@ -34,8 +34,8 @@ func newNotApplicable(reason string, kinds ...Kind) Plan {
 	return p
 }
 
-// PlanInput is what families plan from: the kinds to plan, and the opportunities for faults that the runs without faults
-// have shown. These runs are the references.
+// PlanInput is what families plan from: the kinds to plan, and the opportunities for faults that the runs without
+// faults have shown. These runs are the references.
 type PlanInput struct {
 	// Kinds are the kinds to plan.
 	Kinds []Kind

@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// singleRequest is the family of faults of one request: the program sends the request again, and the second try passes. See
-// [denial] for writes that are denied again and again.
+// singleRequest is the family of faults of one request: the program sends the request again, and the second try passes.
+// See [denial] for writes that are denied again and again.
 type singleRequest struct{ baseFamily }
 
 // requestKind is a kind of the family.
@@ -109,8 +109,8 @@ func newReset(a *Armed, _ stepContext) proxy.HookFunc {
 	}
 }
 
-// The kinds of the family [singleRequest] in which the server does not receive a request. The next try passes: the kinds whose
-// names begin with denied- deny a write again and again.
+// The kinds of the family [singleRequest] in which the server does not receive a request. The next try passes: the
+// kinds whose names begin with denied- deny a write again and again.
 const (
 	// Refused429, Refused500, Refused503 and Refused504 answer the request with this status.
 	Refused429 Kind = "refused-429"
@@ -148,7 +148,8 @@ func refusal(code int) *http.Response {
 	return proxy.Answer(proxy.NewStatus(code, texts[code].reason, texts[code].message))
 }
 
-// The kinds of the family [singleRequest] in which the server carries out a request, and the program does not receive the answer.
+// The kinds of the family [singleRequest] in which the server carries out a request, and the program does not receive
+// the answer.
 const (
 	// Committed500 and Committed504 answer with this status in place of the server's answer.
 	Committed500 Kind = "committed-500"
@@ -157,8 +158,8 @@ const (
 	CommittedReset Kind = "committed-reset"
 )
 
-// losingAnswer returns the maker of hooks that answer with a code in place of the server, after the server has carried out the
-// request. With the code 0 the connection breaks.
+// losingAnswer returns the maker of hooks that answer with a code in place of the server, after the server has carried
+// out the request. With the code 0 the connection breaks.
 func losingAnswer(code int) hookMaker {
 	return func(a *Armed, _ stepContext) proxy.HookFunc {
 		return func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
@@ -179,8 +180,8 @@ func losingAnswer(code int) hookMaker {
 	}
 }
 
-// Conflict is a kind of the family [singleRequest]. It lets somebody else change an annotation of the object directly before the
-// request. The server itself refuses a write with 409 that names a resource version.
+// Conflict is a kind of the family [singleRequest]. It lets somebody else change an annotation of the object directly
+// before the request. The server itself refuses a write with 409 that names a resource version.
 const Conflict Kind = "conflict"
 
 // ConflictManager is the field manager of the changes of [Conflict]. The field managers of an exploration begin with
@@ -190,7 +191,8 @@ const ConflictManager = "explorer-conflict"
 // ChangedAnnotation is the annotation that [Conflict] changes.
 const ChangedAnnotation = "explore.yare.dev/changed"
 
-// newConflict returns a hook that changes the object of a request as somebody else would, before the server receives the request.
+// newConflict returns a hook that changes the object of a request as somebody else would, before the server receives
+// the request.
 func newConflict(a *Armed, s stepContext) proxy.HookFunc {
 	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
@@ -203,8 +205,8 @@ func newConflict(a *Armed, s stepContext) proxy.HookFunc {
 	}
 }
 
-// isOfExistingObject reports whether a request writes an object that exists before the request. code is the HTTP status of the
-// answer in a reference.
+// isOfExistingObject reports whether a request writes an object that exists before the request. code is the HTTP status
+// of the answer in a reference.
 func isOfExistingObject(p proxy.Point, code int) bool {
 	isOfObject := p.IsWrite() && p.Name != "" && p.Verb != "create"
 	return isOfObject && code != http.StatusCreated && code != http.StatusNotFound

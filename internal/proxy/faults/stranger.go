@@ -55,8 +55,8 @@ func (stranger) Describe() Description {
 	}
 }
 
-// Plan plans one run for each kind. The run has a fault for each object, a fault that makes the program reconcile, and for
-// finalizers a fault that removes them.
+// Plan plans one run for each kind. The run has a fault for each object, a fault that makes the program reconcile, and
+// for finalizers a fault that removes them.
 func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var plan Plan
 	for _, k := range in.planned(s.Describe().Kinds...) {
@@ -139,8 +139,8 @@ func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
 		f.Kind, f.Stage, StageAdd, StageReconcile, StageRelease)
 }
 
-// makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the stranger
-// from the objects that the user has not made.
+// makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the
+// stranger from the objects that the user has not made.
 func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 	if err := run.WaitForRest(ctx); err != nil {
 		return err
@@ -251,8 +251,8 @@ func removeAddedFinalizers(ctx context.Context, run *Run, isSelected func(Object
 	return nil
 }
 
-// additionOf returns the fields that a stranger applies to an object, or nil if the kind adds nothing to an object of the
-// resource. The program goes on to work with each of them.
+// additionOf returns the fields that a stranger applies to an object, or nil if the kind adds nothing to an object of
+// the resource. The program goes on to work with each of them.
 func additionOf(k Kind, resource string, content map[string]any) map[string]any {
 	spec := func(fields map[string]any) map[string]any { return map[string]any{"spec": fields} }
 	isSet := func(field string) bool {

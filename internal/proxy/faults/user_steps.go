@@ -7,14 +7,14 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// The kinds of the group user-steps: their runs have a [Fault], which names the kind and disturbs nothing, and rules alone judge
-// the runs. The runs of comparedChanges have no Fault, and are compared.
+// The kinds of the group user-steps: their runs have a [Fault], which names the kind and disturbs nothing, and rules
+// alone judge the runs. The runs of comparedChanges have no Fault, and are compared.
 const (
-	// Deletion deletes what the user has applied, objects that refer to others first. In other runs, which have no Fault and are
-	// compared, the objects are deleted one after the other, in the order of their file and in the reverse order.
+	// Deletion deletes what the user has applied, objects that refer to others first. In other runs, which have no Fault
+	// and are compared, the objects are deleted one after the other, in the order of their file and in the reverse order.
 	Deletion Kind = "deletion"
-	// Clones applies the objects of the user twice, the second time under other names, and deletes the first ones alone. The
-	// clones of [SimilarNames] are made in other runs.
+	// Clones applies the objects of the user twice, the second time under other names, and deletes the first ones alone.
+	// The clones of [SimilarNames] are made in other runs.
 	Clones Kind = "clones"
 	// Pair applies the objects of the user, then other objects of their kinds, and deletes the first ones alone.
 	Pair Kind = "pair"
@@ -31,7 +31,8 @@ const waitingTime = 25 * time.Second
 // ChangesInHalf is how many changes the user makes in each of the two steps of [ManyChanges].
 const ChangesInHalf = 25
 
-// ruledSteps is the family of these kinds. Package engine plans the steps of the user, and a fault for the schedule of each run.
+// ruledSteps is the family of these kinds. Package engine plans the steps of the user, and a fault for the schedule of
+// each run.
 type ruledSteps struct{ baseFamily }
 
 func (ruledSteps) Describe() Description {
@@ -58,8 +59,8 @@ func (ruledSteps) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	return clock.SleepReal(ctx, waitingTime)
 }
 
-// The kinds of the group user: their runs have no [Fault], and their states are compared with those of other runs. The runs of
-// ruledSteps have a Fault, and rules alone judge them.
+// The kinds of the group user: their runs have no [Fault], and their states are compared with those of other runs. The
+// runs of ruledSteps have a Fault, and rules alone judge them.
 const (
 	// ObjectChange changes the content of each object of the samples, deletes the object, and makes the object again.
 	// The objects that the samples refer to come late.
@@ -68,8 +69,8 @@ const (
 	SimilarNames Kind = "similar-names"
 )
 
-// comparedChanges is the family of these kinds. It plans no faults: package engine plans steps in which the user changes, deletes
-// or adds whole objects.
+// comparedChanges is the family of these kinds. It plans no faults: package engine plans steps in which the user
+// changes, deletes or adds whole objects.
 type comparedChanges struct{ baseFamily }
 
 func (comparedChanges) Describe() Description {

@@ -106,8 +106,8 @@ func (s streamEffect) Decide(x *proxy.Exchange, e proxy.Event) proxy.Decision {
 	return s.decide(x, e)
 }
 
-// expirations is what follows from watches that a fault has broken: the next watch from a version is answered with 410. A list or
-// a streaming list in between cancels that answer, because it shows the program the present.
+// expirations is what follows from watches that a fault has broken: the next watch from a version is answered with 410.
+// A list or a streaming list in between cancels that answer, because it shows the program the present.
 type expirations struct {
 	baseEffect
 

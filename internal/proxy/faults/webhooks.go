@@ -27,8 +27,8 @@ const (
 	WebhookUntrusted Kind = "webhook-untrusted"
 	// WebhookSlow delays each call for some seconds.
 	WebhookSlow Kind = "webhook-slow"
-	// WebhookTwice calls the webhooks twice for each request, as an API server does that calls a mutating webhook again after
-	// another one has changed the object, or that repeats a request
+	// WebhookTwice calls the webhooks twice for each request, as an API server does that calls a mutating webhook again
+	// after another one has changed the object, or that repeats a request
 	// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy).
 	WebhookTwice Kind = "webhook-twice"
 )
@@ -37,8 +37,8 @@ const (
 const maxWebhookWait = 20 * time.Second
 
 // webhooks is the family of faults of webhooks. A fault adds copies of the webhook configurations that the program has
-// published. A [callServer] answers the calls of the copies. The API server calls the copies besides the program itself, so
-// that a request fails if the copy fails, and the program has no need to notice.
+// published. A [callServer] answers the calls of the copies. The API server calls the copies besides the program
+// itself, so that a request fails if the copy fails, and the program has no need to notice.
 type webhooks struct{ baseFamily }
 
 func (webhooks) Describe() Description {
@@ -141,7 +141,8 @@ func webhookResource(collection string) (wire.Resource, bool) {
 	return wire.Resource{}, false
 }
 
-// IsWebhookConfiguration reports whether a resource with its group, as in [proxy.Point], is one of webhook configurations.
+// IsWebhookConfiguration reports whether a resource with its group, as in [proxy.Point], is one of webhook
+// configurations.
 func IsWebhookConfiguration(resource string) bool {
 	return slices.Contains([]string{
 		"validatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -157,8 +158,8 @@ func HasWebhooks(paths []string) bool {
 	})
 }
 
-// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It reports whether a
-// webhook of the configuration has a URL. Otherwise there is no copy.
+// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It reports
+// whether a webhook of the configuration has a URL. Otherwise there is no copy.
 func (webhooks) copyFor(
 	run *Run, published *unstructured.Unstructured, server *callServer,
 ) (disturbed *unstructured.Unstructured, hasURL bool, err error) {

@@ -60,15 +60,15 @@ func (w *Writer) Has(i Item) bool {
 	return e != nil && e.isDecodable() && e.version.Equal(i.version)
 }
 
-// Put packs i and puts it into the database. It returns the packed object that i replaces, or nil, and the packed i. err is about
-// metadata that could not be decoded. Then the packed i is without metadata.
+// Put packs i and puts it into the database. It returns the packed object that i replaces, or nil, and the packed i.
+// err is about metadata that could not be decoded. Then the packed i is without metadata.
 func (w *Writer) Put(i Item) (before, after *PackedObject, err error) {
 	after, err = w.Build(i)
 	return w.putPacked(after, i.json), after, err
 }
 
-// Build packs i, and puts it into no database. The error is about metadata that could not be read. Then the packed object is
-// without metadata.
+// Build packs i, and puts it into no database. The error is about metadata that could not be read. Then the packed
+// object is without metadata.
 func (w *Writer) Build(i Item) (e *PackedObject, err error) {
 	m := &w.builder.metadata
 	err = m.readItem(i)
@@ -167,10 +167,10 @@ func (w *Writer) Complete(version string) (isFirst bool) {
 // otherwise. It is called after every change, and then does little. isResting is true if no other
 // change is expected soon.
 //
-// In a complete database a dictionary is due when its objects have changed their looks. Then others will change soon, and be
-// written with the new dictionary anyway. So Maintain first waits for half as many changes as there are objects. For example, a
-// release changes each of 2,000 objects once, and the dictionary is made after 500 changes. Maintain waits until 1,500 have
-// changed, and writes the other 500 anew, unless they change before their turn, too.
+// In a complete database a dictionary is due when its objects have changed their looks. Then others will change soon,
+// and be written with the new dictionary anyway. So Maintain first waits for half as many changes as there are objects.
+// For example, a release changes each of 2,000 objects once, and the dictionary is made after 500 changes. Maintain
+// waits until 1,500 have changed, and writes the other 500 anew, unless they change before their turn, too.
 func (w *Writer) Maintain(isResting bool) {
 	if w.compression.isPlain {
 		return

@@ -168,8 +168,8 @@ func (e Entry) hasHolder(uid types.UID) bool {
 }
 
 // lastHolderVersion returns the newest version at which a holder of a tombstone existed. An object of the name with a
-// newer version was created later, and is not gone. isKnown is false if the version of one holder is not known, or if it
-// is not known which holder was the last.
+// newer version was created later, and is not gone. isKnown is false if the version of one holder is not known, or if
+// it is not known which holder was the last.
 func (e Entry) lastHolderVersion() (version string, isKnown bool) {
 	if e.UID == "" {
 		return "", false

@@ -148,8 +148,8 @@ func (x *expectedVersions) reachedVersion() string {
 	return x.reached
 }
 
-// hasLostSinceRestoration reports whether the server has lost, by the current list at version list, a version that it sent
-// after the last restoration was recorded.
+// hasLostSinceRestoration reports whether the server has lost, by the current list at version list, a version that it
+// sent after the last restoration was recorded.
 func (x *expectedVersions) hasLostSinceRestoration(list string) bool {
 	if _, ok := x.lostBy(list); ok {
 		return true

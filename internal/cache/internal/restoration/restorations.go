@@ -75,20 +75,20 @@ func (r *Restorations) AreRestoredTogether(a, b wire.Stream) bool {
 	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)
 }
 
-// IsStoredWithLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s too. Then
-// the resource versions of a Lease and of these objects can be compared. It is true of the kinds of Kubernetes and of the
-// kinds that the program defines.
+// IsStoredWithLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s
+// too. Then the resource versions of a Lease and of these objects can be compared. It is true of the kinds of
+// Kubernetes and of the kinds that the program defines.
 func (r *Restorations) IsStoredWithLeases(s wire.Stream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.scopeLocked(s.Cluster, s.Resource.Group).group == ""
 }
 
-// recordProof records that the stream of found has proved a restoration. list is the version of the list that is the proof. It
-// is empty if the proof is a contradiction. recordProof returns false if the restoration is known, and has put the stream in
-// doubt already. All streams of its scope are in doubt from now on, until they are listed. The versions that they have reached
-// do not matter: the server may have passed such a version, and have assigned it twice. All other streams of the cluster are
-// probed.
+// recordProof records that the stream of found has proved a restoration. list is the version of the list that is the
+// proof. It is empty if the proof is a contradiction. recordProof returns false if the restoration is known, and has
+// put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed. The
+// versions that they have reached do not matter: the server may have passed such a version, and have assigned it twice.
+// All other streams of the cluster are probed.
 //
 // A list is the proof of another restoration if it lacks a version that the server sent after the known restoration was
 // recorded. Example: the streams of Pods and of Deployments have reached version 100.
