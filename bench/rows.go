@@ -29,7 +29,8 @@ type row struct {
 // rowCurve is the name of the rows in which the programs reconcile different numbers of objects of the replay server.
 const rowCurve = "curve"
 
-// rowWebhook is the name of the row with calls of a validator, and rowConversion of the one with calls that convert an object.
+// rowWebhook is the name of the row with calls of a validator, and rowConversion of the one with calls that convert an
+// object.
 const (
 	rowWebhook    = "webhook"
 	rowConversion = "conversion"

@@ -89,8 +89,8 @@ func writeArchive(path, dir string, docker []byte) error {
 	return nil
 }
 
-// writeTar writes the files of a layout and manifest.json. All have the same time, so that the same image gives the same
-// archive.
+// writeTar writes the files of a layout and manifest.json. All have the same time, so that the same image gives the
+// same archive.
 func writeTar(out io.Writer, files fs.FS, docker []byte) error {
 	w := tar.NewWriter(out)
 	epoch := time.Unix(0, 0)

@@ -114,8 +114,8 @@ func buildError(ctx context.Context, dir string, p platform, err error, output [
 	return fmt.Errorf("compile %s for %s: %w%s", dir, p, err, text)
 }
 
-// licenceTexts returns the licence texts of the modules and of Go that the binary was compiled from, by their paths in the image,
-// such as licences/github.com/a/b@v1.2.3/LICENSE. It also returns the modules without a text.
+// licenceTexts returns the licence texts of the modules and of Go that the binary was compiled from, by their paths in
+// the image, such as licences/github.com/a/b@v1.2.3/LICENSE. It also returns the modules without a text.
 func (b binary) licenceTexts() (files map[string][]byte, missing []string) {
 	files = make(map[string][]byte)
 	add := func(key, name, version string) {
@@ -197,8 +197,8 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
 }
 
-// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from and, if they
-// are asked for, the root certificates.
+// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from
+// and, if they are asked for, the root certificates.
 func (b binary) layerContent(certificates bool) ([]byte, error) {
 	files, _ := b.licenceTexts()
 	if certificates {

@@ -133,7 +133,8 @@ func (b bill) document(image v1.Hash) spdxDocument {
 	return d
 }
 
-// goVersion returns the version of Go of a binary, such as 1.26.8. The binary may have the names of experiments behind it.
+// goVersion returns the version of Go of a binary, such as 1.26.8. The binary may have the names of experiments behind
+// it.
 func goVersion(info *debug.BuildInfo) string {
 	version, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
 	return version
@@ -147,8 +148,8 @@ func packageURL(name, version string) string {
 	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// certificatesPackage returns the package of the file of root certificates. Its list is that of Mozilla (MPL-2.0), as the
-// module of this program has it.
+// certificatesPackage returns the package of the file of root certificates. Its list is that of Mozilla (MPL-2.0), as
+// the module of this program has it.
 func certificatesPackage(content []byte) spdxPackage {
 	version := ""
 	if own, ok := debug.ReadBuildInfo(); ok {
@@ -176,8 +177,9 @@ func compiledModule(m *debug.Module) (path, version, sum string) {
 	return m.Replace.Path, m.Replace.Version, m.Replace.Sum
 }
 
-// newPackage returns a package of a document, without its ID. version is empty or "(devel)" if it is not known. sum is as
-// in go.sum, such as h1:…, which is the hash of a list of the files with their hashes. sum and licence may be empty.
+// newPackage returns a package of a document, without its ID. version is empty or "(devel)" if it is not known. sum is
+// as in go.sum, such as h1:…, which is the hash of a list of the files with their hashes. sum and licence may be
+// empty.
 func newPackage(name, version, sum, licence string) spdxPackage {
 	p := spdxPackage{
 		Name: name, DownloadLocation: "NOASSERTION", Copyright: "NOASSERTION",

@@ -36,8 +36,8 @@ type Cluster struct {
 	programNamespacesOverride *[]string
 }
 
-// shared returns the cluster that all tests of this process use. The first call starts the control plane, which ends with the
-// process.
+// shared returns the cluster that all tests of this process use. The first call starts the control plane, which ends
+// with the process.
 var shared = sync.OnceValues(func() (*Cluster, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return openExisting(path)
@@ -78,9 +78,9 @@ type optionFunc func(*plane.Options)
 
 func (f optionFunc) changePlane(o *plane.Options) { f(o) }
 
-// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false". Without a real node the API server dials loopback
-// addresses only, on behalf of webhooks, conversions, APIServices and the subresource proxy. The argument
-// "--egress-selector-config-file=FILE" replaces that.
+// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false". Without a real node the API server
+// dials loopback addresses only, on behalf of webhooks, conversions, APIServices and the subresource proxy. The
+// argument "--egress-selector-config-file=FILE" replaces that.
 func APIServerArgs(args ...string) Option {
 	return optionFunc(func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) })
 }
@@ -196,8 +196,8 @@ func (c *Cluster) removeAfter(t testing.TB, client *kube.Client, obj kube.Object
 	})
 }
 
-// InNamespaces returns a copy of c, for which [RunParts] runs programs in these namespaces. Without names, the programs run
-// in all namespaces. The copy stands for the same cluster as c.
+// InNamespaces returns a copy of c, for which [RunParts] runs programs in these namespaces. Without names, the programs
+// run in all namespaces. The copy stands for the same cluster as c.
 func (c *Cluster) InNamespaces(names ...string) *Cluster {
 	narrowed := *c
 	narrowed.programNamespacesOverride = &names

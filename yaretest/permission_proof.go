@@ -38,11 +38,11 @@ type PermissionProof struct {
 	// deleted. It is called twice: for a program that watches all namespaces, on a server with streaming lists, and for
 	// one that watches a single namespace, on a server that lists in pages.
 	Use func(t *testing.T, run *PermissionRun)
-	// Begin starts the program and creates an object. It is for permissions that no request shows. For example, an apply is
-	// a patch, and an apply that makes its object needs the permission to create too. Begin is called once for each
+	// Begin starts the program and creates an object. It is for permissions that no request shows. For example, an apply
+	// is a patch, and an apply that makes its object needs the permission to create too. Begin is called once for each
 	// permission that the program has not asked for in Use. The program then lacks this permission, and the server must
-	// refuse a request of the program. Begin must not wait for what the refusal prevents. If Begin is nil, the program must
-	// ask for each permission in Use.
+	// refuse a request of the program. Begin must not wait for what the refusal prevents. If Begin is nil, the program
+	// must ask for each permission in Use.
 	Begin func(t *testing.T, run *PermissionRun)
 	// EachGet is true if the program must ask for each get, too. Use then cuts the connection after writes: see
 	// [Proxy.CutAfterWrite].
@@ -134,7 +134,8 @@ func newAuditedCluster(t *testing.T, p PermissionProof, args ...string) *audited
 	return a
 }
 
-// define applies a definition, and waits until the server serves its kinds. A document without a definition is left out.
+// define applies a definition, and waits until the server serves its kinds. A document without a definition is left
+// out.
 func (a *auditedCluster) define(t *testing.T, document string) {
 	t.Helper()
 	var definition struct {

@@ -1,6 +1,6 @@
-// Command load makes dry runs of CronJobs until its standard input ends. Half of them are valid, and the API server asks
-// the webhooks of the operator about each. The command fails if a valid one is refused, an invalid one is accepted, or a
-// webhook did not answer. It prints one line with its counts.
+// Command load makes dry runs of CronJobs until its standard input ends. Half of them are valid, and the API server
+// asks the webhooks of the operator about each. The command fails if a valid one is refused, an invalid one is
+// accepted, or a webhook did not answer. It prints one line with its counts.
 //
 //	go run .ci/realnode/load.go -callers 8 <fifo
 package main

@@ -87,9 +87,9 @@ ctr images import, docker load, podman load and skopeo.`,
 	return cmd
 }
 
-// runImageBuilder runs the builder of images for an operator in dir. Meanwhile it shows how long the builder takes, and how
-// long it took the last time. The output of the builder is written when the builder has ended. An error of the builder has the
-// exit status of the builder.
+// runImageBuilder runs the builder of images for an operator in dir. Meanwhile it shows how long the builder takes, and
+// how long it took the last time. The output of the builder is written when the builder has ended. An error of the
+// builder has the exit status of the builder.
 func runImageBuilder(ctx context.Context, out *console.Console, dir, platforms string, builder *exec.Cmd) error {
 	last, step, began := durations.Default(), "image "+platforms+" "+dir, time.Now()
 	if path, err := filepath.Abs(dir); err == nil {

@@ -68,9 +68,9 @@ project, and not that of ~/.kube/config.`,
 	}
 }
 
-// choosePlane returns the running plane that a call of kubectl in a project means: the plane of kubeconfig if kubeconfig
-// is not empty, or else the plane of the project. It returns the zero value if args or kubeconfig name another cluster, and
-// if no plane runs.
+// choosePlane returns the running plane that a call of kubectl in a project means: the plane of kubeconfig if
+// kubeconfig is not empty, or else the plane of the project. It returns the zero value if args or kubeconfig name
+// another cluster, and if no plane runs.
 func choosePlane(args []string, kubeconfig, project string, running []plane.Running) (plane.Running, error) {
 	if hasClusterFlag(args) {
 		return plane.Running{}, nil

@@ -12,8 +12,8 @@ import (
 	"oss.terrastruct.com/d2/lib/textmeasure"
 )
 
-// renderDiagram returns the pictures of a diagram in the language of D2, one for each palette. A picture contains the letters of
-// its fonts.
+// renderDiagram returns the pictures of a diagram in the language of D2, one for each palette. A picture contains the
+// letters of its fonts.
 func renderDiagram(ctx context.Context, source string, all []palette) ([][]byte, error) {
 	ruler, err := textmeasure.NewRuler()
 	if err != nil {

@@ -115,8 +115,8 @@ func (f film) spans() []span {
 	return spans
 }
 
-// render returns the picture of the film, or of its last frame. A moving picture shows its last frame to readers who prefer
-// no motion.
+// render returns the picture of the film, or of its last frame. A moving picture shows its last frame to readers who
+// prefer no motion.
 func (f film) render(p palette, isMoving bool) []byte {
 	rows := paneRows()
 	var tops [paneCount]int // of the lines of each terminal
@@ -181,8 +181,8 @@ func (f film) renderStyle(b *bytes.Buffer, p palette, isMoving bool) {
 	b.WriteString("</style>\n")
 }
 
-// keyframes returns the steps of the animation of a span. Example: a line from second 5 to second 10 of 20 has the steps
-// "0%{visibility:hidden}25%{visibility:visible}50%{visibility:hidden}".
+// keyframes returns the steps of the animation of a span. Example: a line from second 5 to second 10 of 20 has the
+// steps "0%{visibility:hidden}25%{visibility:visible}50%{visibility:hidden}".
 func (f film) keyframes(s span) string {
 	var b strings.Builder
 	percent := func(i int) string { return fmt.Sprintf("%.4g%%", f.frames[i].seconds/f.length*100) }

@@ -51,8 +51,8 @@ type recording struct {
 	received [paneCount]strings.Builder
 }
 
-// record clones the repository into the folder demo of the temporary folder, runs the session there in two real terminals,
-// and writes the events to a file. It removes the folder.
+// record clones the repository into the folder demo of the temporary folder, runs the session there in two real
+// terminals, and writes the events to a file. It removes the folder.
 func record(ctx context.Context, file string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()

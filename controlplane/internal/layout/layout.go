@@ -113,8 +113,8 @@ func (p *Plane) readyAt(url string) func(context.Context) error {
 	return func(ctx context.Context) error { return waitUntil(ctx, p.prober.answersOK(url)) }
 }
 
-// WaitUsable waits until Pods can be created and will run: the default ServiceAccount exists, and the nodes are ready and
-// accept Pods. It is called when all components are ready.
+// WaitUsable waits until Pods can be created and will run: the default ServiceAccount exists, and the nodes are ready
+// and accept Pods. It is called when all components are ready.
 func (p *Plane) WaitUsable(ctx context.Context) error {
 	account := p.Server() + "/api/v1/namespaces/default/serviceaccounts/default"
 	if err := waitUntil(ctx, p.prober.answersOK(account)); err != nil {

@@ -1,5 +1,5 @@
-// Package workers brings objects up to date, by their keys, in several goroutines. A key whose sync has failed is tried again
-// with back-off.
+// Package workers brings objects up to date, by their keys, in several goroutines. A key whose sync has failed is tried
+// again with back-off.
 package workers
 
 import (

@@ -67,8 +67,8 @@ func onlyCRDs(items []unstructured.Unstructured) error {
 	return nil
 }
 
-// panicTrace returns the begin of what a program prints when it panics, or "" if the output has no panic. The first goroutine is
-// the one that panics, and its first lines are the place.
+// panicTrace returns the begin of what a program prints when it panics, or "" if the output has no panic. The first
+// goroutine is the one that panics, and its first lines are the place.
 func panicTrace(output string) string {
 	_, trace, found := strings.Cut("\n"+output, "\npanic: ")
 	if !found {
@@ -90,8 +90,9 @@ func indented(text string) string {
 	return "\n  " + strings.Join(lines, "\n  ")
 }
 
-// apply applies the CRDs and waits until the API server serves them. If others of these names may have been applied before, it
-// also waits until the server uses the new schemas. It calls report if it cannot see that the server does so in time.
+// apply applies the CRDs and waits until the API server serves them. If others of these names may have been applied
+// before, it also waits until the server uses the new schemas. It calls report if it cannot see that the server does so
+// in time.
 func (c crds) apply(ctx context.Context, k kubectl, isFirst bool, report func(string)) error {
 	var before *schemachange.Snapshot
 	if !isFirst {
@@ -124,8 +125,8 @@ func (c crds) takeSnapshot(ctx context.Context, k kubectl) (*schemachange.Snapsh
 	return schemachange.Take(ctx, config, c.names())
 }
 
-// withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields. Example:
-// `Invalid value: {"Rule":"self.a > 1","Message":"","Reason":null}: compilation failed` becomes
+// withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields.
+// Example: `Invalid value: {"Rule":"self.a > 1","Message":"","Reason":null}: compilation failed` becomes
 // `Invalid value: "self.a > 1": compilation failed`.
 func withoutRuleFields(answer string) string {
 	rule := regexp.MustCompile(`Invalid value: (\{"Rule":.*?\}): `)

@@ -16,8 +16,8 @@ import (
 // maxSocketPath is the longest path of a Unix socket, in bytes. The kernel of macOS allows 103, and that of Linux 107.
 const maxSocketPath = 100
 
-// forwarder takes requests on the loopback interface, and forwards them to the process of the operator, by a Unix socket.
-// The address stays the same while the process changes.
+// forwarder takes requests on the loopback interface, and forwards them to the process of the operator, by a Unix
+// socket. The address stays the same while the process changes.
 type forwarder struct {
 	// address is the address that takes requests, and socket is the path of the socket.
 	address, socket string
@@ -39,8 +39,8 @@ func newForwarder(socket string) (*forwarder, error) {
 	return &forwarder{address: listener.Addr().String(), socket: socket, listener: listener}, nil
 }
 
-// start begins to serve. Requests pass the handler that guard returns, and then the transport. answerFailure answers a request
-// that could not be forwarded. settings may be nil for HTTP without TLS.
+// start begins to serve. Requests pass the handler that guard returns, and then the transport. answerFailure answers a
+// request that could not be forwarded. settings may be nil for HTTP without TLS.
 func (f *forwarder) start(
 	guard func(http.Handler) http.Handler, transport *http.Transport,
 	answerFailure func(http.ResponseWriter, *http.Request, error), settings *tls.Config,

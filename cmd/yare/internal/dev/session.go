@@ -45,10 +45,11 @@ type session struct {
 	relay *webhookRelay
 	page  *livePage
 
-	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or empty.
+	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or
+	// empty.
 	appliedCRDs, appliedSample string
-	// appliedPolicies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
-	// again, because a definition has changed.
+	// appliedPolicies are the admission policies that the server has. arePoliciesChecked is false if their types must be
+	// checked again, because a definition has changed.
 	appliedPolicies    policies
 	arePoliciesChecked bool
 	// startedPermissions are the permissions of the operator that was started last. They name the configurations of its
@@ -173,8 +174,8 @@ func (s *session) reportProblems(problems string) {
 	s.Console.Printf("%s", s.nextStepText())
 }
 
-// loop deploys what saved files change, starts the operator again when it has ended, and waits for the end of the control
-// plane, until ctx ends or an error cannot be repaired by a save.
+// loop deploys what saved files change, starts the operator again when it has ended, and waits for the end of the
+// control plane, until ctx ends or an error cannot be repaired by a save.
 func (s *session) loop(ctx context.Context) error {
 	if err := s.deploy(ctx); err != nil {
 		return err
@@ -419,8 +420,8 @@ func (s *session) applySample(ctx context.Context) error {
 	return nil
 }
 
-// readSample returns the text of sample.yaml. The text is empty if the file does not exist. A text that is no manifest is an
-// error.
+// readSample returns the text of sample.yaml. The text is empty if the file does not exist. A text that is no manifest
+// is an error.
 func readSample(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {

@@ -35,8 +35,8 @@ func (t target) programName() string {
 	return "operator"
 }
 
-// findTarget returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as the
-// user wrote it.
+// findTarget returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as
+// the user wrote it.
 func findTarget(ctx context.Context, shown string) (target, error) {
 	dir, err := filepath.Abs(shown)
 	if err != nil {
