@@ -153,8 +153,10 @@ func exportedNames(t *testing.T, folder string) (names []string) {
 		t.Fatal(err)
 	}
 	set := token.NewFileSet()
+	inOneLine := strings.NewReplacer("( ", "(", ", )", ")") // a list of parameters may have lines of its own
 	add := func(format string, args ...any) {
-		names = append(names, folder+": "+strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+		declaration := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+		names = append(names, folder+": "+inOneLine.Replace(declaration))
 	}
 	text := func(node any) string {
 		var b bytes.Buffer

@@ -88,7 +88,8 @@ func (c *cluster) define(ctx context.Context) error {
 		return err
 	}
 	for _, each := range crds {
-		if err := c.kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+each.Metadata.Name); err != nil {
+		err := c.kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+each.Metadata.Name)
+		if err != nil {
 			return err
 		}
 	}
@@ -96,7 +97,8 @@ func (c *cluster) define(ctx context.Context) error {
 }
 
 func (c *cluster) kubectl(ctx context.Context, stdin string, args ...string) error {
-	cmd := exec.CommandContext(ctx, c.plane.Binary(), append([]string{"kubectl", "--kubeconfig", c.plane.Kubeconfig()}, args...)...)
+	cmd := exec.CommandContext(ctx, c.plane.Binary(),
+		append([]string{"kubectl", "--kubeconfig", c.plane.Kubeconfig()}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

@@ -79,7 +79,8 @@ func parseFlags() (options, error) {
 	flag.IntVar(&o.webapps, "webapps", 200, "the number of WebApps")
 	flag.StringVar(&curve, "curve", "1,1000,10000,50000,100000", "the numbers of objects of the curves")
 	flag.DurationVar(&o.late, "late", 150*time.Second, "when memory is measured a second time, after the sync")
-	flag.StringVar(&o.out, "out", "", "the folder of results.jsonl, RESULTS.md and the plots (default: the folder of this program)")
+	flag.StringVar(&o.out, "out", "",
+		"the folder of results.jsonl, RESULTS.md and the plots (default: the folder of this program)")
 	flag.StringVar(&o.base, "base", "", "the folder of another checkout of yare, whose program takes part as yare-base")
 	flag.BoolVar(&o.report, "report", false, "measure nothing, and write the report")
 	flag.Parse()
@@ -109,7 +110,8 @@ func parseFlags() (options, error) {
 	}
 	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/yare-go/yare/bench").Output()
 	if err != nil {
-		return o, errors.New("the folder of the comparison was not found: run it by go -C bench run . (with flags behind the point)")
+		return o, errors.New(
+			"the folder of the comparison was not found: run it by go -C bench run . (with flags behind the point)")
 	}
 	o.source = strings.TrimSpace(string(out))
 	if o.out == "" {
@@ -169,7 +171,8 @@ func measure(ctx context.Context, o options, dir string, kept *results) error {
 			continue // it is the binary of another variant
 		}
 		figures := figures{"size": p.size, "gzip": p.gzip}
-		if err := kept.add(result{Row: "binary", Program: p.name, Round: 1, Objects: 1, Figures: figures, Commit: setup.Commit}); err != nil {
+		err := kept.add(result{Row: "binary", Program: p.name, Round: 1, Objects: 1, Figures: figures, Commit: setup.Commit})
+		if err != nil {
 			return err
 		}
 	}

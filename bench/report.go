@@ -59,7 +59,9 @@ func sections() []section {
 	return []section{
 		{"binary", "Binary", []figureName{{"size", "stripped", "MB", megabyte}, {"gzip", "gzip -9", "MB", megabyte}}},
 		{"one", "One custom resource", []figureName{
-			{"first", "start until the first reconcile", "ms", millisecond}, {"cpu10", "CPU of the first 10 s", "ms", millisecond}, resident, anonymous,
+			{"first", "start until the first reconcile", "ms", millisecond},
+			{"cpu10", "CPU of the first 10 s", "ms", millisecond},
+			resident, anonymous,
 		}},
 		{"shops", "%s custom resources of 1.7 KB", append(slices.Clone(syncing),
 			figureName{"residentLate", "RSS after 2.5 minutes", "MB", megabyte},
@@ -78,8 +80,14 @@ func sections() []section {
 			{"writes", "writes among them", "", 1},
 			resident, anonymous,
 		}},
-		{rowWebhook, "One call of a webhook, in %s calls, by yare alone", []figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}}},
-		{rowConversion, "One conversion of an object, in %s calls, by yare alone", []figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}}},
+		{
+			rowWebhook, "One call of a webhook, in %s calls, by yare alone",
+			[]figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}},
+		},
+		{
+			rowConversion, "One conversion of an object, in %s calls, by yare alone",
+			[]figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}},
+		},
 		{rowCurve, "%s custom resources from the replay server", syncing},
 	}
 }
@@ -289,7 +297,8 @@ func spread(values []float64) string {
 	case len(values) == 1:
 		return plot.Number(values[0])
 	default:
-		return fmt.Sprintf("%s (%s–%s)", plot.Number(stats.Median(values)), plot.Number(slices.Min(values)), plot.Number(slices.Max(values)))
+		return fmt.Sprintf("%s (%s–%s)", plot.Number(stats.Median(values)), plot.Number(slices.Min(values)),
+			plot.Number(slices.Max(values)))
 	}
 }
 
@@ -345,7 +354,10 @@ func (t table) writePlots(dir string, programs []string) ([]string, error) {
 		name        figureName
 		y           plot.Axis
 	}{
-		{"memory.svg", "Resident memory, 10 s after the sync", figureName{"resident", "", "", megabyte}, plot.Axis{Title: "MB", Log: true}},
+		{
+			"memory.svg", "Resident memory, 10 s after the sync",
+			figureName{"resident", "", "", megabyte}, plot.Axis{Title: "MB", Log: true},
+		},
 		{"cpu.svg", "CPU until all are reconciled", figureName{"cpu", "", "", 1}, plot.Axis{Title: "seconds", Log: true}},
 	} {
 		series := t.curve(c.name, programs)
@@ -355,10 +367,12 @@ func (t table) writePlots(dir string, programs []string) ([]string, error) {
 		}
 	}
 	latency := t.bars("updates", []figureName{
-		{"p50", "", "", millisecond}, {"p99", "", "", millisecond}, {"sentP50", "", "", millisecond}, {"sentP99", "", "", millisecond},
+		{"p50", "", "", millisecond}, {"p99", "", "", millisecond},
+		{"sentP50", "", "", millisecond}, {"sentP99", "", "", millisecond},
 	}, programs)
 	err := draw("latency.svg", latency, func(w io.Writer) error {
-		return plot.Bars(w, "Latency of updates", plot.Axis{Title: "ms"}, []string{"answer, p50", "answer, p99", "sending, p50", "sending, p99"}, latency)
+		return plot.Bars(w, "Latency of updates", plot.Axis{Title: "ms"},
+			[]string{"answer, p50", "answer, p99", "sending, p50", "sending, p99"}, latency)
 	})
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ type row struct {
 // rowCurve is the name of the rows in which the programs reconcile different numbers of objects of the replay server.
 const rowCurve = "curve"
 
-// rowWebhook is the name of the row with calls of a validator, and rowConversion of the one with calls that convert an object.
+// rowWebhook is the name of the row with calls of a validator, and rowConversion of the one with calls that convert an
+// object.
 const (
 	rowWebhook    = "webhook"
 	rowConversion = "conversion"
@@ -43,7 +44,9 @@ func allRows(o options) []row {
 		{name: "updates", objects: o.updates, measureRound: updating{group: 1}.measureRound},
 		{name: "grouped-updates", objects: o.updates, measureRound: updating{group: groupSize}.measureRound},
 		{name: "replayed-updates", objects: o.updates, measureRound: updating{group: 1, isReplayed: true}.measureRound},
-		{name: "replayed-groups", objects: o.updates, measureRound: updating{group: groupSize, isReplayed: true}.measureRound},
+		{
+			name: "replayed-groups", objects: o.updates, measureRound: updating{group: groupSize, isReplayed: true}.measureRound,
+		},
 		{name: "pods", objects: o.pods, measureRound: syncPods},
 		{name: "webapps", objects: o.webapps, measureRound: applyWebApps},
 		{name: rowWebhook, objects: 5000, isForYare: true, measureRound: calls{"BenchmarkWebhookCall"}.measureRound},
@@ -104,7 +107,9 @@ func (b *bench) measureRow(ctx context.Context, r row) error {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 		for _, p := range programs {
-			each := result{Row: r.name, Program: p.name, Round: round, Objects: r.objects, Figures: all[p.name], Commit: b.commit}
+			each := result{
+				Row: r.name, Program: p.name, Round: round, Objects: r.objects, Figures: all[p.name], Commit: b.commit,
+			}
 			if err := b.results.add(each); err != nil {
 				return err
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// updating is the work of a program that reconciles one update of each object. The updates come at a fixed rate. The programs
-// run one after the other, because each watch costs the server time.
+// updating is the work of a program that reconciles one update of each object. The updates come at a fixed rate. The
+// programs run one after the other, because each watch costs the server time.
 type updating struct {
 	// group is how many updates are made at once. Groups of 50 at a rate of 500 a second come each 100 ms.
 	group int
@@ -30,7 +30,9 @@ type updating struct {
 const groupSize = 50
 
 // measureRound lets each program reconcile the updates.
-func (u updating) measureRound(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
+func (u updating) measureRound(
+	ctx context.Context, b *bench, r row, programs []*program, round int,
+) (map[string]figures, error) {
 	if u.isReplayed {
 		b.useStore(r.objects)
 	} else if err := b.useShops(ctx, r.objects); err != nil {
@@ -122,8 +124,8 @@ func replayUpdate(store *replay.Store, server *replay.Server) updateWriter {
 	}
 }
 
-// writeUpdates updates each Shop once, in groups at a fixed rate. Each number has an order of the Shops of its own. A slow
-// server makes the rate lower, because no more than 64 updates are under way.
+// writeUpdates updates each Shop once, in groups at a fixed rate. Each number has an order of the Shops of its own. A
+// slow server makes the rate lower, because no more than 64 updates are under way.
 func writeUpdates(ctx context.Context, update updateWriter, objects, rate, group, number int) ([]write, error) {
 	writes := make([]write, objects)
 	errs := make([]error, objects)
@@ -183,7 +185,8 @@ func latencies(writes []write, records []record) (figures, error) {
 	for _, r := range records {
 		w := writes[r.index]
 		if r.version != w.version {
-			return nil, fmt.Errorf("it reconciled version %d of object %d, and the update made version %d", r.version, r.index, w.version)
+			return nil, fmt.Errorf("it reconciled version %d of object %d, and the update made version %d",
+				r.version, r.index, w.version)
 		}
 		fromAnswer = append(fromAnswer, r.time.Sub(w.answered).Seconds())
 		fromSending = append(fromSending, r.time.Sub(w.sent).Seconds())

@@ -11,9 +11,12 @@ import (
 // calls measures the calls of a webhook: a benchmark of package operator, which is a process of its own.
 type calls struct{ benchmark string }
 
-func (c calls) measureRound(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
+func (c calls) measureRound(
+	ctx context.Context, b *bench, r row, programs []*program, _ int,
+) (map[string]figures, error) {
 	b.close() // nothing else shall use the processor
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+c.benchmark+"$", "-benchtime", strconv.Itoa(r.objects)+"x", "./operator")
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+c.benchmark+"$",
+		"-benchtime", strconv.Itoa(r.objects)+"x", "./operator")
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	if err != nil {

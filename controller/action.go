@@ -13,8 +13,9 @@ func Done() Action { return Action{} }
 
 // RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it earlier.
 // Requeues are never a busy loop. A d of zero or less, such as the time until a moment in the past, counts as one
-// second. No other d is shorter than 10 ms. If three reconciles of an object in a row return the same d below 1 ms, d is a
-// number without a unit, such as that of RequeueAfter(30): from then on it counts as one second, and the log says so.
+// second. No other d is shorter than 10 ms. If three reconciles of an object in a row return the same d below 1 ms, d
+// is a number without a unit, such as that of RequeueAfter(30): from then on it counts as one second, and the log says
+// so.
 func RequeueAfter(d time.Duration) Action { return Action{after: requeueDelay(d)} }
 
 // requeueDelay returns d, or one second if d is not positive.

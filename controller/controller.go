@@ -43,16 +43,19 @@ type configuration struct {
 }
 
 // New returns a controller of T. It calls reconcile for each object that is not being deleted, whatever finalizers the
-// object has. [Controller.Finalizer] adds the function for objects that are being deleted. A finalizer that reconcile itself
-// adds would never be removed.
+// object has. [Controller.Finalizer] adds the function for objects that are being deleted. A finalizer that reconcile
+// itself adds would never be removed.
 //
 // The object that reconcile gets is a private copy. The client reads objects of watched kinds from the cache, and all
-// others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due (see
-// [Controller.Backoff]). After a [Terminal] error the next change does. A reconcile that must run at a certain time records
-// what it cannot cure in the status, and returns [RequeueAfter] without an error.
+// others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due
+// (see [Controller.Backoff]). After a [Terminal] error the next change does. A reconcile that must run at a certain
+// time records what it cannot cure in the status, and returns [RequeueAfter] without an error.
 //
-// [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any request.
-func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c *kube.Client) (Action, error), options ...Option) *Controller[T] {
+// [Controller.Needs] and [Controller.Start] return an error for a mistake in the type or the options, before any
+// request.
+func New[T any, P kube.ObjectOf[T]](
+	reconcile func(ctx context.Context, t *T, c *kube.Client) (Action, error), options ...Option,
+) *Controller[T] {
 	cfg := newConfiguration(reconcile == nil, options)
 	cfg.goType = ident.GoTypeName(reflect.TypeFor[T]())
 	cfg.functions.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
@@ -67,8 +70,10 @@ func New[T any, P kube.ObjectOf[T]](reconcile func(ctx context.Context, t *T, c 
 // newConfiguration returns a configuration with options.
 func newConfiguration(isReconcileMissing bool, options []Option) *configuration {
 	cfg := &configuration{
-		settings:  settings{concurrency: 8, grace: 15 * time.Second},
-		functions: functions{backoff: func(_ kube.Object, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) }},
+		settings: settings{concurrency: 8, grace: 15 * time.Second},
+		functions: functions{
+			backoff: func(_ kube.Object, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
+		},
 	}
 	if isReconcileMissing {
 		cfg.reject(errors.New("the reconcile function is nil: give controller.New one"))
@@ -121,7 +126,8 @@ func (cfg *configuration) checkOptions() error {
 		errs = append(errs, w.relation.Check(w.kind.Resource, cfg.kind.Resource))
 	}
 	if len(cfg.manager) > 128 || strings.ContainsFunc(cfg.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		errs = append(errs, fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", cfg.manager))
+		errs = append(errs, fmt.Errorf(
+			"the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", cfg.manager))
 	}
 	return errors.Join(errs...)
 }
@@ -144,10 +150,12 @@ func (cfg *configuration) addRelationIndexes() {
 // program's finalizer too. For custom resources it is logged as a warning, and the API server accepts it. For the kinds
 // of Kubernetes it is an error, because the API server refuses it.
 //
-// A program that changes the name names the earlier one in [Controller.FormerFinalizers]. A program that needs no cleanup
-// any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
+// A program that changes the name names the earlier one in [Controller.FormerFinalizers]. A program that needs no
+// cleanup any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
 // finalizer could never be deleted.
-func (c *Controller[T]) Finalizer(name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)) *Controller[T] {
+func (c *Controller[T]) Finalizer(
+	name string, cleanup func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error),
+) *Controller[T] {
 	c.configuration.setFinalizer(name, cleanup == nil)
 	c.configuration.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
 		return cleanup(ctx, c.asGoType(obj), client)
@@ -161,7 +169,8 @@ func (cfg *configuration) setFinalizer(name string, isCleanupMissing bool) {
 		cfg.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", cfg.finalizer))
 	}
 	if len(validation.IsQualifiedName(name)) > 0 || cfg.isBuiltin() && !strings.Contains(name, "/") {
-		cfg.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, cfg.name))
+		cfg.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup",
+			name, cfg.name))
 	}
 	if isCleanupMissing {
 		cfg.reject(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
@@ -225,10 +234,10 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 }
 
 // Backoff sets the function that returns how long to wait after a failure. attempt counts the
-// waits in a row, from 1 on. A reconcile that a change starts during a wait, and that fails, begins no other wait: policy is
-// called with the same attempt, and the retry is not later than it was before. Conflicts do not count, and have a back-off
-// of their own. The wait is never shorter than 10 ms or than the server demands, and up to a tenth is added to it at random.
-// [DefaultBackoff] is the default. It also applies if the object could not be read or policy
+// waits in a row, from 1 on. A reconcile that a change starts during a wait, and that fails, begins no other wait:
+// policy is called with the same attempt, and the retry is not later than it was before. Conflicts do not count, and
+// have a back-off of their own. The wait is never shorter than 10 ms or than the server demands, and up to a tenth is
+// added to it at random. [DefaultBackoff] is the default. It also applies if the object could not be read or policy
 // panics. The panic is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {
@@ -244,11 +253,14 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 func (cfg *configuration) checkFinalizers() error {
 	var errs []error
 	if cfg.finalizer != "" && slices.Contains(cfg.retired, cfg.finalizer) {
-		errs = append(errs, fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", cfg.finalizer))
+		errs = append(errs,
+			fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", cfg.finalizer))
 	}
 	for _, name := range cfg.former {
 		if name == cfg.finalizer || slices.Contains(cfg.retired, name) {
-			errs = append(errs, fmt.Errorf("the finalizer %q is former, and in use or retired as well: remove it from FormerFinalizers or from the others", name))
+			errs = append(errs, fmt.Errorf(
+				"the finalizer %q is former, and in use or retired as well: remove it from FormerFinalizers or from the others",
+				name))
 		}
 	}
 	if cfg.finalizer == "" && len(cfg.former) > 0 {
@@ -258,7 +270,8 @@ func (cfg *configuration) checkFinalizers() error {
 		errs = append(errs, errors.New("FinalizerWhen has no finalizer: add one with Finalizer"))
 	}
 	if _, ok := cfg.kind.Representation.ProjectedFields(); ok && (cfg.finalizer != "" || len(cfg.retired) > 0) {
-		errs = append(errs, errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type"))
+		errs = append(errs,
+			errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type"))
 	}
 	return errors.Join(errs...)
 }
@@ -306,7 +319,8 @@ func (cfg *configuration) needs() (kube.Needs, error) {
 	}
 	needs := kube.Needs{
 		Controllers: []string{cfg.name}, FieldManagers: []string{cfg.manager}, Reconciles: []wire.Resource{cfg.kind.Resource},
-		Finalizers: slices.Concat(cfg.former, cfg.retired), EveryReplica: true, ShutdownTime: min(cfg.grace, longestGrace) + lastWait,
+		Finalizers:   slices.Concat(cfg.former, cfg.retired),
+		EveryReplica: true, ShutdownTime: min(cfg.grace, longestGrace) + lastWait,
 		OwnerLabels: ownerLabels(cfg.watched),
 	}
 	if cfg.finalizer != "" {

@@ -26,15 +26,15 @@ type deselectedObjects struct {
 	liveClient, narrowedClient *kube.Client
 	// cluster is the cluster of the objects.
 	cluster string
-	// repaired receives a signal after each repair: see [doubtRepair]. After a restoration the server may have objects with a
-	// finalizer that the controller had removed.
+	// repaired receives a signal after each repair: see [doubtRepair]. After a restoration the server may have objects
+	// with a finalizer that the controller had removed.
 	repaired signal
 }
 
 // read returns the object of key and deselected if the object has a finalizer of the controller and no longer
 // matches the selectors. If the object has the finalizer and matches the selectors again, read returns no object and
-// notShownYet. If the object has the finalizer and cannot be decoded, read returns no object, deselected and the error. In
-// all other cases read returns no object and noObject, also if the object exists.
+// notShownYet. If the object has the finalizer and cannot be decoded, read returns no object, deselected and the error.
+// In all other cases read returns no object and noObject, also if the object exists.
 func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, selection, error) {
 	if d.finalizers.isEmpty() {
 		return nil, noObject, nil
@@ -62,13 +62,16 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 // isMatching returns whether the server has an object of key that matches the selectors.
 func (d *deselectedObjects) isMatching(ctx context.Context, key kube.Key) (bool, error) {
 	c := d.liveClient.InCluster(key.Cluster)
-	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
+	matching, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).List(ctx,
+		append(slices.Clone(d.reconciled.selectors), kube.Field("metadata.name", key.Name))...)
 	return len(matching) > 0, err
 }
 
 // selectionOfUndecodable returns deselected if err is the error of an object that cannot be decoded and has a finalizer
 // of the controller. Otherwise it returns noObject. err is the error of the read of the object.
-func (d *deselectedObjects) selectionOfUndecodable(ctx context.Context, c *kube.Client, key kube.Key, err error) selection {
+func (d *deselectedObjects) selectionOfUndecodable(
+	ctx context.Context, c *kube.Client, key kube.Key, err error,
+) selection {
 	if _, isUndecodable := errors.AsType[*wire.DecodeError](err); isUndecodable {
 		m, err := kube.Metadata(c, d.reconciled.kind.Resource, key.Namespace).Get(ctx, key.Name)
 		if err == nil && d.finalizers.hasAny(m.Finalizers) {
@@ -78,8 +81,9 @@ func (d *deselectedObjects) selectionOfUndecodable(ctx context.Context, c *kube.
 	return noObject
 }
 
-// run emits a trigger for each object that has a finalizer of the controller and does not match the selectors: at the start, because
-// the object may have stopped matching while the program was down, and after each restoration of the server.
+// run emits a trigger for each object that has a finalizer of the controller and does not match the selectors: at the
+// start, because the object may have stopped matching while the program was down, and after each restoration of the
+// server.
 func (d *deselectedObjects) run(ctx context.Context, emit func(Trigger)) error {
 	for {
 		if err := d.emitAll(ctx, emit); err != nil {

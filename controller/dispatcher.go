@@ -33,8 +33,8 @@ type dispatcher struct {
 	recordDoubtSettled func()
 	mapQueue           *mapQueue
 	enqueue            func(queue.Trigger)
-	// dropGone removes the key of an object that is gone from the queue, and returns whether the key still needs a trigger:
-	// see [enqueuer.dropGone].
+	// dropGone removes the key of an object that is gone from the queue, and returns whether the key still needs a
+	// trigger: see [enqueuer.dropGone].
 	dropGone func(kube.Key) (needsTrigger bool)
 	// makeNextReadLive makes the next read of an object live: see [cache.Cache.RecordPossiblyGone].
 	makeNextReadLive func(wire.Ref)
@@ -107,7 +107,9 @@ func (d *dispatcher) isAccepted(sub *subscription, change cache.Change) bool {
 }
 
 // addToMapQueue passes a change to the map queue.
-func (d *dispatcher) addToMapQueue(k mapping.Key[*subscription], b mapping.Batch, change cache.Change, isAccepted bool) {
+func (d *dispatcher) addToMapQueue(
+	k mapping.Key[*subscription], b mapping.Batch, change cache.Change, isAccepted bool,
+) {
 	switch {
 	case !isAccepted && change.Type != cache.Added:
 		d.mapQueue.AddReplaced(k, change.BeforeObject())
@@ -163,7 +165,8 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 				continue
 			}
 		}
-		triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause, NeedsObject: needsObject})
+		triggers = append(triggers,
+			queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause, NeedsObject: needsObject})
 	}
 	changed := echo.NewTarget(sub.watched.kind.Resource, k)
 	for _, version := range b.Earlier {
@@ -201,7 +204,9 @@ func (d *dispatcher) recordOwnerPossiblyGone(k kube.Key, keys []relation.Key) {
 	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
 		return
 	}
-	d.makeNextReadLive(wire.Ref{Cluster: k.Cluster, Resource: d.reconciledKind.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
+	d.makeNextReadLive(wire.Ref{
+		Cluster: k.Cluster, Resource: d.reconciledKind.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID,
+	})
 }
 
 // newBatch returns a Batch of one change. kind is the kind of the object that changed.
@@ -221,7 +226,9 @@ func newBatch(kind string, change cache.Change) mapping.Batch {
 // shownVersion returns the version that change shows.
 func shownVersion(change cache.Change) echo.ShownVersion {
 	if change.Type == cache.Deleted {
-		return echo.ShownVersion{Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true, WasBeingDeleted: change.Before.Deleting}
+		return echo.ShownVersion{
+			Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true, WasBeingDeleted: change.Before.Deleting,
+		}
 	}
 	v := echo.ShownVersion{
 		Version:        echo.Version{UID: change.After.UID, ResourceVersion: change.After.ResourceVersion},

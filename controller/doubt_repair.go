@@ -29,16 +29,16 @@ func (s signal) send() {
 // store whose changes do not concern this controller.
 //
 // The stores of a controller recover one after the other, within a minute or later. Reads of
-// a store that has not recovered go to the server, which was restored a moment ago. So the reconciles of all objects wait until the last store
-// has recovered, and so do all other reconciles of low priority: see [queue.Queue.HoldLow]. Example of a controller
-// with 100,000 WebApps that owns Deployments:
+// a store that has not recovered go to the server, which was restored a moment ago. So the reconciles of all objects
+// wait until the last store has recovered, and so do all other reconciles of low priority: see [queue.Queue.HoldLow].
+// Example of a controller with 100,000 WebApps that owns Deployments:
 //
 //	10:00:00  the store of WebApps has recovered, and that of Deployments is in doubt. A WebApp that somebody
 //	          changes is reconciled, and reads its Deployment from the server
 //	10:00:37  the store of Deployments has recovered. All WebApps are reconciled, and read from the stores
 //
-// A store that does not recover is not awaited for longer than maxDoubtWait: its kind may be forbidden or absent since the
-// restoration. Its reads stay live. If it recovers later, all objects are reconciled once more.
+// A store that does not recover is not awaited for longer than maxDoubtWait: its kind may be forbidden or absent since
+// the restoration. Its reads stay live. If it recovers later, all objects are reconciled once more.
 type doubtRepair struct {
 	// doubtSettled receives a signal when the doubt in a store is settled: see [cache.DoubtSettled].
 	doubtSettled signal
@@ -96,7 +96,9 @@ func (r *doubtRepair) run(ctx context.Context) {
 		}
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {
-			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "the cache was in doubt and was listed again"}}
+			t := queue.Trigger{
+				Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "the cache was in doubt and was listed again"},
+			}
 			if r.isUnfinished(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}

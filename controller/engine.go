@@ -104,9 +104,12 @@ func newEngine(ctx context.Context, cfg *configuration, rt *Runtime) (*engine, e
 	}
 	e.dispatcher = &dispatcher{
 		log: e.log, shownObjects: subscriptions,
-		reconciledKind: relation.ReconciledKind{Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
-		uids:           uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
-		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, makeNextReadLive: rt.Cache.RecordPossiblyGone,
+		reconciledKind: relation.ReconciledKind{
+			Resource: cfg.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key,
+		},
+		uids: uids, pausedBy: cfg.pausedBy, echoes: e.echoes, unfinished: e.unfinished, cancels: e.cancels,
+		recordDoubtSettled: e.doubtSettled.send, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue,
+		dropGone: e.enqueuer.dropGone, makeNextReadLive: rt.Cache.RecordPossiblyGone,
 		details: detailObserverOf(rt.Observer),
 	}
 	return e, nil
@@ -142,7 +145,8 @@ func (e *engine) run(ctx context.Context) error {
 	return e.end(&running, cancel)
 }
 
-// registerStats passes the function that returns the stats of the queue to the observer of the program, if there is one.
+// registerStats passes the function that returns the stats of the queue to the observer of the program, if there is
+// one.
 func (e *engine) registerStats() {
 	if e.runtime.Observer == nil {
 		return
@@ -154,7 +158,8 @@ func (e *engine) registerStats() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countRetried(), LongestRunning: e.longReconciles.longest(time.Now()),
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.unfinished.countRetried(),
+			LongestRunning: e.longReconciles.longest(time.Now()),
 		}
 	})
 }
@@ -180,9 +185,11 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	reconciledKind.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
 	client := rt.Client.WithFieldManager(cfg.manager)
 	p := &pipeline{
-		client: client, view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
-		echoes: e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciledKind: reconciledKind,
-		streams: e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
+		client: client, view: view, noopChecker: noop.NewChecker(view),
+		adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
+		echoes:   e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all,
+		reconciledKind: reconciledKind,
+		streams:        e.subscriptions, enqueue: e.enqueuer.enqueue, makeNextReadLive: rt.Cache.RecordPossiblyGone,
 		uncachedLists: newUncachedLists(e.log, e.subscriptions), details: detailObserverOf(rt.Observer), controller: cfg.name,
 	}
 	forget := []func(){p.noopChecker.ForgetAll, e.echoes.ForgetVersions, p.adoption.Forget}
@@ -190,7 +197,10 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		p.mover = cfg.newMover(view, e.log, cfg.formerManagers, cfg.formerPrefixes, ownerLabels(cfg.watched))
 		forget = append(forget, p.mover.Forget)
 	}
-	f := &finalizers{name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client, retainer: e.retainer}
+	f := &finalizers{
+		name: cfg.finalizer, former: cfg.former, retired: cfg.retired, access: cfg.access, liveClient: rt.Client,
+		retainer: e.retainer,
+	}
 	late := &lateParts{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciledKind: reconciledKind,
@@ -202,11 +212,14 @@ func (e *engine) newLateParts() (*lateParts, error) {
 			isUnfinished: e.unfinished.isUnfinished, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
-	reader := &objectReader{shownObjects: e.subscriptions, access: cfg.access, cachedClient: client.With(view.Handler), liveClient: rt.Client}
+	reader := &objectReader{
+		shownObjects: e.subscriptions, access: cfg.access, cachedClient: client.With(view.Handler), liveClient: rt.Client,
+	}
 	if len(cfg.reconciled.selectors) > 0 {
 		reader.deselected = &deselectedObjects{
 			shownObjects: e.subscriptions, access: cfg.access, finalizers: f, reconciled: &cfg.reconciled,
-			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.ofReconciledKind[0].stream.Cluster, repaired: late.repair.repaired,
+			liveClient: rt.Client, narrowedClient: narrowed, cluster: e.subscriptions.ofReconciledKind[0].stream.Cluster,
+			repaired: late.repair.repaired,
 		}
 		if !f.isEmpty() {
 			late.deselected = reader.deselected
@@ -215,11 +228,15 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
 		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions, unfinished: e.unfinished, longReconciles: e.longReconciles,
+		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions,
+		unfinished: e.unfinished, longReconciles: e.longReconciles,
 		requeueWaits: newRequeueWaits(e.log),
 		waits:        &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},
-		finalizers:   f, read: reader.read, clientFor: p.clientFor, isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
-		report: (&reporter{log: e.log, observer: rt.Observer, onResult: cfg.onResult, events: failureEvents{rt.Events}}).report,
+		finalizers:   f, read: reader.read, clientFor: p.clientFor,
+		isAnyStreamBehindTerm: e.subscriptions.isAnyStreamBehindTerm, echoes: e.echoes,
+		report: (&reporter{
+			log: e.log, observer: rt.Observer, onResult: cfg.onResult, events: failureEvents{rt.Events},
+		}).report,
 	}
 	if cfg.cancelsDeleted {
 		late.reconciler.cancels = e.cancels
@@ -305,7 +322,8 @@ func (e *engine) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) er
 	case <-ended:
 		return nil
 	case <-time.After(lastWait):
-		return fmt.Errorf("the controller %s: %d calls, a map function or a source did not return although their context had ended %s before",
+		return fmt.Errorf(
+			"the controller %s: %d calls, a map function or a source did not return although their context had ended %s before",
 			e.configuration.name, e.queue.Stats().Running, lastWait)
 	}
 }

@@ -26,7 +26,9 @@ type enqueuer struct {
 
 // newEnqueuer returns an enqueuer of triggers for the shown objects. r is their resource. quiet is the quiet time of
 // [Debounce], or 0.
-func newEnqueuer(shown shownObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
+func newEnqueuer(
+	shown shownObjects, r wire.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key),
+) *enqueuer {
 	e := &enqueuer{shownObjects: shown, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
 	if quiet > 0 {
 		e.debouncer = queue.NewDebouncer(quiet, add)
@@ -38,7 +40,8 @@ func newEnqueuer(shown shownObjects, r wire.Resource, quiet time.Duration, add f
 func (e *enqueuer) enqueue(t queue.Trigger) {
 	switch {
 	case !e.shownObjects.covers(t.Key):
-	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && t.Echo != queue.OwnStatus && e.isWorking.Load():
+	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && t.Echo != queue.OwnStatus &&
+		e.isWorking.Load():
 		e.debouncer.Add(t)
 	default:
 		e.add(t)

@@ -69,7 +69,8 @@ func holdsForAll(err error, holds func(error) bool) bool {
 func isConflict(err error) bool {
 	return holdsForAll(err, func(err error) bool {
 		e, ok := err.(*wire.Error) //nolint:errorlint // holdsForAll unwraps
-		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || kube.IsUIDConflict(e) || kube.IsNamespaceTerminating(e))
+		return ok &&
+			(kube.IsConflict(e) && !kube.IsApplyConflict(e) || kube.IsUIDConflict(e) || kube.IsNamespaceTerminating(e))
 	})
 }
 
@@ -118,7 +119,8 @@ func callLoggingPanic(log *slog.Logger, what string, f func()) {
 		return nil
 	})
 	if err != nil {
-		log.LogAttrs(context.Background(), slog.LevelError, what+" failed", append([]slog.Attr{slog.Any("error", err)}, panicAttrs(err, true)...)...)
+		log.LogAttrs(context.Background(), slog.LevelError, what+" failed",
+			append([]slog.Attr{slog.Any("error", err)}, panicAttrs(err, true)...)...)
 	}
 }
 

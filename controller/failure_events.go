@@ -23,8 +23,8 @@ type failureEvents struct {
 	recorder eventRecorder
 }
 
-// recordFailure records the error of a result if the object has failed for a while, or waits for a change after a terminal error.
-// since is the time of the first failure.
+// recordFailure records the error of a result if the object has failed for a while, or waits for a change after a
+// terminal error. since is the time of the first failure.
 func (f failureEvents) recordFailure(r Result, since time.Time) {
 	switch { // a note with a time would be a new event each time
 	case IsTerminal(r.Err):
@@ -44,7 +44,9 @@ func (f failureEvents) warn(object wire.Ref, reason, note string, args ...any) {
 	if f.recorder == nil || object.UID == "" || object.Cluster != "" {
 		return
 	}
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID}}
+	o := &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID},
+	}
 	o.APIVersion, o.Kind = object.Resource.GroupVersion().String(), object.Resource.Kind
 	f.recorder.Warning(o, reason, "Reconcile", note, args...)
 }

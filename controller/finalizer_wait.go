@@ -46,7 +46,8 @@ func (w *finalizerWaits) reportWait(k kube.Key, obj kube.Object) (isWaiting bool
 	}
 	waiting.isWaitLogged = true
 	w.log.Warn("an object that is being deleted waits for finalizers that the controller does not handle",
-		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "), "hint", w.hint(waitsFor))
+		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "),
+		"hint", w.hint(waitsFor))
 	return true, 0
 }
 
@@ -57,13 +58,14 @@ func (w *finalizerWaits) hint(waitsFor []string) string {
 	case w.finalizers.hasAny(waitsFor):
 		return "the condition of FinalizerWhen does not hold for the object, so the controller leaves all finalizers of the object alone"
 	case w.finalizers.name == "":
-		return "the controller has no Finalizer, so none of its functions is called for an object that is being deleted; " + ofEarlierVersions
+		return "the controller has no Finalizer, so none of its functions is called for an object that is being deleted; " +
+			ofEarlierVersions
 	}
 	return ofEarlierVersions
 }
 
-// explainUndecodable returns err, the reason why the object of a key does not fit its Go type. If the object is being deleted and has
-// a finalizer of the controller, the error says that nobody removes the finalizer, and what to do.
+// explainUndecodable returns err, the reason why the object of a key does not fit its Go type. If the object is being
+// deleted and has a finalizer of the controller, the error says that nobody removes the finalizer, and what to do.
 func (w *finalizerWaits) explainUndecodable(shown shownObjects, k kube.Key, err error) error {
 	stored, isStored := shown.stored(k)
 	if !isStored || !stored.Deleting {

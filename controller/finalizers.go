@@ -54,7 +54,9 @@ func (f *finalizers) isRetired(name string) bool { return slices.Contains(f.reti
 
 // update adds the finalizer, and removes former names and retired finalizers, all in one patch. It returns the
 // updated object, and reports whether the object still exists. An object that is being deleted stays as it is.
-func (f *finalizers) update(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
+func (f *finalizers) update(
+	ctx context.Context, c *kube.Client, obj kube.Object,
+) (updated kube.Object, exists bool, err error) {
 	if f.retainer != nil && f.name != "" && obj.GetDeletionTimestamp() == nil {
 		written, err := f.retainer.Retain(ctx, obj.GetNamespace())
 		if err != nil {
@@ -88,12 +90,16 @@ func (f *finalizers) removeOwn(ctx context.Context, c *kube.Client, obj kube.Obj
 
 // removeRetired removes the retired finalizers. It returns the updated object, and reports whether the object still
 // exists.
-func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
+func (f *finalizers) removeRetired(
+	ctx context.Context, c *kube.Client, obj kube.Object,
+) (updated kube.Object, exists bool, err error) {
 	return f.removeWhere(ctx, c, obj, f.isRetired)
 }
 
 // removeWhere removes the finalizers for which isUnwanted returns true. Its results are those of edit.
-func (f *finalizers) removeWhere(ctx context.Context, c *kube.Client, obj kube.Object, isUnwanted func(name string) bool) (updated kube.Object, exists bool, err error) {
+func (f *finalizers) removeWhere(
+	ctx context.Context, c *kube.Client, obj kube.Object, isUnwanted func(name string) bool,
+) (updated kube.Object, exists bool, err error) {
 	if f.retainer != nil && slices.ContainsFunc(obj.GetFinalizers(), isUnwanted) {
 		defer f.retainer.RecordRemoval(obj.GetNamespace())
 	}
@@ -108,7 +114,9 @@ func (f *finalizers) removeWhere(ctx context.Context, c *kube.Client, obj kube.O
 // edit sets the finalizers of obj to the names from decide, unless decide reports that no change is needed.
 // If others change the object at the same time, it decides once more. It returns the updated object, and
 // reports whether the object still exists. exists means nothing with an error.
-func (f *finalizers) edit(ctx context.Context, c *kube.Client, obj kube.Object, decide func(kube.Object) (names []string, isNeeded bool)) (updated kube.Object, exists bool, err error) {
+func (f *finalizers) edit(
+	ctx context.Context, c *kube.Client, obj kube.Object, decide func(kube.Object) (names []string, isNeeded bool),
+) (updated kube.Object, exists bool, err error) {
 	for attempt := 1; ; attempt++ {
 		names, isNeeded := decide(obj)
 		if !isNeeded {
@@ -144,7 +152,9 @@ func (f *finalizers) set(ctx context.Context, c *kube.Client, obj kube.Object, w
 // once more. It reports whether the object still exists under its uid. It returns an error if a change of the object
 // does not explain the refusal. The server answers a failed test with 422 and without details, so only a read shows the
 // reason.
-func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused error, attempt int) (live kube.Object, exists bool, err error) {
+func (f *finalizers) readRefused(
+	ctx context.Context, obj kube.Object, refused error, attempt int,
+) (live kube.Object, exists bool, err error) {
 	if kube.IsNotFound(refused) {
 		return nil, false, nil
 	}

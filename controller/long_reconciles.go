@@ -43,7 +43,9 @@ type runningReconcile struct {
 }
 
 func newLongReconciles(log *slog.Logger, timeout time.Duration, concurrency int) *longReconciles {
-	return &longReconciles{log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningReconcile)}
+	return &longReconciles{
+		log: log, timeout: timeout, concurrency: concurrency, running: make(map[kube.Key]runningReconcile),
+	}
 }
 
 // begin records that a call for k has started. object is the object of k.
@@ -74,8 +76,8 @@ func (l *longReconciles) longest(now time.Time) (d time.Duration) {
 	return d
 }
 
-// takeLong returns the durations of the calls that have been running for longer than their reportAfter, by their objects.
-// It returns each of them again only after twice its present duration.
+// takeLong returns the durations of the calls that have been running for longer than their reportAfter, by their
+// objects. It returns each of them again only after twice its present duration.
 func (l *longReconciles) takeLong(now time.Time) map[wire.Ref]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

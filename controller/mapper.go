@@ -61,7 +61,9 @@ func (m *mapper) run(ctx context.Context, running *sync.WaitGroup) {
 // mapTask triggers the objects that the changes of one watched object concern. It reports whether it has failed. Then
 // rest is the part of the task that has to be tried once more. rest does not contain the present state, because the
 // store has the present state at the next try.
-func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task mapping.Task) (rest mapping.Task, hasFailed bool) {
+func (m *mapper) mapTask(
+	ctx context.Context, k mapping.Key[*subscription], task mapping.Task,
+) (rest mapping.Task, hasFailed bool) {
 	var keys []relation.Key
 	var states []cache.Object
 	if now, ok := k.Subscription.store().Get(k.Object); ok {
@@ -113,7 +115,9 @@ func newMapClient(client *kube.Client, view *cache.View, covers func(*wire.Reque
 		}))
 		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			if r.Verb.IsWrite() {
-				return nil, fmt.Errorf("%s %s in a map function: a map function only finds out which objects a change concerns: write in the reconcile", r.Verb, r.Ref())
+				return nil, fmt.Errorf(
+					"%s %s in a map function: a map function only finds out which objects a change concerns: write in the reconcile",
+					r.Verb, r.Ref())
 			}
 			return cached.Do(ctx, r)
 		})
@@ -122,7 +126,8 @@ func newMapClient(client *kube.Client, view *cache.View, covers func(*wire.Reque
 
 // uncoveredRead returns the error of a map function that reads what no source shows.
 func uncoveredRead(r *wire.Request) error {
-	option := fmt.Sprintf("controller.Owns or controller.Watches of the kind %s, without controller.Select", r.Resource.Kind)
+	option := fmt.Sprintf("controller.Owns or controller.Watches of the kind %s, without controller.Select",
+		r.Resource.Kind)
 	if r.Verb == wire.VerbList {
 		option = "the selectors of a watch to the list, or " + option
 	}
@@ -130,10 +135,13 @@ func uncoveredRead(r *wire.Request) error {
 		option += " and with controller.KeepSecrets"
 	}
 	if r.Subresource != "" {
-		return fmt.Errorf("%s %s %s in a map function: a map function reads whole objects only: read the subresource in the reconcile", r.Verb, r.Ref(), r.Subresource)
+		return fmt.Errorf(
+			"%s %s %s in a map function: a map function reads whole objects only: read the subresource in the reconcile",
+			r.Verb, r.Ref(), r.Subresource)
 	}
 	if r.Live {
-		return fmt.Errorf("%s %s in a map function: a map function reads from the cache only: read live in the reconcile", r.Verb, r.Ref())
+		return fmt.Errorf("%s %s in a map function: a map function reads from the cache only: read live in the reconcile",
+			r.Verb, r.Ref())
 	}
 	what := r.Ref().String()
 	if r.Name == "" {

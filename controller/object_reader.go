@@ -25,7 +25,9 @@ func (o typedAccess[T]) get(ctx context.Context, c *kube.Client, key kube.Key) (
 	return o.asObject(o.api.For(c, key.Namespace).Get(ctx, key.Name))
 }
 
-func (o typedAccess[T]) patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error) {
+func (o typedAccess[T]) patch(
+	ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch,
+) (kube.Object, error) {
 	return o.asObject(o.api.For(c, key.Namespace).Patch(ctx, key.Name, patch))
 }
 
@@ -91,10 +93,29 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 		}
 	}
 	switch {
-	case kube.IsNotFound(err), kube.IsNoResource(err) && r.shownObjects.isKindUnserved(key.Cluster): // the kind went with its objects
+	case kube.IsNotFound(err),
+		// the kind went with its objects
+		kube.IsNoResource(err) && r.shownObjects.isKindUnserved(key.Cluster):
 		return nil, noObject, nil
 	case err != nil:
 		return nil, noObject, err
 	}
 	return obj, selected, nil
 }
+
+// selection is whether there is an object to work on, and whether the selectors of [Reconciled] select it.
+type selection int
+
+const (
+	// noObject means that there is no object to work on: it does not exist, it does not concern the controller, or it
+	// could not be read.
+	noObject selection = iota
+	// notShownYet means that the object has begun to match the selectors again, and the stream of the controller is about
+	// to show the object. The change leads to another reconcile.
+	notShownYet
+	// selected means that the object exists, and the controller reconciles it.
+	selected
+	// deselected means that the object exists and has the finalizer, but no longer matches the
+	// selectors of [Reconciled].
+	deselected
+)

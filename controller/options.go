@@ -59,8 +59,8 @@ func (s *settings) reject(err error) {
 	}
 }
 
-// Name sets the name of the controller in logs and metrics. Controllers of one program need different names. A release that
-// changes the name keeps the field manager: see [FieldManager]. Default: the kind in lower case.
+// Name sets the name of the controller in logs and metrics. Controllers of one program need different names. A release
+// that changes the name keeps the field manager: see [FieldManager]. Default: the kind in lower case.
 func Name(name string) Option { return optionFunc(func(s *settings) { s.name = name }) }
 
 // FieldManager sets the field manager of the controller's writes: see
@@ -68,8 +68,8 @@ func Name(name string) Option { return optionFunc(func(s *settings) { s.name = n
 // from the field managers of other programs, and stay the same over time: an apply removes only
 // fields that the same field manager applied before. It has at most 128 printable characters.
 // Default: the kind in lower case and its group, such as database.example.com; for a kind of the core group, the kind
-// followed by -operator. Two controllers of one kind need different field managers, and so do two programs that reconcile
-// one kind of somebody else, such as Pods.
+// followed by -operator. Two controllers of one kind need different field managers, and so do two programs that
+// reconcile one kind of somebody else, such as Pods.
 //
 // A program that changes the field manager names the earlier one in [FormerFieldManagers]. Otherwise the fields of the
 // earlier field manager stay in the objects for ever.
@@ -79,9 +79,9 @@ func FieldManager(name string) Option {
 
 // FormerFieldManagers names the field managers that the controller, or a program in its place, had in earlier releases.
 // The fields that they own move to the field manager of the controller before its next apply, so that the apply removes
-// what it does not contain. Fields move in children, and in the status of the reconciled object. An object is a child if
-// it has an owner reference to the reconciled object, or a label of [OwnsByLabel]. Fields of applies and of updates move.
-// The name before-first-apply stands for the fields that were there before the first apply.
+// what it does not contain. Fields move in children, and in the status of the reconciled object. An object is a child
+// if it has an owner reference to the reconciled object, or a label of [OwnsByLabel]. Fields of applies and of updates
+// move. The name before-first-apply stands for the fields that were there before the first apply.
 //
 // Never moved are finalizers, owner references to other objects, the fields of other subresources, and fields that were
 // written in another API version, which are logged. A label or annotation of an update moves only if the apply names
@@ -225,10 +225,10 @@ func Kind(r wire.Resource) KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.namedResource = &r })
 }
 
-// Select watches only the objects that match all selectors. The cache then answers a list whose selectors imply these, such
-// as a list by Label("app", "web") and Label("tier", "front") where Label("app", "web") is watched. It answers a get of
-// an object that matches. Every other list and get of the kind is a request, and an error in a map function. The log names
-// such a list once.
+// Select watches only the objects that match all selectors. The cache then answers a list whose selectors imply these,
+// such as a list by Label("app", "web") and Label("tier", "front") where Label("app", "web") is watched. It answers a
+// get of an object that matches. Every other list and get of the kind is a request, and an error in a map function. The
+// log names such a list once.
 func Select(selectors ...kube.Selector) KindOption {
 	return kindOptionFunc(func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) })
 }

@@ -203,7 +203,8 @@ func (p Permission) InOwnNamespace() Permission {
 // err returns what is wrong with p, or nil.
 func (p Permission) err() error {
 	if p.function == "" {
-		return errors.New("a controller.Permission is empty: make it by controller.Reads, controller.Writes or controller.Allow")
+		return errors.New(
+			"a controller.Permission is empty: make it by controller.Reads, controller.Writes or controller.Allow")
 	}
 	errs := append(slices.Clone(p.errs), p.kindErr)
 	switch resource := p.access.Resource; {

@@ -49,14 +49,16 @@ type pipeline struct {
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx.
-func (p *pipeline) clientFor(ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder) *kube.Client {
+func (p *pipeline) clientFor(
+	ctx context.Context, key kube.Key, object wire.Ref, recorder *requestRecorder,
+) *kube.Client {
 	return p.client.InCluster(key.Cluster).With(func(below wire.Handler) wire.Handler {
 		return p.handlers(ctx, below, key, object, recorder)
 	})
 }
 
-// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md numbers all
-// handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
+// handlers returns the handlers of the client of one reconcile, above the handlers below. docs/architecture.md numbers
+// all handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
 //
 //	1  requestRecorder      records the request for the result, and refuses a write after the end of the reconcile
 //	   observedRequests     reports the request to the live page of package operator, if there is one
@@ -71,7 +73,9 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, object wire.Ref,
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
-func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Key, object wire.Ref, recorder *requestRecorder) wire.Handler {
+func (p *pipeline) handlers(
+	ctx context.Context, below wire.Handler, key kube.Key, object wire.Ref, recorder *requestRecorder,
+) wire.Handler {
 	isTrigger := func(r wire.Resource, current *cache.KnownState) bool {
 		return p.isTrigger(ctx, key, object, r, current)
 	}
@@ -89,16 +93,21 @@ func (p *pipeline) handlers(ctx context.Context, below wire.Handler, key kube.Ke
 	recorder.reportUncachedList = p.uncachedLists.report
 	recorder.next = adoption.RefuseForbiddenOwners(next, object, Terminal)
 	if p.details != nil {
-		recorder.next = &observedRequests{next: recorder.next, observer: p.details, controller: p.controller, key: key, view: p.view}
+		recorder.next = &observedRequests{
+			next: recorder.next, observer: p.details, controller: p.controller, key: key, view: p.view,
+		}
 	}
 	return recorder
 }
 
-// isTrigger reports whether a change to an object of resource r, whose known state is current, would trigger the reconcile of
-// key. Predicates do not count: the author has decided that rejected changes do not matter.
-func (p *pipeline) isTrigger(ctx context.Context, key kube.Key, object wire.Ref, r wire.Resource, current *cache.KnownState) bool {
+// isTrigger reports whether a change to an object of resource r, whose known state is current, would trigger the
+// reconcile of key. Predicates do not count: the author has decided that rejected changes do not matter.
+func (p *pipeline) isTrigger(
+	ctx context.Context, key kube.Key, object wire.Ref, r wire.Resource, current *cache.KnownState,
+) bool {
 	for _, sub := range p.subscriptions {
-		if sub.watched.kind.Resource != r || sub.stream.Cluster != object.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(current.Record) {
+		if sub.watched.kind.Resource != r || sub.stream.Cluster != object.Cluster ||
+			len(sub.watched.selectors) > 0 && !sub.contains(current.Record) {
 			continue
 		}
 		// A map function receives an object in the representation of its own stream.

@@ -91,10 +91,12 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) KindOptio
 			kind, err := typeOf(P(new(S)), w.namedResource)
 			switch {
 			case f == nil:
-				return nil, errors.New("the function of a controller.Changed is nil: leave it out, because all changes matter without one")
+				return nil, errors.New(
+					"the function of a controller.Changed is nil: leave it out, because all changes matter without one")
 			case err != nil:
 				return nil, fmt.Errorf("controller.Changed: %w", err)
-			case kind.Resource != w.kind.Resource, kind.Representation != w.kind.Representation && w.kind.Representation != wire.Full:
+			case kind.Resource != w.kind.Resource,
+				kind.Representation != w.kind.Representation && w.kind.Representation != wire.Full:
 				return nil, fmt.Errorf("a controller.Changed of %s is an option of a source of %s: give it a function of %s",
 					ident.GoTypeName(kind.Go), w.kind.Resource, ident.GoTypeName(w.kind.Go))
 			}

@@ -197,8 +197,11 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	return ignoreCancelByDeletion(ctx, err)
 }
 
-// cancelOnDeletion returns a context that ends when the deletion of an object begins. stop must be called after the reconcile.
-func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid types.UID) (_ context.Context, stop func()) {
+// cancelOnDeletion returns a context that ends when the deletion of an object begins. stop must be called after the
+// reconcile.
+func (r *reconciler) cancelOnDeletion(
+	ctx context.Context, key kube.Key, uid types.UID,
+) (_ context.Context, stop func()) {
 	ctx, stop = r.cancels.add(ctx, key, uid)
 	// The deletion may have begun since the object was read.
 	if o, ok := r.shownObjects.stored(key); ok && o.UID == uid && o.Deleting {
@@ -207,8 +210,9 @@ func (r *reconciler) cancelOnDeletion(ctx context.Context, key kube.Key, uid typ
 	return ctx, stop
 }
 
-// cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the object. If
-// no finalizer needs a cleanup, cleanUp removes the retired finalizers alone. It changes no finalizer unless mayEdit is true.
+// cleanUp calls the cleanup function for the object of rec, and then removes the finalizers of the controller from the
+// object. If no finalizer needs a cleanup, cleanUp removes the retired finalizers alone. It changes no finalizer unless
+// mayEdit is true.
 func (r *reconciler) cleanUp(ctx context.Context, rec *reconciliation, client *kube.Client, mayEdit bool) error {
 	if !mayEdit || !r.finalizers.needsCleanup(rec.object) {
 		rec.needsNoCall = true
@@ -250,8 +254,8 @@ func ignoreCancelByDeletion(ctx context.Context, err error) error {
 }
 
 // askFinalizerCondition returns whether the controller may add and remove finalizers of the object of rec. It calls the
-// condition of [Controller.FinalizerWhen] only if the answer matters. The answer does not matter once the object has the
-// finalizer, and not for a cleanup of an object without own finalizers.
+// condition of [Controller.FinalizerWhen] only if the answer matters. The answer does not matter once the object has
+// the finalizer, and not for a cleanup of an object without own finalizers.
 func (r *reconciler) askFinalizerCondition(rec *reconciliation) (mayEdit bool) {
 	condition := r.functions.needsFinalizer
 	matters := !rec.result.Cleanup || r.finalizers.hasAny(rec.object.GetFinalizers())
@@ -267,12 +271,16 @@ func (r *reconciler) withTimeout(ctx context.Context) (context.Context, context.
 	if r.timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("the timeout of the controller %s, %s, has passed", r.name, r.timeout))
+	return context.WithTimeoutCause(ctx, r.timeout,
+		fmt.Errorf("the timeout of the controller %s, %s, has passed", r.name, r.timeout))
 }
 
 // callAuthor calls the reconcile or the cleanup function, whose result is an R. If ctx has ended, callAuthor adds
 // the cause, such as the timeout, to an error of the function.
-func callAuthor[R any](ctx context.Context, long *longReconciles, rec *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
+func callAuthor[R any](
+	ctx context.Context, long *longReconciles, rec *reconciliation, step string,
+	f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client,
+) (R, error) {
 	rec.step = step
 	long.begin(rec.work.Key, rec.result.Object)
 	defer long.end(rec.work.Key)
@@ -293,7 +301,8 @@ func (r *reconciler) startSpan(ctx context.Context, rec *reconciliation, isClean
 	if isCleanup {
 		call = "cleanup "
 	}
-	ctx, rec.endSpan = r.tracer.Start(ctx, call+r.name, append(rec.context.LogAttrs(), slog.String("cause", rec.result.Causes))...)
+	ctx, rec.endSpan = r.tracer.Start(ctx, call+r.name,
+		append(rec.context.LogAttrs(), slog.String("cause", rec.result.Causes))...)
 	return ctx
 }
 
@@ -372,7 +381,8 @@ func (r *reconciler) endWithoutCall(rec *reconciliation) queue.Next {
 func (r *reconciler) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if obj != nil {
-		callLoggingPanic(r.log, "the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), shortestWait) })
+		callLoggingPanic(r.log,
+			"the backoff policy", func() { d = max(r.functions.backoff(obj, err, attempt), shortestWait) })
 	}
 	return withJitter(d)
 }

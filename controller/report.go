@@ -24,7 +24,8 @@ type reporter struct {
 
 // report reports the result r of a call for obj, which is nil if the object could not be read. A
 // reconcile leads to one line at most: an error is logged when it is new or has come often, and every
-// result is logged at the level Debug. failing is what is remembered of the object. It is nil if the reconcile succeeded.
+// result is logged at the level Debug. failing is what is remembered of the object. It is nil if the reconcile
+// succeeded.
 func (p *reporter) report(c *reconcileContext, obj kube.Object, r Result, failing *unfinishedObject) {
 	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
 	attributes, isErrorLogged := throttleError(obj, failing, r)
@@ -67,7 +68,8 @@ func throttleError(obj kube.Object, failing *unfinishedObject, r Result) (attrib
 			return attributes, false
 		}
 		failing.conflictReportAfter = 2 * lasted
-		attributes = append(attributes, slog.Int("conflicts", failing.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
+		attributes = append(attributes, slog.Int("conflicts", failing.conflictCount),
+			slog.Duration("for", lasted.Round(time.Second)))
 		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
@@ -133,3 +135,22 @@ func (w writeList) texts() []string {
 	}
 	return texts
 }
+
+// logThrottle counts how often the same text came in a row.
+type logThrottle struct {
+	text  string
+	count int
+}
+
+// record counts an occurrence of text, and returns how often text has come in a row.
+func (t *logThrottle) record(text string) int {
+	if text != t.text {
+		t.text, t.count = text, 0
+	}
+	t.count++
+	return t.count
+}
+
+// shouldLog reports whether the count-th occurrence of a text in a row should be logged: the
+// first, the second, the fourth, the eighth and so on.
+func shouldLog(count int) bool { return count&(count-1) == 0 }

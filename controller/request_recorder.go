@@ -35,15 +35,16 @@ func newRequestRecorder(ctx context.Context) *requestRecorder {
 	return &requestRecorder{endCause: func() error { return context.Cause(ctx) }}
 }
 
-// errReturned is the error of a write after the end of its reconcile. The object may be gone by then, or another worker may
-// reconcile it.
+// errReturned is the error of a write after the end of its reconcile. The object may be gone by then, or another worker
+// may reconcile it.
 var errReturned = errors.New("the reconcile of this client has returned: wait for what it has started before it returns, or write by the client of an operator.Task")
 
 // end makes the client refuse further writes, because the reconcile has returned.
 func (q *requestRecorder) end() { q.hasEnded.Store(true) }
 
-// HasChildGuard reports to package kube that the handlers of the client refuse applies to foreign children: [adoption.Guard],
-// a handler below requestRecorder, does. Package kube asks the outermost handler only, which requestRecorder is.
+// HasChildGuard reports to package kube that the handlers of the client refuse applies to foreign children:
+// [adoption.Guard], a handler below requestRecorder, does. Package kube asks the outermost handler only, which
+// requestRecorder is.
 func (q *requestRecorder) HasChildGuard() bool { return true }
 
 // Do serves one request.

@@ -19,8 +19,8 @@ const (
 
 // requeueWaits bounds the waits that reconciles return, so that requeues are never a busy loop. No wait is shorter than
 // shortestWait. A number without a unit, such as that of RequeueAfter(30), counts as one second. It is known by the
-// same wait below unitlessBelow that an object returns again and again: a computed wait, such as the time until a moment,
-// differs each time.
+// same wait below unitlessBelow that an object returns again and again: a computed wait, such as the time until a
+// moment, differs each time.
 //
 // Example: the reconciles of web return 30ns each time. The waits are 10ms, 10ms, 1s, 1s and so on.
 type requeueWaits struct {
@@ -65,7 +65,8 @@ func (w *requeueWaits) bounded(k kube.Key, d time.Duration) time.Duration {
 	if !w.isLogged {
 		w.isLogged = true
 		w.log.Warn("the reconciles of an object return the same very short wait again and again: it is a number without a unit, and counts as one second",
-			"namespace", k.Namespace, "name", k.Name, "wait", d, "hint", "write a unit, such as controller.RequeueAfter(30 * time.Second)")
+			"namespace", k.Namespace, "name", k.Name, "wait", d,
+			"hint", "write a unit, such as controller.RequeueAfter(30 * time.Second)")
 	}
 	return time.Second
 }

@@ -19,9 +19,9 @@ type Runtime struct {
 	Log *slog.Logger
 	// Observer receives the stats and results of the controllers. It may be nil.
 	Observer Observer
-	// Events records an event for an object that has failed for three minutes, or whose reconcile does not return. It may be nil.
-	// Package operator sets it to the first recorder of package events among the parts of the program. The note is a format as in
-	// package fmt for args.
+	// Events records an event for an object that has failed for three minutes, or whose reconcile does not return. It may
+	// be nil. Package operator sets it to the first recorder of package events among the parts of the program. The note is
+	// a format as in package fmt for args.
 	Events interface {
 		Warning(obj kube.Object, reason, action, note string, args ...any)
 	}

@@ -21,10 +21,25 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
+// shownObjects are the objects of the reconciled kind, as the controller's own streams show them. [subscriptions]
+// implements it.
+type shownObjects interface {
+	keys() iter.Seq[kube.Key]
+	covers(k kube.Key) bool
+	stored(k kube.Key) (cache.Object, bool)
+	// confirmTerm returns whether the store of an object shows all writes of former leaders to the object.
+	confirmTerm(ctx context.Context, k kube.Key) bool
+	// isSynced reports whether the streams that can show an object of a key have shown all objects that existed at their
+	// start.
+	isSynced(k kube.Key) bool
+	// isKindUnserved reports whether the streams of a cluster have found that the server does not serve the kind.
+	isKindUnserved(cluster string) bool
+}
+
 // subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
 type subscriptions struct {
-	// all holds the subscriptions of all kinds. ofReconciledKind holds the subscriptions of the reconciled kind, which are the
-	// first ones in all. They are opened in this order, because relations read the stores of the reconciled kind.
+	// all holds the subscriptions of all kinds. ofReconciledKind holds the subscriptions of the reconciled kind, which are
+	// the first ones in all. They are opened in this order, because relations read the stores of the reconciled kind.
 	all, ofReconciledKind []*subscription
 }
 
@@ -46,7 +61,10 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 				stream.Representation = wire.MetadataOnly
 			}
 			stream.IfServed = w.ifServed
-			s.all = append(s.all, &subscription{watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{}), settled: make(chan struct{}), kindSynced: kindSynced})
+			s.all = append(s.all, &subscription{
+				watched: w, isOfReconciledKind: i == 0, stream: stream, synced: make(chan struct{}), settled: make(chan struct{}),
+				kindSynced: kindSynced,
+			})
 		}
 		if i == 0 {
 			s.ofReconciledKind = slices.Clip(s.all)
@@ -94,12 +112,12 @@ func (s *subscriptions) close() {
 	}
 }
 
-// waitSynced waits until all streams are synced, apart from those of namespaces that cannot be listed. It returns false if ctx
-// ends first. At least one stream of each watched kind must be synced. So a missing permission for a kind holds the controller
-// back, and a namespace that was deleted with its Role does not.
+// waitSynced waits until all streams are synced, apart from those of namespaces that cannot be listed. It returns false
+// if ctx ends first. At least one stream of each watched kind must be synced. So a missing permission for a kind holds
+// the controller back, and a namespace that was deleted with its Role does not.
 //
-// For example, a controller of webapps watches the namespaces shop and lab, and may not list webapps in lab. It starts once the
-// stream of shop is synced. Reads in lab go to the server until the stream of lab is synced.
+// For example, a controller of webapps watches the namespaces shop and lab, and may not list webapps in lab. It starts
+// once the stream of shop is synced. Reads in lab go to the server until the stream of lab is synced.
 func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	for _, sub := range s.all {
 		for _, known := range []<-chan struct{}{sub.settled, sub.kindSynced.reached} {
@@ -152,8 +170,8 @@ func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	return cache.Object{}, false
 }
 
-// confirmTerm returns whether the store of an object of the reconciled kind shows all writes of former leaders to the object: see
-// [cache.Subscription.ConfirmTerm].
+// confirmTerm returns whether the store of an object of the reconciled kind shows all writes of former leaders to the
+// object: see [cache.Subscription.ConfirmTerm].
 func (s *subscriptions) confirmTerm(ctx context.Context, k kube.Key) bool {
 	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		opened := sub.cacheSubscription()
@@ -169,17 +187,19 @@ func (s *subscriptions) isAnyStreamBehindTerm() bool {
 	})
 }
 
-// isSynced reports whether the streams of the reconciled kind that can show an object of a key have shown all objects that
-// existed at their start.
+// isSynced reports whether the streams of the reconciled kind that can show an object of a key have shown all objects
+// that existed at their start.
 func (s *subscriptions) isSynced(k kube.Key) bool {
-	return !slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool { return sub.covers(k) && !sub.isSynced() })
+	return !slices.ContainsFunc(s.ofReconciledKind,
+		func(sub *subscription) bool { return sub.covers(k) && !sub.isSynced() })
 }
 
 // isWholeKindShown reports whether a stream shows all objects of the reconciled kind in a cluster.
 func (s *subscriptions) isWholeKindShown(cluster string) bool {
 	return slices.ContainsFunc(s.ofReconciledKind, func(sub *subscription) bool {
 		stream := sub.stream
-		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == ""
+		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" &&
+			stream.FieldSelector == "" && stream.ShardSelector == ""
 	})
 }
 
@@ -261,8 +281,8 @@ type subscription struct {
 	// isOfReconciledKind is true for a stream of the reconciled kind.
 	isOfReconciledKind bool
 	stream             wire.Stream
-	// synced is closed once the subscription has received all objects. settled is closed then too, or before if the objects
-	// may not be listed for long: see [cache.Unlisted]. The goroutine of the stream closes both.
+	// synced is closed once the subscription has received all objects. settled is closed then too, or before if the
+	// objects may not be listed for long: see [cache.Unlisted]. The goroutine of the stream closes both.
 	synced, settled chan struct{}
 	// kindSynced is shared by the subscriptions of a watched kind. It is reached with the first of them that is synced.
 	kindSynced *milestone
@@ -364,8 +384,11 @@ func (s *subscription) keyOf(r cache.Record) kube.Key {
 }
 
 // relatedKeys returns the objects that one state of an object of the stream concerns.
-func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), reconciled relation.ReconciledKind) ([]relation.Key, error) {
-	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, reconciled)
+func (s *subscription) relatedKeys(
+	ctx context.Context, r cache.Record, content func() ([]byte, error), reconciled relation.ReconciledKind,
+) ([]relation.Key, error) {
+	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content},
+		reconciled)
 }
 
 // logError logs an error of the search for the objects that r concerns. A fault of a function concerns
@@ -378,10 +401,12 @@ func (s *subscription) logError(log *slog.Logger, r cache.Record, err error) {
 		return
 	}
 	attributes := []slog.Attr{
-		slog.String("kind", s.watched.kind.Resource.Kind), slog.String("namespace", r.Namespace), slog.String("name", r.Name), slog.Any("error", err),
+		slog.String("kind", s.watched.kind.Resource.Kind), slog.String("namespace", r.Namespace), slog.String("name", r.Name),
+		slog.Any("error", err),
 	}
 	if times > 1 {
 		attributes = append(attributes, slog.Int("times", times))
 	}
-	log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known", append(attributes, panicAttrs(err, times == 1)...)...)
+	log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known",
+		append(attributes, panicAttrs(err, times == 1)...)...)
 }

@@ -31,7 +31,8 @@ func (u *uncachedLists) report(r *wire.Request) {
 			continue
 		}
 		listed := wire.Stream{
-			Resource: r.Resource, Namespace: r.Namespace, LabelSelector: r.Query.Get("labelSelector"), FieldSelector: r.Query.Get("fieldSelector"),
+			Resource: r.Resource, Namespace: r.Namespace, LabelSelector: r.Query.Get("labelSelector"),
+			FieldSelector: r.Query.Get("fieldSelector"),
 		}
 		u.log.Warn("a list of a reconcile is a request each time, because controller.Select leaves out objects that the list may select",
 			"list", listed.String(), "watch", sub.stream.String(),

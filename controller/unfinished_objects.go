@@ -10,11 +10,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// unfinishedObjects remembers the objects whose last reconcile failed, and the deleted objects that wait for finalizers of
-// others. An object is forgotten once a reconcile succeeds or the object is gone. Nothing is remembered about other objects.
+// unfinishedObjects remembers the objects whose last reconcile failed, and the deleted objects that wait for finalizers
+// of others. An object is forgotten once a reconcile succeeds or the object is gone. Nothing is remembered about other
+// objects.
 //
-// Example: the reconcile of web fails twice, so web is added with the errorCount 1, and then has the errorCount 2. The next
-// reconcile succeeds, and web is forgotten.
+// Example: the reconcile of web fails twice, so web is added with the errorCount 1, and then has the errorCount 2. The
+// next reconcile succeeds, and web is forgotten.
 type unfinishedObjects struct {
 	mu    sync.Mutex
 	byKey map[kube.Key]*unfinishedEntry
@@ -24,7 +25,8 @@ type unfinishedObjects struct {
 
 // unfinishedEntry is the entry of one object in unfinishedObjects.byKey.
 type unfinishedEntry struct {
-	// isRetried is true if the last reconcile of the object failed and is retried. Other objects wait for others, or for a change.
+	// isRetried is true if the last reconcile of the object failed and is retried. Other objects wait for others, or for a
+	// change.
 	isRetried bool
 	// uid is empty as long as the object could not be read.
 	uid types.UID
@@ -56,8 +58,8 @@ func newUnfinishedObjects() *unfinishedObjects {
 	return &unfinishedObjects{byKey: make(map[kube.Key]*unfinishedEntry)}
 }
 
-// recordWait records that the object of a key waits for finalizers of others, so that nothing fails for the object any more.
-// It returns what is remembered of the object.
+// recordWait records that the object of a key waits for finalizers of others, so that nothing fails for the object any
+// more. It returns what is remembered of the object.
 func (u *unfinishedObjects) recordWait(k kube.Key, uid types.UID) *unfinishedObject {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,8 +78,9 @@ func (u *unfinishedObjects) setRetriedLocked(e *unfinishedEntry, isRetried bool)
 	e.isRetried = isRetried
 }
 
-// findOrAddLocked returns the entry of the object of a key. It adds the object if nothing is remembered of it. It replaces an
-// object with another uid. An empty uid matches every object. The last reconcile of a new object counts as not failed.
+// findOrAddLocked returns the entry of the object of a key. It adds the object if nothing is remembered of it. It
+// replaces an object with another uid. An empty uid matches every object. The last reconcile of a new object counts as
+// not failed.
 func (u *unfinishedObjects) findOrAddLocked(k kube.Key, uid types.UID) *unfinishedEntry {
 	found, ok := u.byKey[k]
 	if !ok || uid != "" && found.uid != "" && found.uid != uid {
@@ -91,7 +94,8 @@ func (u *unfinishedObjects) findOrAddLocked(k kube.Key, uid types.UID) *unfinish
 	return found
 }
 
-// isUnfinished reports whether the last reconcile of the object of a key failed, or the object waits for finalizers of others.
+// isUnfinished reports whether the last reconcile of the object of a key failed, or the object waits for finalizers of
+// others.
 func (u *unfinishedObjects) isUnfinished(k kube.Key) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,8 +119,8 @@ func (u *unfinishedObjects) removeLocked(k kube.Key) {
 	delete(u.byKey, k)
 }
 
-// recordError records that the reconcile of an object failed, and whether it is retried. It returns what is remembered of the
-// object.
+// recordError records that the reconcile of an object failed, and whether it is retried. It returns what is remembered
+// of the object.
 func (u *unfinishedObjects) recordError(k kube.Key, uid types.UID, isRetried bool) *unfinishedObject {
 	u.mu.Lock()
 	defer u.mu.Unlock()

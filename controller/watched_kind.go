@@ -34,7 +34,8 @@ type watchedKind struct {
 	namespaces                   []string
 	// isAnyOwner is true with [AnyOwner].
 	isAnyOwner bool
-	// ownWriteVerbs holds the verbs of the option [WriteVerbs]. hasWriteVerbs is true with this option: its list may be empty.
+	// ownWriteVerbs holds the verbs of the option [WriteVerbs]. hasWriteVerbs is true with this option: its list may be
+	// empty.
 	ownWriteVerbs []wire.Verb
 	hasWriteVerbs bool
 	ifServed      bool
@@ -49,9 +50,11 @@ type kindOptionFunc func(*watchedKind)
 
 func (f kindOptionFunc) changeKind(w *watchedKind) { f(w) }
 
-// newWatchOption returns the option that watches the kind of zero. connect returns the relation between that kind and the
-// reconciled kind.
-func newWatchOption(zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error)) Option {
+// newWatchOption returns the option that watches the kind of zero. connect returns the relation between that kind and
+// the reconciled kind.
+func newWatchOption(
+	zero kube.Object, options []KindOption, connect func(*watchedKind) (relation.Relation, error),
+) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
 	err = errors.Join(err, w.bind(zero))
@@ -65,7 +68,8 @@ func newWatchOption(zero kube.Object, options []KindOption, connect func(*watche
 		err = errors.Join(err, errWriteVerbsWithoutChildren)
 	}
 	if w.skipsOwnStatus {
-		err = errors.Join(err, errors.New("controller.SkipOwnStatus is about the reconciled kind: give it to controller.Reconciled"))
+		err = errors.Join(err,
+			errors.New("controller.SkipOwnStatus is about the reconciled kind: give it to controller.Reconciled"))
 	}
 	return optionFunc(func(settings *settings) {
 		settings.reject(err)
@@ -84,8 +88,8 @@ func (w *watchedKind) apply(options []KindOption) error {
 	return nil
 }
 
-// bind sets the kind of w to the kind of zero, and binds the predicates to the kind. The options have been applied before.
-// bind is called once. It returns an error if the options do not fit the kind.
+// bind sets the kind of w to the kind of zero, and binds the predicates to the kind. The options have been applied
+// before. bind is called once. It returns an error if the options do not fit the kind.
 func (w *watchedKind) bind(zero kube.Object) error {
 	kind, err := typeOf(zero, w.namedResource)
 	w.kind = kind
@@ -135,7 +139,8 @@ func (w *watchedKind) check() error {
 		return fmt.Errorf("controller.WriteVerbs: %w", err)
 	}
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
-		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)
+		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out",
+			w.kind.Resource)
 	}
 	// Mistakes in selectors and namespaces show without any request.
 	c, err := w.client(&Runtime{Client: kube.NewClientFromHandler(nil), Namespace: "default"})
@@ -160,7 +165,8 @@ func (w *watchedKind) bindPredicates() error {
 
 // access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.
 func (w *watchedKind) access(subresource string, verbs []wire.Verb) []kube.Access {
-	return accessIn(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwnNamespace)
+	return accessIn(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs},
+		w.namespaces, w.isInOwnNamespace)
 }
 
 // writeVerbs returns the verbs with which the program writes the objects of a source.

@@ -1,7 +1,7 @@
 package controller
 
-// The options that connect another kind with the reconciled kind: Owns, OwnsByLabel, Watches and their own options. The file
-// watched_kind.go has the watchedKind that these options make.
+// The options that connect another kind with the reconciled kind: Owns, OwnsByLabel, Watches and their own options. The
+// file watched_kind.go has the watchedKind that these options make.
 
 import (
 	"context"
@@ -19,7 +19,8 @@ import (
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
 // [kube.OwnedBy]. The program may then create and patch a C. [WriteVerbs] names other verbs, such as delete.
 func Owns[C any, P kube.ObjectOf[C]](options ...KindOption) Option {
-	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) { return relation.Owner{IsAny: w.isAnyOwner}, nil })
+	return newWatchOption(P(new(C)), options,
+		func(w *watchedKind) (relation.Relation, error) { return relation.Owner{IsAny: w.isAnyOwner}, nil })
 }
 
 // AnyOwner makes a source of [Owns] run the reconcile of every owner of a changed object: also of
@@ -32,8 +33,8 @@ var errAnyOwnerWithoutOwns = errors.New("controller.AnyOwner is an option of con
 
 // WriteVerbs sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
 // permissions of the program. The default is what an apply needs: create and patch; and, for
-// OwnsByLabel, delete. The given verbs take the place of the default. Without verbs the program only watches the children.
-// The verbs are constants of package kube/wire.
+// OwnsByLabel, delete. The given verbs take the place of the default. Without verbs the program only watches the
+// children. The verbs are constants of package kube/wire.
 //
 //	controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))
 func WriteVerbs(verbs ...wire.Verb) KindOption {
@@ -59,7 +60,8 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) {
 		w.labelIndexes = append(w.labelIndexes, label)
 		if problems := validation.IsQualifiedName(label); len(problems) > 0 {
-			return relation.Label{Name: label}, fmt.Errorf("the label %q of controller.OwnsByLabel is not valid: %s", label, problems[0])
+			return relation.Label{Name: label}, fmt.Errorf("the label %q of controller.OwnsByLabel is not valid: %s",
+				label, problems[0])
 		}
 		return relation.Label{Name: label}, nil
 	})
@@ -67,9 +69,9 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 
 // WatchesReferenced runs the reconcile of the objects that refer to an S when the S changes. The index
 // is an index of the reconciled kind. Its function returns what an object refers to: the name of each S
-// in the object's own namespace, and namespace/name of each S in another namespace. If S is cluster-scoped, its function
-// returns the name alone. If the reconciled kind is cluster-scoped, its function returns namespace/name. An empty name refers
-// to nothing. Of Secrets only the metadata is kept: see [KeepSecrets].
+// in the object's own namespace, and namespace/name of each S in another namespace. If S is cluster-scoped, its
+// function returns the name alone. If the reconciled kind is cluster-scoped, its function returns namespace/name. An
+// empty name refers to nothing. Of Secrets only the metadata is kept: see [KeepSecrets].
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //
@@ -78,7 +80,8 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...KindOption)
 // The index can be used in lists of the reconciled kind too. An object for which the index
 // function panics is reconciled when any S changes.
 func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...KindOption) Option {
-	return newWatchOption(P(new(S)), options, func(*watchedKind) (relation.Relation, error) { return relation.Reference{By: index}, nil })
+	return newWatchOption(P(new(S)), options,
+		func(*watchedKind) (relation.Relation, error) { return relation.Reference{By: index}, nil })
 }
 
 // Watches runs the reconcile of the objects whose keys the map function keys returns when an S changes. The
@@ -105,11 +108,14 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 // use, depend on nothing but the S and what it reads, and may be called more than once with the
 // same state. An S that does not fit its type is logged, and triggers nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
-func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...KindOption) Option {
+func Watches[S any, P kube.ObjectOf[S]](
+	keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...KindOption,
+) Option {
 	return newWatchOption(P(new(S)), options, func(w *watchedKind) (relation.Relation, error) {
 		m := relation.Map{Watched: w.kind.Resource}
 		if keys == nil {
-			return m, fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.Watched)
+			return m, fmt.Errorf(
+				"the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.Watched)
 		}
 		m.Function = func(ctx context.Context, c *kube.Client, object []byte) (related []kube.Key, err error) {
 			s, err := kube.APIOf[S, P](c, w.kind, "").Decode(object)

@@ -52,7 +52,8 @@ func (b *builder) schemaOfObject(t kube.Type) *Schema {
 	}
 	root.Description = b.sources.commentOfRoot(t.Go)
 	if root.Properties["metadata"] == nil {
-		b.problems.addf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
+		b.problems.addf(name,
+			"the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
 	}
 	b.addRules(name+": its Definition's Rules", root, t.Definition.Rules)
 	return root
@@ -62,7 +63,9 @@ func (b *builder) schemaOfObject(t kube.Type) *Schema {
 func (b *builder) schemaOfRootField(f field) (s *Schema, isFixed bool) {
 	switch f.name {
 	case "apiVersion":
-		return &Schema{Type: typeString, Description: "The group and version that this object is written in, such as example.com/v1."}, true
+		return &Schema{
+			Type: typeString, Description: "The group and version that this object is written in, such as example.com/v1.",
+		}, true
 	case "kind":
 		return &Schema{Type: typeString, Description: "What this object is. It cannot be changed."}, true
 	case "metadata":
@@ -80,7 +83,8 @@ func (b *builder) schemaOfType(t reflect.Type, at position) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var layers [2]tag // the tag of the type and, for elements, the tag by their path; schemaOfField applies the tag of a field
+	// the tag of the type and, for elements, the tag by their path; schemaOfField applies the tag of a field
+	var layers [2]tag
 	if len(at.scope) > 0 {
 		layers[1], _ = b.tags.pathTag(at)
 		at.addTypeKeys(layers[1])
@@ -386,9 +390,9 @@ func (b *builder) addUntyped(at position, name, format string, args ...any) {
 	}
 }
 
-// joinProblemsOfOtherModule replaces the problems from the index earlier on, which are those within the type of f, by one
-// problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself, and of the
-// author's tags by path, stay. Example: url.URL has eleven fields without a JSON name.
+// joinProblemsOfOtherModule replaces the problems from the index earlier on, which are those within the type of f, by
+// one problem of f. The author of f cannot change the type, because it belongs to another module. Problems of f itself,
+// and of the author's tags by path, stay. Example: url.URL has eleven fields without a JSON name.
 func (b *builder) joinProblemsOfOtherModule(f field, at position, earlier int) {
 	var own, inner []error
 	for _, err := range b.problems.all[earlier:] {
@@ -449,7 +453,8 @@ func scopeOf(t reflect.Type) (scope []string) {
 	return scope
 }
 
-// otherModules holds the paths of the modules that the program requires. It is empty if the program has no record of them.
+// otherModules holds the paths of the modules that the program requires. It is empty if the program has no record of
+// them.
 type otherModules []string
 
 // newOtherModules returns the modules that the program requires, from what the linker records in the program.
@@ -464,8 +469,8 @@ func newOtherModules() (m otherModules) {
 	return m
 }
 
-// isOther reports whether a package belongs to a required module or to the standard library. The path of a package of the
-// standard library has no dot in its first element. So has the path main, which is the program.
+// isOther reports whether a package belongs to a required module or to the standard library. The path of a package of
+// the standard library has no dot in its first element. So has the path main, which is the program.
 func (m otherModules) isOther(pkg string) bool {
 	first, _, _ := strings.Cut(pkg, "/")
 	return pkg != "" && pkg != "main" && !strings.Contains(first, ".") ||

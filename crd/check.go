@@ -35,7 +35,8 @@ func checkSchema(s *Schema) []error {
 		}
 	}
 	if s.EmbeddedResource && !s.PreserveUnknownFields && len(s.Properties) == 0 {
-		problemf("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
+		problemf(
+			"embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
 	}
 	if s.Nullable && len(s.Enum) > 0 {
 		// A server's validation removes a null from the enum, and then refuses null as a value.
@@ -52,8 +53,8 @@ func checkSchema(s *Schema) []error {
 	return problems
 }
 
-// checkBounds returns an error for each bound of a number that the format of the number cannot hold. A server accepts such a
-// bound, and then refuses every value of the field. An example is maximum=4294967295 of an int32.
+// checkBounds returns an error for each bound of a number that the format of the number cannot hold. A server accepts
+// such a bound, and then refuses every value of the field. An example is maximum=4294967295 of an int32.
 func checkBounds(s *Schema) (problems []error) {
 	for _, bound := range []struct {
 		key   string
@@ -94,9 +95,9 @@ func numberText(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// fitsFormat reports whether API servers take v for a number of the format of s. They write v with the fewest digits that
-// name the float64, and read that text in the format. So 9223372036854774784 (…775000) fits an int64, and -9223372036854775808
-// (…776000) does not.
+// fitsFormat reports whether API servers take v for a number of the format of s. They write v with the fewest digits
+// that name the float64, and read that text in the format. So 9223372036854774784 (…775000) fits an int64, and
+// -9223372036854775808 (…776000) does not.
 func fitsFormat(s *Schema, v float64) bool {
 	var err error
 	switch text := strconv.FormatFloat(v, 'f', -1, 64); {
@@ -142,7 +143,8 @@ func checkList(s *Schema) (problems []error) {
 			p, ok := s.Items.Properties[key]
 			switch {
 			case !ok:
-				problemf("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
+				problemf("listMapKey=%s: the items have no such field; they have %s",
+					key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
 			case p.typeName() == typeArray || p.typeName() == typeObject || p.typeName() == typeAny:
 				problemf("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.typeName())
 			case p.Nullable:
@@ -156,7 +158,8 @@ func checkList(s *Schema) (problems []error) {
 		if i.Nullable {
 			problemf("listType=set needs items that are not nullable: leave items.nullable out")
 		}
-		if i.typeName() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
+		if i.typeName() == typeAny || i.Type == typeObject && i.MapType != "atomic" ||
+			i.Type == typeArray && i.ListType != "atomic" {
 			problemf("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
 		}
 	}
@@ -241,7 +244,8 @@ func (r *refusals) checkString(s *Schema, v, what string) {
 	switch check, known := formats[s.Format]; {
 	case !known || s.Type != typeString: // servers do not check it either
 	case check == nil:
-		r.addf(what, "%q is of the format %s, which only a server can check: write a pattern instead of the format", v, s.Format)
+		r.addf(what, "%q is of the format %s, which only a server can check: write a pattern instead of the format",
+			v, s.Format)
 	case !check(v):
 		r.addf(what, "%q is not of the format %s", v, s.Format)
 	}

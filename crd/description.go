@@ -2,9 +2,10 @@ package crd
 
 import "strings"
 
-// descriptionOf returns the description of a type or field in a schema. text is the comment of the Go type or field. The lines
-// of a paragraph are joined. Paragraphs, list items and indented lines stay separate. Lines for tools, such as +optional or
-// a nolint, are left out, however they are indented. (The go: directives are not part of the text of a comment.)
+// descriptionOf returns the description of a type or field in a schema. text is the comment of the Go type or field.
+// The lines of a paragraph are joined. Paragraphs, list items and indented lines stay separate. Lines for tools, such
+// as +optional or a nolint, are left out, however they are indented. (The go: directives are not part of the text of a
+// comment.)
 //
 // For example, the text of five lines "Image is the", "image to run.", "", "  - a digest" and "+optional" gives
 // "Image is the image to run.", an empty line, and "- a digest".

@@ -53,7 +53,8 @@ func (d directive) target(s *Schema) (*Schema, error) {
 			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.typeName())
 		}
 	}
-	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
+	if len(d.scope) > 0 &&
+		slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
 		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
 	}
 	return s, nil
@@ -64,7 +65,8 @@ func (d directive) target(s *Schema) (*Schema, error) {
 func lookupStructTag(tag reflect.StructTag, key string) (string, error) {
 	value, ok := tag.Lookup(key)
 	if !ok && strings.Contains(string(tag), key+":") {
-		return "", fmt.Errorf("the struct tag `%s` is malformed: write key:\"value\" pairs with one space between, and \\\\ for a backslash", tag)
+		return "", fmt.Errorf(
+			"the struct tag `%s` is malformed: write key:\"value\" pairs with one space between, and \\\\ for a backslash", tag)
 	}
 	return value, nil
 }
@@ -94,15 +96,16 @@ func parseTag(tag string) ([]directive, error) {
 	problems = append(problems, splitProblems...)
 	for _, d := range all {
 		if strings.Contains(d.key, ".") {
-			problems = append(problems, fmt.Errorf("%q does not begin with items. or values., the elements of a list and the values of a map", d.key))
+			problems = append(problems,
+				fmt.Errorf("%q does not begin with items. or values., the elements of a list and the values of a map", d.key))
 		}
 	}
 	return all, errors.Join(problems...)
 }
 
-// joinSplitValues returns the directives whose values have no comma. A comma outside of quotes ends a value. If the text
-// after the comma is no key, the comma was meant as a part of the value. Each value of this kind is a problem that shows
-// how to write it.
+// joinSplitValues returns the directives whose values have no comma. A comma outside of quotes ends a value. If the
+// text after the comma is no key, the comma was meant as a part of the value. Each value of this kind is a problem that
+// shows how to write it.
 func joinSplitValues(directives []directive, texts []string) (whole []directive, problems []error) {
 	for i := 0; i < len(directives); {
 		d, end := directives[i], i+1

@@ -82,7 +82,8 @@ func (c fieldCollector) fieldsOf(t reflect.Type, at position) []field {
 			if other == i {
 				other = sameName[1]
 			}
-			c.problems.addf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[other].owner.name, all[other].Name)
+			c.problems.addf(f.owner.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well",
+				f.name, all[other].owner.name, all[other].Name)
 		}
 	}
 	return kept
@@ -91,7 +92,9 @@ func (c fieldCollector) fieldsOf(t reflect.Type, at position) []field {
 // collect appends the fields of t, and the fields of the structs that t embeds, to all. The
 // struct outer declares the fields of t at this depth of embedding. mayBeOmitted is true if an embedded
 // pointer leads to t. ancestors holds the structs around t.
-func (c fieldCollector) collect(all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type) []field {
+func (c fieldCollector) collect(
+	all []field, t reflect.Type, outer owner, depth int, mayBeOmitted bool, ancestors []reflect.Type,
+) []field {
 	if slices.Contains(ancestors, t) {
 		c.problems.addf(outer.name, "the struct embeds itself")
 		return all
@@ -133,13 +136,15 @@ func (c fieldCollector) collect(all []field, t reflect.Type, outer owner, depth 
 				c.problems.addf(name, "the tag crd:%q has no meaning on an embedded struct, whose fields belong to the object around it; tag these fields", own)
 			}
 			if !sf.IsExported() && sf.Type.Kind() == reflect.Pointer {
-				c.problems.addf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
+				c.problems.addf(name,
+					"encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
 				continue
 			}
 			viaPointer := mayBeOmitted || sf.Type.Kind() == reflect.Pointer
 			all = c.collect(all, elem, ownerOf(elem, position{goName: name}), depth+1, viaPointer, ancestors)
 		case slices.Contains(options[1:], "inline"):
-			c.problems.addf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
+			c.problems.addf(name,
+				"encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:
 			c.problems.addf(name, "the field has no JSON name; write `json:\"%s\"`, with omitempty or omitzero if it is optional, or `json:\"-\"` to leave it out", camel(sf.Name))
 		}

@@ -40,8 +40,8 @@ func severalValues(path string) string {
 	return ""
 }
 
-// bracketLength returns the length of the part of a path in brackets with which text begins. Brackets within quotation marks
-// do not count, and inner brackets belong to the part.
+// bracketLength returns the length of the part of a path in brackets with which text begins. Brackets within quotation
+// marks do not count, and inner brackets belong to the part.
 func bracketLength(text string) int {
 	depth, quote := 0, byte(0)
 	for i := range len(text) {

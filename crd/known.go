@@ -93,7 +93,8 @@ func refine(t reflect.Type, s *Schema) {
 			}
 			p.MaxLength, p.Pattern = &top, pattern
 		}
-		limit("type", 0, 316, `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
+		limit("type", 0, 316,
+			`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 		limit("reason", 1, 1024, `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 		limit("message", 0, 32768, "")
 		for _, status := range []string{`"True"`, `"False"`, `"Unknown"`} {
@@ -184,9 +185,11 @@ func encodingOf(t reflect.Type) encodingKind {
 	switch {
 	case p.Implements(reflect.TypeFor[json.Marshaler]()), p.Implements(reflect.TypeFor[json.Unmarshaler]()):
 		return encodedUnknown
-	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) &&
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return encodedAsText
-	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()), p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()),
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return encodedUnknown
 	default:
 		return encodedByKind

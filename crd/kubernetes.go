@@ -64,7 +64,8 @@ func kubernetesFieldTag(f field, s *Schema) string {
 	text := kubernetesTag(pkg + "." + f.owner.decl + "." + f.name)
 	// The keys of strategic merge patches are the keys of server-side apply, with exceptions in the
 	// table. A server refuses a definition with a key that may be missing.
-	if key := f.Tag.Get("patchMergeKey"); key != "" && s.Items != nil && text != "listType=atomic" && s.Items.hasAlways(key) {
+	key := f.Tag.Get("patchMergeKey")
+	if key != "" && s.Items != nil && text != "listType=atomic" && s.Items.hasAlways(key) {
 		text = strings.TrimSuffix("listType=map,listMapKey="+key+","+text, ",")
 	}
 	return text

@@ -63,7 +63,8 @@ func mergeNames(types []kube.Type) (Names, []error) {
 			problems = append(problems, checkLabels(t, "category", own)...)
 		}
 		if len(t.Definition.Deprecated) > 256 {
-			problems = append(problems, fmt.Errorf("%s: the warning in Deprecated has more than 256 bytes", ident.GoTypeName(t.Go)))
+			problems = append(problems,
+				fmt.Errorf("%s: the warning in Deprecated has more than 256 bytes", ident.GoTypeName(t.Go)))
 		}
 	}
 	return names, problems
@@ -75,14 +76,18 @@ const approvalAnnotation = "api-approved.kubernetes.io"
 
 // mergeMetadata returns the labels and annotations of the versions of one kind.
 func mergeMetadata(types []kube.Type, addProblem func(error)) (labels, annotations map[string]string) {
-	merge := func(t kube.Type, what string, into *map[string]string, from map[string]string, check func(value string) []string) {
+	merge := func(
+		t kube.Type, what string, into *map[string]string, from map[string]string, check func(value string) []string,
+	) {
 		for _, key := range slices.Sorted(maps.Keys(from)) {
 			value := from[key]
 			wrong := append(validation.IsQualifiedName(strings.ToLower(key)), check(value)...)
 			if old, taken := (*into)[key]; len(wrong) > 0 {
-				addProblem(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s", ident.GoTypeName(t.Go), what, key, value, wrong[0]))
+				addProblem(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s",
+					ident.GoTypeName(t.Go), what, key, value, wrong[0]))
 			} else if taken && old != value {
-				addProblem(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind", ident.GoTypeName(t.Go), what, key, value, old))
+				addProblem(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind",
+					ident.GoTypeName(t.Go), what, key, value, old))
 			}
 			if *into == nil {
 				*into = map[string]string{}
@@ -108,7 +113,8 @@ func checkGroup(t kube.Type) []error {
 	group := t.Resource.Group
 	switch {
 	case !strings.Contains(group, "."):
-		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com", ident.GoTypeName(t.Go), group)}
+		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com",
+			ident.GoTypeName(t.Go), group)}
 	case isCommunityGroup(group):
 		if t.Definition.Foreign || t.Definition.Annotations[approvalAnnotation] != "" {
 			return nil
@@ -122,7 +128,8 @@ func checkGroup(t kube.Type) []error {
 func checkLabels(t kube.Type, what string, names []string) (problems []error) {
 	for _, name := range names {
 		if wrong := validation.IsDNS1035Label(name); len(wrong) > 0 {
-			problems = append(problems, fmt.Errorf("%s: the Definition's %s %q is not valid: %s", ident.GoTypeName(t.Go), what, name, wrong[0]))
+			problems = append(problems, fmt.Errorf("%s: the Definition's %s %q is not valid: %s",
+				ident.GoTypeName(t.Go), what, name, wrong[0]))
 		}
 	}
 	return problems

@@ -24,8 +24,8 @@ func likelyMeant(name string, names []string) string {
 }
 
 // distance returns the number of bytes that must be inserted, removed or replaced to make b of a,
-// apart from capital letters: the Levenshtein distance. For example, the distance of minLenght and minLength is 2. row[j]
-// is the distance of the first i bytes of a and the first j bytes of b.
+// apart from capital letters: the Levenshtein distance. For example, the distance of minLenght and minLength is 2.
+// row[j] is the distance of the first i bytes of a and the first j bytes of b.
 func distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	row := make([]int, len(b)+1)

@@ -46,8 +46,9 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	var order []schema.GroupKind // the keys of kinds, so that equal types have equal problems
 	for _, t := range types {
 		if t.Definition == nil {
-			problems = append(problems, fmt.Errorf("%s has no Definition: its resource %s is the server's own and needs no CustomResourceDefinition",
-				ident.GoTypeName(t.Go), t.Resource))
+			problems = append(problems,
+				fmt.Errorf("%s has no Definition: its resource %s is the server's own and needs no CustomResourceDefinition",
+					ident.GoTypeName(t.Go), t.Resource))
 			continue
 		}
 		gk := t.Resource.GroupKind()
@@ -68,8 +69,10 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 			continue
 		}
 		if other, taken := definedBy[c.Metadata.Name]; taken {
-			problems = append(problems, fmt.Errorf("%s is the name of both kind %s (%s) and kind %s (%s): give one of them another Plural",
-				c.Metadata.Name, other.Resource.Kind, ident.GoTypeName(other.Go), c.Spec.Names.Kind, ident.GoTypeName(versions[0].Go)))
+			problems = append(problems,
+				fmt.Errorf("%s is the name of both kind %s (%s) and kind %s (%s): give one of them another Plural",
+					c.Metadata.Name, other.Resource.Kind, ident.GoTypeName(other.Go), c.Spec.Names.Kind,
+					ident.GoTypeName(versions[0].Go)))
 			continue
 		}
 		definedBy[c.Metadata.Name] = versions[0]
@@ -128,7 +131,8 @@ func mergeVersions(types []kube.Type) (*CustomResourceDefinition, error) {
 		c.Spec.Versions = append(c.Spec.Versions, v)
 	}
 	if served < 0 {
-		problems = append(problems, fmt.Errorf("%s: no version of %s is served: leave NotServed out of a Definition", ident.GoTypeName(first.Go), c.Metadata.Name))
+		problems = append(problems, fmt.Errorf("%s: no version of %s is served: leave NotServed out of a Definition",
+			ident.GoTypeName(first.Go), c.Metadata.Name))
 	}
 	if storage < 0 {
 		storage = max(served, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// newScale returns the scale subresource that d asks for. The paths of d must name fields of root that a server can read. owner
-// is the name of the type with the Definition, for problems.
+// newScale returns the scale subresource that d asks for. The paths of d must name fields of root that a server can
+// read. owner is the name of the type with the Definition, for problems.
 func newScale(root *Schema, owner string, d kube.ScalePaths, p *problems) *Scale {
 	s := &Scale{SpecReplicasPath: d.SpecReplicas, StatusReplicasPath: d.StatusReplicas, LabelSelectorPath: d.Selector}
 	if s.SpecReplicasPath == "" {

@@ -21,13 +21,15 @@ func (f *selectableFields) add(d *directive, s *Schema, at position) error {
 	case at.isInElement:
 		return errors.New("selectable: a field selector compares one value, and this field is within a list or a map")
 	case s.Type != typeString && s.Type != typeInteger && s.Type != typeBoolean:
-		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.typeName())
+		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s",
+			s.typeName())
 	case strings.ContainsAny(path, `\[]'"`):
 		return fmt.Errorf("selectable: the path %s has a name that field selectors cannot have", path)
 	}
 	f.all = append(f.all, SelectableField{JSONPath: path})
 	if len(f.all) > maxSelectableFields {
-		return fmt.Errorf("selectable: a server accepts at most %d such fields of a version, and this is one more", maxSelectableFields)
+		return fmt.Errorf("selectable: a server accepts at most %d such fields of a version, and this is one more",
+			maxSelectableFields)
 	}
 	return nil
 }

@@ -80,7 +80,9 @@ func (s *sources) commentsOf(t reflect.Type) *comments {
 		*c = comments{}
 		return c
 	}
-	*c = comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{}}
+	*c = comments{
+		types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{},
+	}
 	for _, file := range files {
 		c.read(file)
 	}
@@ -91,7 +93,8 @@ func (s *sources) commentsOf(t reflect.Type) *comments {
 func (s *sources) checkUse(name string) {
 	for _, pkg := range slices.Sorted(maps.Keys(s.packages)) {
 		if s.packages[pkg].unread != nil {
-			s.addProblem(fmt.Errorf("%s: its Definition's OtherSources[%q]: no type of the resource is in a package with this import path", name, pkg))
+			s.addProblem(fmt.Errorf(
+				"%s: its Definition's OtherSources[%q]: no type of the resource is in a package with this import path", name, pkg))
 		}
 	}
 }

@@ -38,7 +38,8 @@ func (s *tagSet) newTag(name, text string) (t tag, ok bool) {
 		return tag{name: name}, false
 	}
 	// The key nullable comes first, because it decides what default=null means.
-	sort.SliceStable(directives, func(i, j int) bool { return directives[i].key == "nullable" && directives[j].key != "nullable" })
+	sort.SliceStable(directives,
+		func(i, j int) bool { return directives[i].key == "nullable" && directives[j].key != "nullable" })
 	return tag{name, directives}, true
 }
 
@@ -153,7 +154,8 @@ func (s *tagSet) checkPaths(root *Schema) {
 			all = root.paths(nil, "")
 			slices.Sort(all)
 		}
-		s.problems.addf(s.pathTagName(path, s.byPath[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
+		s.problems.addf(s.pathTagName(path, s.byPath[path]),
+			"the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
 	}
 }
 
@@ -180,4 +182,42 @@ func (s *tagSet) applyTo(schema *Schema, t tag) bool {
 		}
 	}
 	return ok
+}
+
+// fieldEffects holds the effects of the tags of a field on the field as a whole.
+type fieldEffects struct {
+	isRequired, isRequiredByTag bool
+	column, wide                *directive
+	selectable                  *directive
+	// touched holds the schemas that a tag has changed.
+	touched []*Schema
+}
+
+// apply changes s, the schema of the field, and e by t.
+func (e *fieldEffects) apply(s *Schema, t tag, p *problems) {
+	for _, d := range t.directives {
+		switch {
+		case len(d.scope) > 0:
+			if err := d.applyWithin(s, &e.touched); err != nil {
+				p.addLines(t.name, err)
+			}
+		case d.key == "required" || d.key == "optional":
+			if d.hasValue {
+				p.addf(t.name, "%s: it takes no value: write %s", d, d.key)
+			}
+			e.isRequired, e.isRequiredByTag = d.key == "required", d.key == "required"
+		case d.key == "column":
+			e.column = &d
+		case d.key == "wide":
+			e.wide = &d
+		case d.key == "selectable":
+			e.selectable = &d
+		case d.key == "type":
+			// schemaOfType has applied it
+		default:
+			if err := applyTagKey(s, d); err != nil {
+				p.addLines(t.name, err)
+			}
+		}
+	}
 }

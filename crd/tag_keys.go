@@ -37,33 +37,42 @@ const (
 // tagKeys holds the keys of the crd tag that change a schema. The keys about the field as a
 // whole (see fieldKeys) are not among them.
 var tagKeys = map[string]tagKey{
-	"minimum":          {numbers(), number(func(s *Schema) **float64 { return &s.Minimum })},
-	"maximum":          {numbers(), number(func(s *Schema) **float64 { return &s.Maximum })},
-	"multipleOf":       {numbers(), number(func(s *Schema) **float64 { return &s.MultipleOf })},
-	"exclusiveMinimum": {numbers(), exclusive("minimum", func(s *Schema) (**float64, *bool) { return &s.Minimum, &s.ExclusiveMinimum })},
-	"exclusiveMaximum": {numbers(), exclusive("maximum", func(s *Schema) (**float64, *bool) { return &s.Maximum, &s.ExclusiveMaximum })},
+	"minimum":    {numbers(), number(func(s *Schema) **float64 { return &s.Minimum })},
+	"maximum":    {numbers(), number(func(s *Schema) **float64 { return &s.Maximum })},
+	"multipleOf": {numbers(), number(func(s *Schema) **float64 { return &s.MultipleOf })},
+	"exclusiveMinimum": {
+		numbers(), exclusive("minimum", func(s *Schema) (**float64, *bool) { return &s.Minimum, &s.ExclusiveMinimum }),
+	},
+	"exclusiveMaximum": {
+		numbers(), exclusive("maximum", func(s *Schema) (**float64, *bool) { return &s.Maximum, &s.ExclusiveMaximum }),
+	},
 
 	"minLength": {[]string{typeString}, count(func(s *Schema) **int64 { return &s.MinLength })},
 	"maxLength": {[]string{typeString}, count(func(s *Schema) **int64 { return &s.MaxLength })},
 	"pattern":   {[]string{typeString, typeIntOrString}, setPattern},
 	"format":    {[]string{typeString, typeInteger, typeNumber}, setFormat},
 
-	"minItems":      {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MinItems })},
-	"maxItems":      {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MaxItems })},
-	"uniqueItems":   {nil, useInstead("a server refuses it, because it is slow; for a list of scalars write listType=set")},
+	"minItems": {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MinItems })},
+	"maxItems": {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MaxItems })},
+	"uniqueItems": {
+		nil, useInstead("a server refuses it, because it is slow; for a list of scalars write listType=set"),
+	},
 	"listType":      {[]string{typeArray}, setListType},
 	"listMapKey":    {[]string{typeArray}, setListMapKey},
 	"minProperties": {[]string{typeObject}, count(func(s *Schema) **int64 { return &s.MinProperties })},
 	"maxProperties": {[]string{typeObject}, count(func(s *Schema) **int64 { return &s.MaxProperties })},
 	"mapType":       {[]string{typeObject}, word(func(s *Schema) *string { return &s.MapType }, "atomic", "granular")},
 
-	"preserveUnknownFields": {[]string{typeObject, typeAny}, flag(func(s *Schema) *bool { return &s.PreserveUnknownFields })},
-	"embeddedResource":      {[]string{typeObject, typeAny}, setEmbeddedResource},
-	"nullable":              {nil, flag(func(s *Schema) *bool { return &s.Nullable })},
-	"enum":                  {[]string{typeString, typeInteger, typeNumber, typeBoolean, typeIntOrString}, setEnum},
-	"default":               {nil, setDefault},
-	"rule":                  {nil, setRule},
-	"message":               {nil, setMessage},
+	"preserveUnknownFields": {
+		[]string{typeObject, typeAny},
+		flag(func(s *Schema) *bool { return &s.PreserveUnknownFields }),
+	},
+	"embeddedResource": {[]string{typeObject, typeAny}, setEmbeddedResource},
+	"nullable":         {nil, flag(func(s *Schema) *bool { return &s.Nullable })},
+	"enum":             {[]string{typeString, typeInteger, typeNumber, typeBoolean, typeIntOrString}, setEnum},
+	"default":          {nil, setDefault},
+	"rule":             {nil, setRule},
+	"message":          {nil, setMessage},
 }
 
 // numbers returns the types of numbers.
@@ -120,7 +129,8 @@ func applyTagKey(s *Schema, d directive) error {
 		if near := likelyMeant(d.key, allKeys()); near != "" {
 			advice = ": did you mean " + near + "?"
 		}
-		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.typeName(), allowedKeys(s.typeName()))
+		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s",
+			d, advice, s.typeName(), allowedKeys(s.typeName()))
 	}
 	if k.on != nil && !slices.Contains(k.on, s.typeName()) {
 		return fmt.Errorf("%s: it is for the types %s, and this is a field of type %s, where these are allowed: %s",
@@ -156,8 +166,8 @@ func number(fieldOf func(*Schema) **float64) func(*Schema, directive) error {
 	}
 }
 
-// isExact reports whether v, the float64 of a text, equals the integer of the text. It returns true for a text that is not an
-// int64. Example: the float64 of 9007199254740993 is 9007199254740992.
+// isExact reports whether v, the float64 of a text, equals the integer of the text. It returns true for a text that is
+// not an int64. Example: the float64 of 9007199254740993 is 9007199254740992.
 func isExact(text string, v float64) bool {
 	i, err := strconv.ParseInt(text, 10, 64)
 	return err != nil || v < math.MaxInt64 && int64(v) == i

@@ -2,7 +2,11 @@ package crd
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
+
+	"sigs.k8s.io/yaml"
 )
 
 // CustomResourceDefinition is a CustomResourceDefinition of apiextensions.k8s.io/v1, without its
@@ -12,6 +16,35 @@ type CustomResourceDefinition struct {
 	Kind       string   `json:"kind"`
 	Metadata   Metadata `json:"metadata"`
 	Spec       Spec     `json:"spec"`
+}
+
+// WriteYAML writes crds as YAML documents that kubectl apply -f - accepts. Each document begins
+// with a line of three dashes. Keys are in alphabetical order, so that equal definitions give
+// equal bytes.
+func WriteYAML(w io.Writer, crds ...*CustomResourceDefinition) error {
+	for _, c := range crds {
+		text, err := yaml.Marshal(c)
+		if err != nil {
+			return fmt.Errorf("write CustomResourceDefinition %s: %w", c.Metadata.Name, err)
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", text); err != nil {
+			return fmt.Errorf("write CustomResourceDefinition %s: %w", c.Metadata.Name, err)
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes crds as indented JSON documents that kubectl apply -f - accepts.
+func WriteJSON(w io.Writer, crds ...*CustomResourceDefinition) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	for _, c := range crds {
+		if err := encoder.Encode(c); err != nil {
+			return fmt.Errorf("write CustomResourceDefinition %s: %w", c.Metadata.Name, err)
+		}
+	}
+	return nil
 }
 
 // Metadata names a CustomResourceDefinition.

@@ -59,7 +59,8 @@ type Stats struct {
 func New(name string) *Recorder {
 	r := &Recorder{controller: name, table: newTable()}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-		r.err = fmt.Errorf("the events recorder %q: the name is not valid as that of a reporting controller: %s", name, problems[0])
+		r.err = fmt.Errorf("the events recorder %q: the name is not valid as that of a reporting controller: %s",
+			name, problems[0])
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -129,7 +130,9 @@ func (r *Recorder) Needs() (kube.Needs, error) {
 	if r.err != nil {
 		err = r.err
 	}
-	return kube.Needs{Service: true, Access: []kube.Access{{Resource: resource, Verbs: []wire.Verb{wire.VerbCreate, wire.VerbPatch}}}}, err
+	return kube.Needs{
+		Service: true, Access: []kube.Access{{Resource: resource, Verbs: []wire.Verb{wire.VerbCreate, wire.VerbPatch}}},
+	}, err
 }
 
 // Start writes events until ctx ends, and then the rest, for four seconds at most. It returns an

@@ -50,8 +50,8 @@ func (t *table) countUnnamed() {
 	t.stats.Dropped++
 }
 
-// countOccurrence counts an occurrence, and adds the occurrence to the series of its key and note. If the key has maxNotes
-// series, the occurrence belongs to the newest of them. countOccurrence returns false if the table is closed.
+// countOccurrence counts an occurrence, and adds the occurrence to the series of its key and note. If the key has
+// maxNotes series, the occurrence belongs to the newest of them. countOccurrence returns false if the table is closed.
 func (t *table) countOccurrence(k seriesKey, note, resourceVersion string, now time.Time) (isOpen bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,8 +88,8 @@ func (t *table) countOccurrence(k seriesKey, note, resourceVersion string, now t
 	return true
 }
 
-// evictLocked removes a series to make room. Of the series that the cluster knows completely, it removes the series with
-// the oldest last occurrence. It returns false if each series has occurrences that the cluster does not know.
+// evictLocked removes a series to make room. Of the series that the cluster knows completely, it removes the series
+// with the oldest last occurrence. It returns false if each series has occurrences that the cluster does not know.
 func (t *table) evictLocked() (isRemoved bool) {
 	var oldest *series
 	for s := range t.allLocked {

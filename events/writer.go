@@ -16,8 +16,8 @@ const (
 	// flushTimeout is how long the last writes may take together. It is a part of the time
 	// that a whole program has to end: see package operator.
 	flushTimeout = 4 * time.Second
-	// firstPause and longestPause bound the pause of all writes after a server could not be asked. The pause of one event begins
-	// with twice firstPause after the server failed with the event.
+	// firstPause and longestPause bound the pause of all writes after a server could not be asked. The pause of one event
+	// begins with twice firstPause after the server failed with the event.
 	firstPause   = time.Second
 	longestPause = time.Minute
 	// maxFailures is how many times in a row the server may fail with one event.

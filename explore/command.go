@@ -99,25 +99,36 @@ happened, as a rule because the time of --for ended first.`,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withStatus(err) })
 	flags := cmd.Flags()
-	flags.DurationVar(&c.flagSettings.Budget, "for", 0, "begin no new run after this time, and cut runs that last much longer (default: make all planned runs)")
+	flags.DurationVar(&c.flagSettings.Budget, "for", 0,
+		"begin no new run after this time, and cut runs that last much longer (default: make all planned runs)")
 	flags.Uint64Var(&c.flagSettings.Seed, "seed", 0, "choose what is not done completely by this number")
-	flags.StringSliceVar(&c.flagSettings.Only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
-	flags.BoolVar(&c.flagSettings.Exhaustive, "all", false, "make every pair of a kind of fault and a request, in place of some kinds at each request")
-	flags.StringArrayVar(&c.passedVariables, "env", nil, "pass the environment variable `NAME` on to the operator, or set NAME=VALUE (repeatable)")
+	flags.StringSliceVar(&c.flagSettings.Only, "only", nil,
+		"only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
+	flags.BoolVar(&c.flagSettings.Exhaustive, "all", false,
+		"make every pair of a kind of fault and a request, in place of some kinds at each request")
+	flags.StringArrayVar(&c.passedVariables, "env", nil,
+		"pass the environment variable `NAME` on to the operator, or set NAME=VALUE (repeatable)")
 	flags.DurationVar(&c.flagSettings.Settle, "settle", 0, "call a run at rest only after this time without a change: for an operator that works on an external system, and does not use yare")
 	flags.StringVar(&c.flagSettings.OutsideAddress, "outside", "", "also refuse, cut and delay the connections to the external system at `HOST:PORT`; {outside} is filled in as the address for the operator")
-	flags.StringVar(&c.look, "look", "", "compare the lines that this shell `COMMAND` prints about the external system; {namespace} is that of the run")
+	flags.StringVar(&c.look, "look", "",
+		"compare the lines that this shell `COMMAND` prints about the external system; {namespace} is that of the run")
 	flags.StringVar(&c.empty, "empty", "", "remove what a run has left in the external system by this shell `COMMAND`")
-	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
+	flags.BoolVar(&c.stopsPlane, "plane", false,
+		"also kill the API server and etcd, and pause etcd, in runs of their own after all others")
 	flags.IntVar(&c.flagSettings.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd, and the policies that it prints with manifests)")
 	flags.StringVar(&c.binary.Account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
-	flags.BoolVar(&c.binary.Cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")
+	flags.BoolVar(&c.binary.Cover, "cover", false,
+		"count the statements of the operator that run, which costs time; PATH is a Go main package")
 	flags.StringVar(&c.flagSettings.SampleFile, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
-	flags.StringVar(&c.flagSettings.ValuesFile, "values", "", "also try the values of the objects in this `FILE`, which have the kinds and names of the samples")
-	flags.StringVar(&c.flagSettings.PairsFile, "pairs", "", "make one object of each pair with similar names of the objects in this `FILE`, which has their references too")
-	flags.StringVar(&c.flagSettings.AcceptFile, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
-	flags.StringVar(&c.flagSettings.ReportFile, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
+	flags.StringVar(&c.flagSettings.ValuesFile, "values", "",
+		"also try the values of the objects in this `FILE`, which have the kinds and names of the samples")
+	flags.StringVar(&c.flagSettings.PairsFile, "pairs", "",
+		"make one object of each pair with similar names of the objects in this `FILE`, which has their references too")
+	flags.StringVar(&c.flagSettings.AcceptFile, "accept", "",
+		"leave out the differences that this `FILE` lists as intended, with reasons")
+	flags.StringVar(&c.flagSettings.ReportFile, "report", "",
+		"write the findings to this `FILE`: a page if it ends in .html, else JSON")
 	flags.StringVar(&c.flagSettings.ReplayFile, "replay", "", "make the runs of the findings in this JSON `FILE` again")
 	flags.BoolVar(&c.isList, "list", false, "print the planned runs, and make the reference runs only")
 	flags.BoolVarP(&c.isVerbose, "verbose", "v", false, "show each run, and the control plane's own log")
@@ -127,7 +138,9 @@ happened, as a rule because the time of --for ended first.`,
 // execute starts a control plane, and explores the operator on it.
 func (c *command) execute(ctx context.Context) error {
 	if c.look != "" {
-		c.flagSettings.LookOutside = func(ctx context.Context, namespace string) (string, error) { return runShell(ctx, c.look, namespace) }
+		c.flagSettings.LookOutside = func(ctx context.Context, namespace string) (string, error) {
+			return runShell(ctx, c.look, namespace)
+		}
 	}
 	if c.empty != "" {
 		c.flagSettings.EmptyOutside = func(ctx context.Context, namespace string) error {
@@ -193,9 +206,11 @@ func (c *command) openBinary(ctx context.Context, folder string) error {
 // maxShellTime is how long a command about the external system may take.
 const maxShellTime = time.Minute
 
-// runShell runs a shell command about the external system for the run of a namespace, and returns what the command prints.
+// runShell runs a shell command about the external system for the run of a namespace, and returns what the command
+// prints.
 func runShell(ctx context.Context, command, namespace string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxShellTime, fmt.Errorf("the command did not end within %s", maxShellTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxShellTime,
+		fmt.Errorf("the command did not end within %s", maxShellTime))
 	defer cancel()
 	cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, "{namespace}", namespace))
 	var printed, problems strings.Builder
@@ -215,7 +230,8 @@ func (c *command) list(ctx context.Context) error {
 	return err
 }
 
-// withStatus returns an error with an exit status: its own one, or the status of an operator that could not be explored.
+// withStatus returns an error with an exit status: its own one, or the status of an operator that could not be
+// explored.
 func withStatus(err error) error {
 	if _, has := errors.AsType[statusError](err); has || err == nil {
 		return err
@@ -223,8 +239,8 @@ func withStatus(err error) error {
 	return statusError{statusNotExplored, err}
 }
 
-// statusOf returns the error with the exit status of an exploration, or nil. A finding wins over everything. failure is why
-// the exploration could not go on, or nil.
+// statusOf returns the error with the exit status of an exploration, or nil. A finding wins over everything. failure is
+// why the exploration could not go on, or nil.
 func statusOf(r finding.Record, failure error) error {
 	c := r.Coverage
 	switch count := r.CountFailures(); {
@@ -237,9 +253,14 @@ func statusOf(r finding.Record, failure error) error {
 	case c.Stopped != "":
 		return statusError{statusIncomplete, errors.New("nothing was found: " + c.Stopped)}
 	case c.ComparedSteps.Total > 0 && c.ComparedSteps.Done == 0:
-		return statusError{statusNotExplored, errors.New("the runs without faults differ after each step, so that no state was compared: see the warnings")}
+		return statusError{
+			statusNotExplored,
+			errors.New("the runs without faults differ after each step, so that no state was compared: see the warnings"),
+		}
 	case len(c.NeverHappened) > 0:
-		return statusError{statusIncomplete, fmt.Errorf("nothing was found, but kinds of faults never happened: %v", c.NeverHappened)}
+		return statusError{
+			statusIncomplete, fmt.Errorf("nothing was found, but kinds of faults never happened: %v", c.NeverHappened),
+		}
 	}
 	return nil
 }

@@ -32,10 +32,10 @@ type openedOperator struct {
 	sampleFile string
 }
 
-// Parts returns the operator made of the parts that a function returns. The function may have arguments: the namespace of
-// the run, and the address by which the parts reach the external system of Settings.OutsideAddress. A process of the
-// operator is a call of the function, and runs in the process of the test. A crash cuts the parts off from the API server for good.
-// The types of the parts must be defined: see [yaretest.Define].
+// Parts returns the operator made of the parts that a function returns. The function may have arguments: the namespace
+// of the run, and the address by which the parts reach the external system of Settings.OutsideAddress. A process of the
+// operator is a call of the function, and runs in the process of the test. A crash cuts the parts off from the API
+// server for good. The types of the parts must be defined: see [yaretest.Define].
 func Parts[F func() []operator.Part | func(namespace string) []operator.Part | func(namespace, outside string) []operator.Part](parts F) Operator {
 	switch parts := any(parts).(type) {
 	case func() []operator.Part:
@@ -103,7 +103,9 @@ func (b Binary) open(ctx context.Context, folder string) (o openedOperator, err 
 			return o, err
 		}
 	case b.Cover:
-		return o, fmt.Errorf("the statements of %s cannot be counted, because it is compiled already: name the folder of its main package", b.Path)
+		return o, fmt.Errorf(
+			"the statements of %s cannot be counted, because it is compiled already: name the folder of its main package",
+			b.Path)
 	default:
 		o.sampleFile = filepath.Join(filepath.Dir(b.Path), "sample.yaml")
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.OwnCluster. A finding fails
-// t. A state that was only late is logged. Run removes the policies of a [Binary] after t. Run returns the coverage.
+// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.OwnCluster. A finding
+// fails t. A state that was only late is logged. Run removes the policies of a [Binary] after t. Run returns the
+// coverage.
 func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	t.Helper()
 	e, err := settings.newExploration()

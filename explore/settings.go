@@ -48,8 +48,8 @@ type Settings struct {
 	// Settle is how long at least nothing may happen before a run is at rest. A program that works on an external system
 	// makes no request meanwhile. A program that uses yare says that it works, and needs no Settle.
 	Settle time.Duration
-	// OutsideAddress is the address of the external system of the operator, as host:port. The operator gets another address
-	// in its place: {outside} in [Binary], or an argument of the function of [Parts]. It leads to a relay of the
+	// OutsideAddress is the address of the external system of the operator, as host:port. The operator gets another
+	// address in its place: {outside} in [Binary], or an argument of the function of [Parts]. It leads to a relay of the
 	// exploration, which refuses, cuts and delays connections.
 	OutsideAddress string
 	// LookOutside returns a text about what the run of a namespace has in the external system. The lines are compared and
@@ -67,14 +67,14 @@ type Settings struct {
 	// in place of the values that the schema suggests. A field without values, and the fields below it, keep the
 	// value of the sample.
 	Values map[string][]any
-	// ValuesFile is a file of objects of the same kinds and names as the samples, with other values: another image, schedule
-	// or name of a reference, for example. The exploration tries these values too. Only they change a ConfigMap or Secret
-	// that is immutable, and a Secret of a type that requires keys. Default: none.
+	// ValuesFile is a file of objects of the same kinds and names as the samples, with other values: another image,
+	// schedule or name of a reference, for example. The exploration tries these values too. Only they change a ConfigMap
+	// or Secret that is immutable, and a Secret of a type that requires keys. Default: none.
 	ValuesFile string
 	// PairsFile is a file of objects of the same kinds as the samples, with the objects that they refer to. One object of
-	// each pair with similar names is made of them, so that the objects of a pair share no reference. Further runs show whether
-	// a program changes or deletes the children of the other object. Default: the objects of a pair are copies of the samples,
-	// for which only deletions are judged.
+	// each pair with similar names is made of them, so that the objects of a pair share no reference. Further runs show
+	// whether a program changes or deletes the children of the other object. Default: the objects of a pair are copies of
+	// the samples, for which only deletions are judged.
 	PairsFile string
 	// Scenario is what the user does in each run, step by step, in place of applying and deleting the samples. The
 	// first step must apply objects. A step begins when the operator has come to rest after the step before.
@@ -145,7 +145,9 @@ func (s Settings) newExploration() (*exploration, error) {
 	e.settings.Budget, e.settings.Seed, e.settings.Parallel, e.settings.Values = s.Budget, s.Seed, s.Parallel, s.Values
 	e.settings.IsExhaustive, e.settings.Settle = s.Exhaustive, s.Settle
 	if s.OutsideAddress != "" || s.LookOutside != nil || s.EmptyOutside != nil {
-		e.settings.ExternalSystem = &engine.ExternalSystem{Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside}
+		e.settings.ExternalSystem = &engine.ExternalSystem{
+			Address: s.OutsideAddress, Look: s.LookOutside, Empty: s.EmptyOutside,
+		}
 	}
 	if s.Parallel < 0 {
 		return nil, fmt.Errorf("explore.Settings.Parallel is %d: use 1 or more", s.Parallel)

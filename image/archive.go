@@ -60,7 +60,9 @@ func dockerManifest(name string, index v1.ImageIndex) ([]byte, error) {
 	for _, layer := range first.Layers {
 		layers = append(layers, blobPath(layer.Digest))
 	}
-	return json.Marshal([]map[string]any{{"Config": blobPath(first.Config.Digest), "RepoTags": []string{name}, "Layers": layers}})
+	return json.Marshal([]map[string]any{
+		{"Config": blobPath(first.Config.Digest), "RepoTags": []string{name}, "Layers": layers},
+	})
 }
 
 // writeArchive writes a file that holds the image of an OCI image layout. After an error the file is as it was.
@@ -87,8 +89,8 @@ func writeArchive(path, dir string, docker []byte) error {
 	return nil
 }
 
-// writeTar writes the files of a layout and manifest.json. All have the same time, so that the same image gives the same
-// archive.
+// writeTar writes the files of a layout and manifest.json. All have the same time, so that the same image gives the
+// same archive.
 func writeTar(out io.Writer, files fs.FS, docker []byte) error {
 	w := tar.NewWriter(out)
 	epoch := time.Unix(0, 0)

@@ -58,9 +58,12 @@ func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageI
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(report, "yare: /%s for %s: %.1f MB, compressed %.1f MB\n", b.name, b.platform, float64(len(b.content))/1e6, float64(size)/1e6)
+		fmt.Fprintf(report, "yare: /%s for %s: %.1f MB, compressed %.1f MB\n",
+			b.name, b.platform, float64(len(b.content))/1e6, float64(size)/1e6)
 		if _, missing := b.licenceTexts(); len(missing) > 0 {
-			fmt.Fprintf(report, "yare: no licence text was found of %s: add what its licence demands to the image by other means\n", strings.Join(missing, ", "))
+			fmt.Fprintf(report,
+				"yare: no licence text was found of %s: add what its licence demands to the image by other means\n",
+				strings.Join(missing, ", "))
 		}
 	}
 	return mutate.Annotations(index, binaries[0].labels()).(v1.ImageIndex), nil

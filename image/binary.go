@@ -44,7 +44,8 @@ func build(ctx context.Context, dir string, p platform, scratch string) (binary,
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return binary{}, fmt.Errorf("make a folder for the binary: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w", "-o", out+string(filepath.Separator), ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w",
+		"-o", out+string(filepath.Separator), ".")
 	cmd.Dir, cmd.Env = dir, buildEnvironment(os.Environ(), p)
 	// An interrupted go command removes its work folder.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -113,8 +114,8 @@ func buildError(ctx context.Context, dir string, p platform, err error, output [
 	return fmt.Errorf("compile %s for %s: %w%s", dir, p, err, text)
 }
 
-// licenceTexts returns the licence texts of the modules and of Go that the binary was compiled from, by their paths in the image,
-// such as licences/github.com/a/b@v1.2.3/LICENSE. It also returns the modules without a text.
+// licenceTexts returns the licence texts of the modules and of Go that the binary was compiled from, by their paths in
+// the image, such as licences/github.com/a/b@v1.2.3/LICENSE. It also returns the modules without a text.
 func (b binary) licenceTexts() (files map[string][]byte, missing []string) {
 	files = make(map[string][]byte)
 	add := func(key, name, version string) {
@@ -183,8 +184,10 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+	layer, err := tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression),
+		tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +197,8 @@ func (b binary) image(certificates bool) (v1.Image, error) {
 	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
 }
 
-// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from and, if they
-// are asked for, the root certificates.
+// layerContent returns the files of an image as a tar archive: the binary, the licences of what it was compiled from
+// and, if they are asked for, the root certificates.
 func (b binary) layerContent(certificates bool) ([]byte, error) {
 	files, _ := b.licenceTexts()
 	if certificates {
@@ -208,7 +211,8 @@ func (b binary) layerContent(certificates bool) ([]byte, error) {
 		for i := range name {
 			if folder := name[:i+1]; name[i] == '/' && !folders[folder] {
 				folders[folder] = true
-				if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()}); err != nil {
+				err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, ModTime: b.created()})
+				if err != nil {
 					return nil, err
 				}
 			}

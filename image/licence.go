@@ -26,8 +26,8 @@ type licence struct {
 // goLicence is the key of the licence of Go and its standard library among those of modules.
 const goLicence = "std"
 
-// moduleLicences returns the licences of the modules that the main package in dir depends on, by the paths of the modules, and
-// that of Go by goLicence. A module whose folder is not known is left out.
+// moduleLicences returns the licences of the modules that the main package in dir depends on, by the paths of the
+// modules, and that of Go by goLicence. A module whose folder is not known is left out.
 func moduleLicences(ctx context.Context, dir string, environ []string) (map[string]licence, error) {
 	root := exec.CommandContext(ctx, "go", "env", "GOROOT")
 	root.Dir, root.Env = dir, environ
@@ -61,8 +61,8 @@ func moduleLicences(ctx context.Context, dir string, environ []string) (map[stri
 	}
 }
 
-// licenceIn returns the licence that the files of a folder contain. A licence may demand that its text and the notices of the
-// authors go with a binary.
+// licenceIn returns the licence that the files of a folder contain. A licence may demand that its text and the notices
+// of the authors go with a binary.
 func licenceIn(dir string) licence {
 	var found []string
 	texts := make(map[string][]byte)
@@ -93,7 +93,8 @@ func licencesOf(text string) (found []string) {
 	if has("permission is hereby granted, free of charge") {
 		found = append(found, "MIT")
 	}
-	if has("permission to use, copy, modify, and/or distribute this software") || has("permission to use, copy, modify, and distribute this software") {
+	if has("permission to use, copy, modify, and/or distribute this software") ||
+		has("permission to use, copy, modify, and distribute this software") {
 		found = append(found, "ISC")
 	}
 	if has("redistribution and use in source and binary forms") {

@@ -130,7 +130,8 @@ func parseOptions(args []string) (options, error) {
 func parsePlatform(text string) (platform, error) {
 	system, arch, _ := strings.Cut(strings.TrimSpace(text), "/")
 	if system != "linux" || arch == "" || strings.Contains(arch, "/") {
-		return platform{}, fmt.Errorf("the platform %q is not valid: write linux/amd64 or linux/arm64, or both with a comma between them", text)
+		return platform{}, fmt.Errorf(
+			"the platform %q is not valid: write linux/amd64 or linux/arm64, or both with a comma between them", text)
 	}
 	return platform{arch: arch}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// provenance is how an image was made (SLSA provenance, version 1, https://slsa.dev/spec/v1.0/provenance). It is the predicate of
-// an attestation, which a tool such as cosign signs and pushes.
+// provenance is how an image was made (SLSA provenance, version 1, https://slsa.dev/spec/v1.0/provenance). It is the
+// predicate of an attestation, which a tool such as cosign signs and pushes.
 type provenance struct {
 	Definition buildDefinition `json:"buildDefinition"`
 	Run        runDetails      `json:"runDetails"`
@@ -40,8 +40,8 @@ type runDetails struct {
 	} `json:"builder"`
 }
 
-// newProvenance returns the provenance of the image of binaries, which are of one commit. It has no time and no name of this machine,
-// so the same image has the same provenance.
+// newProvenance returns the provenance of the image of binaries, which are of one commit. It has no time and no name of
+// this machine, so the same image has the same provenance.
 func newProvenance(binaries []binary, certificates bool) provenance {
 	first := binaries[0]
 	p := provenance{Definition: buildDefinition{
@@ -70,7 +70,8 @@ func newProvenance(binaries []binary, certificates bool) provenance {
 	return p
 }
 
-// dirHash returns the digest of a module with a hash of go.sum, as the DigestSet of in-toto has it, or nil without a hash.
+// dirHash returns the digest of a module with a hash of go.sum, as the DigestSet of in-toto has it, or nil without a
+// hash.
 func dirHash(sum string) map[string]string {
 	text, isH1 := strings.CutPrefix(sum, "h1:")
 	digest, err := base64.StdEncoding.DecodeString(text)

@@ -66,10 +66,12 @@ func nameOf(o options, program string) (name.Tag, error) {
 	}
 	tag, err := name.NewTag(text, how...)
 	if err != nil && text == program {
-		return tag, fmt.Errorf("the program's name %q is not valid as that of an image: name the image with --tag NAME (%w)", program, err)
+		return tag, fmt.Errorf("the program's name %q is not valid as that of an image: name the image with --tag NAME (%w)",
+			program, err)
 	}
 	if err != nil {
-		return tag, fmt.Errorf("the name of the image that %s gives is not valid: write it as registry.example.com/name:tag (%w)", option, err)
+		return tag, fmt.Errorf(
+			"the name of the image that %s gives is not valid: write it as registry.example.com/name:tag (%w)", option, err)
 	}
 	return tag, nil
 }

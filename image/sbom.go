@@ -121,16 +121,20 @@ func (b bill) document(image v1.Hash) spdxDocument {
 	d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", main})
 	for _, m := range b.info.Deps {
 		name, version, sum := compiledModule(m)
-		d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path].expression))})
+		d.Relationships = append(d.Relationships,
+			spdxRelationship{main, "DEPENDS_ON", add(newPackage(name, version, sum, b.licences[m.Path].expression))})
 	}
-	d.Relationships = append(d.Relationships, spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", goVersion(b.info), "", "BSD-3-Clause"))})
+	d.Relationships = append(d.Relationships,
+		spdxRelationship{main, "DEPENDS_ON", add(newPackage("stdlib", goVersion(b.info), "", "BSD-3-Clause"))})
 	if len(b.certificates) > 0 {
-		d.Relationships = append(d.Relationships, spdxRelationship{document, "DESCRIBES", add(certificatesPackage(b.certificates))})
+		d.Relationships = append(d.Relationships,
+			spdxRelationship{document, "DESCRIBES", add(certificatesPackage(b.certificates))})
 	}
 	return d
 }
 
-// goVersion returns the version of Go of a binary, such as 1.26.8. The binary may have the names of experiments behind it.
+// goVersion returns the version of Go of a binary, such as 1.26.8. The binary may have the names of experiments behind
+// it.
 func goVersion(info *debug.BuildInfo) string {
 	version, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
 	return version
@@ -144,8 +148,8 @@ func packageURL(name, version string) string {
 	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// certificatesPackage returns the package of the file of root certificates. Its list is that of Mozilla (MPL-2.0), as the
-// module of this program has it.
+// certificatesPackage returns the package of the file of root certificates. Its list is that of Mozilla (MPL-2.0), as
+// the module of this program has it.
 func certificatesPackage(content []byte) spdxPackage {
 	version := ""
 	if own, ok := debug.ReadBuildInfo(); ok {
@@ -173,8 +177,9 @@ func compiledModule(m *debug.Module) (path, version, sum string) {
 	return m.Replace.Path, m.Replace.Version, m.Replace.Sum
 }
 
-// newPackage returns a package of a document, without its ID. version is empty or "(devel)" if it is not known. sum is as
-// in go.sum, such as h1:…, which is the hash of a list of the files with their hashes. sum and licence may be empty.
+// newPackage returns a package of a document, without its ID. version is empty or "(devel)" if it is not known. sum is
+// as in go.sum, such as h1:…, which is the hash of a list of the files with their hashes. sum and licence may be
+// empty.
 func newPackage(name, version, sum, licence string) spdxPackage {
 	p := spdxPackage{
 		Name: name, DownloadLocation: "NOASSERTION", Copyright: "NOASSERTION",

@@ -62,19 +62,23 @@ func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] 
 // Dynamic returns the API of a resource without a Go type. An empty namespace
 // means all namespaces. A resource without Version, Kind or Plural is an error of the API.
 func Dynamic(c *Client, r wire.Resource, namespace string) API[unstructured.Unstructured] {
-	return newAPIOfTarget[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: checkResource(r)}, namespace)
+	return newAPIOfTarget[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: checkResource(r)},
+		namespace)
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
 // its objects. An empty namespace means all namespaces. A resource without Version, Kind or Plural
 // is an error of the API.
 func Metadata(c *Client, r wire.Resource, namespace string) API[metav1.PartialObjectMetadata] {
-	return newAPIOfTarget[metav1.PartialObjectMetadata](c, target{resource: r, representation: wire.MetadataOnly, err: checkResource(r)}, namespace)
+	return newAPIOfTarget[metav1.PartialObjectMetadata](c,
+		target{resource: r, representation: wire.MetadataOnly, err: checkResource(r)}, namespace)
 }
 
 // newAPIOfTarget returns the API of t in a namespace, or in all namespaces if namespace is empty. t has no namespace.
 func newAPIOfTarget[T any, P ObjectOf[T]](c *Client, t target, namespace string) API[T] {
-	return API[T]{client: c, target: t.in(c, namespace), object: func(object *T) Object { return P(object) }, typeErr: t.err}
+	return API[T]{
+		client: c, target: t.in(c, namespace), object: func(object *T) Object { return P(object) }, typeErr: t.err,
+	}
 }
 
 // For returns the API of the same resource for another client. An empty namespace means all
@@ -141,8 +145,8 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	return a.send(ctx, a.target.request(wire.VerbGet, name))
 }
 
-// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such object,
-// [IsNotFound] reports the error.
+// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty. If there is no such
+// object, [IsNotFound] reports the error.
 func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name string) (*T, error) {
 	return newAPI[T, P](c, namespace).Get(ctx, name)
 }
@@ -162,8 +166,8 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	return all, err
 }
 
-// List reads the objects of T that match in a namespace, as [API.List] does. An empty namespace stands for all namespaces,
-// or for the namespaces that the client is narrowed to.
+// List reads the objects of T that match in a namespace, as [API.List] does. An empty namespace stands for all
+// namespaces, or for the namespaces that the client is narrowed to.
 func List[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace string, selectors ...Selector) ([]*T, error) {
 	return newAPI[T, P](c, namespace).List(ctx, selectors...)
 }
@@ -195,7 +199,9 @@ func (a API[T]) Streams(selectors ...Selector) ([]wire.Stream, error) {
 // Watch sends one watch request from resourceVersion on. The sequence ends with the answer. An
 // object that does not fit T comes as a [*wire.DecodeError], and the sequence goes on. Package watch lists
 // before it watches, and watches again.
-func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...Selector) iter.Seq2[WatchEvent[T], error] {
+func (a API[T]) Watch(
+	ctx context.Context, resourceVersion string, selectors ...Selector,
+) iter.Seq2[WatchEvent[T], error] {
 	return func(yield func(WatchEvent[T], error) bool) {
 		for frame, err := range watchFrames(ctx, a.client, a.target, resourceVersion, selectors) {
 			event := WatchEvent[T]{Type: frame.Type}

@@ -76,27 +76,28 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 // Apply declares the fields of t by server-side apply, and returns the live object. It does not
 // change t. The server removes the fields that this manager applied before, if t lacks them.
 //
-// What was not set is not sent: a nil value, and a struct that is the zero value of its Go type and not behind a pointer. Only
-// the Go value decides, with the fields that are not exported: no method IsZero, and not the JSON of the value. Any other struct
-// is sent, also as {}. So an author who means {} sets an empty map or list in the struct that is not nil. Behind a
-// pointer, in a list or in a map, zero values are sent. Numbers, strings and booleans follow
-// their json tags, so that a zero without omitempty is sent. In an unstructured object all that is there was set.
+// What was not set is not sent: a nil value, and a struct that is the zero value of its Go type and not behind a
+// pointer. Only the Go value decides, with the fields that are not exported: no method IsZero, and not the JSON of the
+// value. Any other struct is sent, also as {}. So an author who means {} sets an empty map or list in the struct that
+// is not nil. Behind a pointer, in a list or in a map, zero values are sent. Numbers, strings and booleans follow their
+// json tags, so that a zero without omitempty is sent. In an unstructured object all that is there was set.
 //
 // A type with a [Definition] that is not Foreign has a schema that requires members: the fields without
-// omitempty and omitzero, and those of the crd tag required. These are sent in any case. With the tag omitzero, a zero struct is
-// not sent, and the server removes its fields.
+// omitempty and omitzero, and those of the crd tag required. These are sent in any case. With the tag omitzero, a zero
+// struct is not sent, and the server removes its fields.
 //
 // t must be built for the apply. An object that was read has the fields of all managers. An apply of this
 // object would take over all these fields. Therefore an object with managedFields or a creationTimestamp is
 // an error. A uid and a resourceVersion are preconditions.
 //
-// A zero status is not sent, and neither is the status of a resource with a status subresource: see [Client.ApplyStatus]. If a
-// status of a foreign kind was set, discovery shows whether it has the subresource, once for each kind.
+// A zero status is not sent, and neither is the status of a resource with a status subresource: see
+// [Client.ApplyStatus]. If a status of a foreign kind was set, discovery shows whether it has the subresource, once for
+// each kind.
 //
 // If the server refuses the object because a member is missing that was not set, the error names the member.
 //
-// The stringData of a Secret is sent as data, where the server stores it. So the server removes a key that a later apply leaves
-// out. A key of stringData overrules the same key of data.
+// The stringData of a Secret is sent as data, where the server stores it. So the server removes a key that a later
+// apply leaves out. A key of stringData overrules the same key of data.
 //
 // The client of a reconcile skips an apply that would change nothing, and returns the cached
 // object. If only the metadata is cached, as of a Secret, the result is t with the metadata of the cache.
@@ -187,11 +188,12 @@ func (a API[T]) callModify(t *T, modify func(*T) error) (hasChanged bool, err er
 // with the changes: see [DeepCopy] for a copy. If nothing has changed, nothing is sent, and after is
 // returned.
 //
-// What the server sets in metadata, such as managedFields and resourceVersion, is not compared. If before and after have
-// the same resourceVersion and other managedFields, the call is an error. Use a patch of [JSONPatch] to change managedFields.
-// Fields that T lacks stay as they are. Fields with equal values in before and after also stay as they are, whoever changes
-// these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is replaced as a whole. Therefore
-// the resourceVersion of before is a precondition too if the difference has a list: see [IsConflict].
+// What the server sets in metadata, such as managedFields and resourceVersion, is not compared. If before and after
+// have the same resourceVersion and other managedFields, the call is an error. Use a patch of [JSONPatch] to change
+// managedFields. Fields that T lacks stay as they are. Fields with equal values in before and after also stay as they
+// are, whoever changes these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is
+// replaced as a whole. Therefore the resourceVersion of before is a precondition too if the difference has a list: see
+// [IsConflict].
 //
 // The view of a subresource patches that subresource: a difference in the status needs [API.Status].
 func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options ...WriteOption) (*T, error) {

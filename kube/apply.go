@@ -53,10 +53,10 @@ func (a applier) request(obj Object, options []ApplyOption) (*wire.Request, erro
 	return a.requestWithBody(body, obj, obj.GetResourceVersion(), options), nil
 }
 
-// withStringDataMoved returns the apply of a Secret without stringData. Its keys are in data, as the server stores them. A key
-// of stringData overrules the same key of data, as on the server. So {"data":{"a":"MQ=="},"stringData":{"a":"2","b":"3"}} becomes
-// {"data":{"a":"Mg==","b":"Mw=="}}. The server would record the fields of stringData as owned, and would not remove a key from
-// data that a later apply leaves out.
+// withStringDataMoved returns the apply of a Secret without stringData. Its keys are in data, as the server stores
+// them. A key of stringData overrules the same key of data, as on the server. So
+// {"data":{"a":"MQ=="},"stringData":{"a":"2","b":"3"}} becomes {"data":{"a":"Mg==","b":"Mw=="}}. The server would
+// record the fields of stringData as owned, and would not remove a key from data that a later apply leaves out.
 func withStringDataMoved(body []byte) ([]byte, error) {
 	var members map[string]jsontext.Value
 	if err := Unmarshal(body, &members); err != nil || members["stringData"] == nil {

@@ -14,8 +14,9 @@ import (
 type unsetStructs struct{ table *pruneRuleTable }
 
 // addTo returns err, the error of an apply of obj. If the server has refused the apply because of a struct that
-// was not set, the result names that struct and what helps. For example, the schema of a foreign kind requires spec.endpoint,
-// and obj has the zero value there. Then the server misses the member, because the apply did not send it.
+// was not set, the result names that struct and what helps. For example, the schema of a foreign kind requires
+// spec.endpoint, and obj has the zero value there. Then the server misses the member, because the apply did not send
+// it.
 func (u unsetStructs) addTo(obj Object, err error) error {
 	e, ok := AsError(err)
 	if !ok || !IsInvalid(err) || e.Answer.Details == nil {
@@ -46,14 +47,16 @@ func (u unsetStructs) addTo(obj Object, err error) error {
 var fieldStep = regexp.MustCompile(`\[[^\]]*\]|[^.\[]+`)
 
 // find returns the path of the struct of obj that is the zero value of its type, and that is the field or has the
-// field in it. Of several, it is the outermost one that is not sent, or else the innermost one. path is empty if there is none.
-// isSent is true if an apply sends the struct anyway.
+// field in it. Of several, it is the outermost one that is not sent, or else the innermost one. path is empty if there
+// is none. isSent is true if an apply sends the struct anyway.
 func (u unsetStructs) find(obj Object, field string) (path string, isSent bool) {
 	return u.findWithin(u.table.rulesOfObject(obj), reflect.ValueOf(obj).Elem(), fieldStep.FindAllString(field, -1), "")
 }
 
 // findWithin returns what find returns for the value v at prefix, from which steps lead to the field.
-func (u unsetStructs) findWithin(rules *pruneRules, v reflect.Value, steps []string, prefix string) (path string, isSent bool) {
+func (u unsetStructs) findWithin(
+	rules *pruneRules, v reflect.Value, steps []string, prefix string,
+) (path string, isSent bool) {
 	if rules, v = u.table.indirect(rules, v); len(steps) == 0 || rules.isVerbatim() {
 		return "", false
 	}

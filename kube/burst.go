@@ -11,8 +11,8 @@ import (
 // So during a burst burstConn waits for a moment before it reads again, until several events have arrived.
 // A part that arrives alone is read at once.
 //
-// For example, 16 reads in a row follow less than 0.3 ms after the read before. That begins a burst. From then on a read
-// that has nothing left to return waits for 1 ms. The burst ends with a wait in which less than 4 KB arrive.
+// For example, 16 reads in a row follow less than 0.3 ms after the read before. That begins a burst. From then on a
+// read that has nothing left to return waits for 1 ms. The burst ends with a wait in which less than 4 KB arrive.
 //
 // Only one goroutine at a time may read the connection. TLS above it keeps that rule.
 type burstConn struct {
@@ -62,7 +62,9 @@ func (c *burstConn) Read(p []byte) (int, error) {
 
 // burstDialer returns a function that calls dial. The connections of the function read bursts in larger
 // parts.
-func burstDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func burstDialer(
+	dial func(ctx context.Context, network, address string) (net.Conn, error),
+) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
@@ -65,7 +67,8 @@ func NewClient(config *Config) (*Client, error) {
 	if config.WrapAttempts != nil {
 		attempts = permanentErrors(config.WrapAttempts(attempts))
 	}
-	return NewClientFromHandler(retry{next: limitWrites(config.MaxWrites, attempts), timeout: config.Timeout}).WithFieldManager(program), nil
+	h := retry{next: limitWrites(config.MaxWrites, attempts), timeout: config.Timeout}
+	return NewClientFromHandler(h).WithFieldManager(program), nil
 }
 
 // permanentErrors returns a handler that calls next. An error of next that is no [*wire.Error] becomes the cause
@@ -163,8 +166,11 @@ func (c *Client) Do(ctx context.Context, r *wire.Request) (*wire.Response, error
 	return c.handler.Do(ctx, r)
 }
 
-// guardedApplyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an error.
-func (c *Client) guardedApplyRequest(ctx context.Context, t target, obj Object, options []ApplyOption) (*wire.Request, error) {
+// guardedApplyRequest returns the apply of obj for a target. An apply that would make a foreign object a child is an
+// error.
+func (c *Client) guardedApplyRequest(
+	ctx context.Context, t target, obj Object, options []ApplyOption,
+) (*wire.Request, error) {
 	r, err := t.applyRequest(c, obj, options)
 	if err != nil {
 		return nil, err
@@ -188,12 +194,11 @@ func (c *Client) guardedApplyRequest(ctx context.Context, t target, obj Object, 
 // ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the
 // fields that this manager applied before.
 //
-// Unlike an object of Apply, obj must have been read. Its uid and its resourceVersion are preconditions, so that ApplyStatus
-// does not overwrite the status of another object of the name, or a status that somebody else has written
-// meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and
-// repeats the write, at most four times, while the object has the uid and the generation of obj, and the
-// fields of this manager in the status have not changed. Otherwise ApplyStatus returns the conflict: see
-// [IsConflict].
+// Unlike an object of Apply, obj must have been read. Its uid and its resourceVersion are preconditions, so that
+// ApplyStatus does not overwrite the status of another object of the name, or a status that somebody else has written
+// meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and repeats the
+// write, at most four times, while the object has the uid and the generation of obj, and the fields of this manager in
+// the status have not changed. Otherwise ApplyStatus returns the conflict: see [IsConflict].
 //
 // After a success obj has the managedFields of the answer. If nothing but the status has changed
 // since obj was read, obj also has the resourceVersion of the answer, so that further writes of obj
@@ -246,7 +251,8 @@ func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (targ
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Version == "" || gvk.Kind == "" {
-		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty", verb, ident.Quoted(obj.GetNamespace(), obj.GetName()))
+		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty",
+			verb, ident.Quoted(obj.GetNamespace(), obj.GetName()))
 	}
 	r, err := c.kinds.find(ctx, c, gvk)
 	if err != nil {
@@ -263,12 +269,34 @@ func (c *Client) applyError(r wire.Resource, obj Object, err error) error {
 	return unsetStructs{&c.pruner.table}.addTo(obj, c.forgetUnservedKind(r, addObjectName(err, obj)))
 }
 
-// forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an object
-// of that kind asks discovery for the resource. A 404 for the object alone has no such effect: the deletion of an object
-// that is gone would cost a request of discovery each time.
+// forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an
+// object of that kind asks discovery for the resource. A 404 for the object alone has no such effect: the deletion of
+// an object that is gone would cost a request of discovery each time.
 func (c *Client) forgetUnservedKind(r wire.Resource, err error) error {
 	if err != nil && IsNoResource(err) {
 		c.kinds.forget(c.scope.cluster, r.GroupVersionKind)
 	}
 	return err
+}
+
+// maxWarnings bounds how many different texts of warnings a client remembers.
+const maxWarnings = 256
+
+// warnOnce returns a function that logs each text once. It forgets all texts after maxWarnings
+// different ones.
+func warnOnce() func(context.Context, *wire.Request, string) {
+	var mu sync.Mutex
+	logged := make(map[string]bool)
+	return func(ctx context.Context, r *wire.Request, text string) {
+		mu.Lock()
+		isLogged := logged[text]
+		if len(logged) >= maxWarnings {
+			clear(logged)
+		}
+		logged[text] = true
+		mu.Unlock()
+		if !isLogged {
+			slog.WarnContext(ctx, "the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
+		}
+	}
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // Unmarshal decodes JSON by the rules of Kubernetes (sigs.k8s.io/json). These are the rules of encoding/json, with two
-// exceptions. Names must match in case. In a value of the type any, an integer that fits is an int64, and any other number
-// is a float64. In a named interface type, as of type Value interface{}, all numbers are float64.
+// exceptions. Names must match in case. In a value of the type any, an integer that fits is an int64, and any other
+// number is a float64. In a named interface type, as of type Value interface{}, all numbers are float64.
 func Unmarshal(data []byte, into any) error { return kubejson.Unmarshal(data, into) }
 
 // Marshal encodes JSON by the rules of Kubernetes.
@@ -64,9 +64,10 @@ func (d objectDecoder) send(ctx context.Context, h wire.Handler, r *wire.Request
 	return err
 }
 
-// errIncomplete is the error of an object from which a conversion between versions has left something out. A program must
-// not act on such an object, because what it writes would be stored in place of what was left out.
-var errIncomplete = errors.New("a conversion between versions has left something out of it (annotation " + ident.IncompleteAnnotation + "): mend the object in the version that the annotation names")
+// errIncomplete is the error of an object from which a conversion between versions has left something out. A program
+// must not act on such an object, because what it writes would be stored in place of what was left out.
+var errIncomplete = errors.New("a conversion between versions has left something out of it (annotation " +
+	ident.IncompleteAnnotation + "): mend the object in the version that the annotation names")
 
 // decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
 // error is a [*wire.DecodeError].

@@ -16,15 +16,19 @@ import (
 // changes, so that a status comes to rest. The condition records the generation of owner that it
 // was observed at.
 //
-// The message is for people. It can be the text of any error: SetCondition cuts a message that has more than 32,768 bytes,
-// and ends it with "…". Otherwise the server would refuse the whole status. The type and the reason are for programs, and stay
-// as they are. The reason is one word in CamelCase, is not empty, and has at most 1,024 characters. The type is a qualified name
-// such as Ready, and has at most 316 characters. The limits are those of the type Condition of metav1.
+// The message is for people. It can be the text of any error: SetCondition cuts a message that has more than 32,768
+// bytes, and ends it with "…". Otherwise the server would refuse the whole status. The type and the reason are for
+// programs, and stay as they are. The reason is one word in CamelCase, is not empty, and has at most 1,024 characters.
+// The type is a qualified name such as Ready, and has at most 316 characters. The limits are those of the type
+// Condition of metav1.
 //
 // Set a condition once in a reconcile: a condition that is set to true and then to false has had a
 // transition each time, and never comes to rest. The time is the time of the reconcile whose context ctx is, so a test
 // can move it. Outside of a reconcile it is the real time.
-func SetCondition(ctx context.Context, conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
+func SetCondition(
+	ctx context.Context, conditions *[]metav1.Condition, owner Object, conditionType string, holds bool,
+	reason, message string,
+) {
 	now := metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: cutMessage(message),
 		ObservedGeneration: owner.GetGeneration(),
@@ -46,11 +50,12 @@ func SetCondition(ctx context.Context, conditions *[]metav1.Condition, owner Obj
 	*conditions = append(*conditions, now)
 }
 
-// maxMessage is how many bytes the message of a condition may have. Schemas count characters, and the validation of built-in
-// kinds counts bytes.
+// maxMessage is how many bytes the message of a condition may have. Schemas count characters, and the validation of
+// built-in kinds counts bytes.
 const maxMessage = 32768
 
-// cutMessage returns a message that is not longer than maxMessage. A message that is cut ends with "…" behind a whole rune.
+// cutMessage returns a message that is not longer than maxMessage. A message that is cut ends with "…" behind a whole
+// rune.
 func cutMessage(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD") // an encoder of JSON replaces invalid bytes too
 	if len(message) <= maxMessage {

@@ -115,8 +115,9 @@ type Impersonation struct {
 // KUBERNETES_EXEC_INFO and prints an ExecCredential with a token, a client certificate, or
 // both. It runs before the first request, when its credentials have expired, and again after the
 // server has refused a request with 401. It may run for five minutes, during which no timeout of a
-// request counts. The failure of a run is the error of all requests that wait for the run, and of those that begin during a
-// pause after the run. The pause lasts for a second, and twice as long after each further failure, up to a minute.
+// request counts. The failure of a run is the error of all requests that wait for the run, and of those that begin
+// during a pause after the run. The pause lasts for a second, and twice as long after each further failure, up to a
+// minute.
 type ExecConfig struct {
 	// Command is the path of the program, or its name in the folders of PATH.
 	Command string

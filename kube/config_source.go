@@ -109,8 +109,8 @@ func configOf(s kubeconfig.Selection) (*Config, error) {
 	if user.As != "" {
 		config.Impersonate = Impersonation{UserName: user.As, UID: user.AsUID, Groups: user.AsGroups, Extra: user.AsExtra}
 	}
-	// Credentials are for servers with TLS only. An address without a scheme has no TLS in a kubeconfig: the CA beside it is
-	// not read either, so the client uses http. See the field Host of [Config].
+	// Credentials are for servers with TLS only. An address without a scheme has no TLS in a kubeconfig: the CA beside it
+	// is not read either, so the client uses http. See the field Host of [Config].
 	if base, err := serverURL(config.Host, false); err != nil || base.Scheme != "https" {
 		return config, nil
 	}
@@ -176,7 +176,8 @@ func (s ConfigSource) noConfigError(cause error) error {
 	if cause != kubeconfig.ErrNoCluster { //nolint:errorlint // a wrapped error says more
 		text += " (" + cause.Error() + ")"
 	}
-	return fmt.Errorf("%s and this is no Pod: name a file with --kubeconfig or KUBECONFIG, or put one at ~/.kube/config", text)
+	return fmt.Errorf("%s and this is no Pod: name a file with --kubeconfig or KUBECONFIG, or put one at ~/.kube/config",
+		text)
 }
 
 // serviceAccountDir is where a Pod finds the files of its ServiceAccount.
@@ -197,7 +198,8 @@ func podConfig(folder string) (*Config, error) {
 		return nil, err
 	}
 	config := &Config{
-		Host:            "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")),
+		Host: "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"),
+			os.Getenv("KUBERNETES_SERVICE_PORT")),
 		BearerToken:     strings.TrimSpace(string(token)),
 		BearerTokenFile: tokenFile,
 	}

@@ -40,7 +40,8 @@ type connections struct {
 
 func newConnections(config *Config, exec *pluginRunner) (*connections, error) {
 	if config.Insecure && config.hasCA() {
-		return nil, errors.New("the configuration has a CA and skips the check of the server's certificate: remove one of them")
+		return nil, errors.New(
+			"the configuration has a CA and skips the check of the server's certificate: remove one of them")
 	}
 	if config.hasCert() != config.hasKey() {
 		return nil, errors.New("the configuration has only one of a client certificate and its key: add the other")
@@ -263,7 +264,8 @@ func secondsOf(variable string, usual int) time.Duration {
 		if err == nil {
 			return time.Duration(seconds) * time.Second
 		}
-		slog.Warn("the environment variable is no number of seconds: using the usual number", "variable", variable, "value", text, "seconds", usual)
+		slog.Warn("the environment variable is no number of seconds: using the usual number", "variable", variable,
+			"value", text, "seconds", usual)
 	}
 	return time.Duration(usual) * time.Second
 }

@@ -116,7 +116,8 @@ func newPluginRunner(config *Config) (*pluginRunner, error) {
 		running:    make(chan struct{}, 1),
 	}
 	if v := e.config.APIVersion; v != execV1 && v != execV1beta1 {
-		return nil, fmt.Errorf("the credential plugin %s has the apiVersion %q: it must be %s or %s", e.config.Command, v, execV1, execV1beta1)
+		return nil, fmt.Errorf("the credential plugin %s has the apiVersion %q: it must be %s or %s",
+			e.config.Command, v, execV1, execV1beta1)
 	}
 	if !e.config.ProvideClusterInfo {
 		return e, nil
@@ -282,7 +283,8 @@ func (e *pluginRunner) isInteractive() (bool, error) {
 		return e.isTerminal(), nil
 	case interactiveAlways:
 		if !e.isTerminal() {
-			return false, errors.New("it needs a terminal, and the standard input is none: run the program in a terminal, or use other credentials")
+			return false, errors.New(
+				"it needs a terminal, and the standard input is none: run the program in a terminal, or use other credentials")
 		}
 		return true, nil
 	default:
@@ -316,7 +318,8 @@ func (e *pluginRunner) parse(stdout []byte) (*pluginCredentials, error) {
 		return nil, fmt.Errorf("its output is no ExecCredential: %w", err)
 	}
 	if printed.Kind != "ExecCredential" || printed.APIVersion != e.config.APIVersion {
-		return nil, fmt.Errorf("it printed a %q of %q, not an ExecCredential of %s", printed.Kind, printed.APIVersion, e.config.APIVersion)
+		return nil, fmt.Errorf("it printed a %q of %q, not an ExecCredential of %s",
+			printed.Kind, printed.APIVersion, e.config.APIVersion)
 	}
 	status := printed.Status
 	switch {

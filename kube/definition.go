@@ -155,7 +155,8 @@ func (d Definition) Resource() (wire.Resource, error) {
 			return wire.Resource{}, fmt.Errorf("the Definition has no %s", check.name)
 		}
 		if len(check.problems) > 0 {
-			return wire.Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s", check.name, check.value, check.problems[0])
+			return wire.Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s",
+				check.name, check.value, check.problems[0])
 		}
 	}
 	if first := d.Kind[:1]; first != strings.ToUpper(first) {

@@ -72,8 +72,10 @@ func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, o
 		switch {
 		case s.Namespace == "" && !t.resource.ClusterScoped:
 			return fmt.Errorf("delete all %s: the namespace is missing: use kube.Namespaced", t.resource)
-		case s.LabelSelector == "" && s.FieldSelector == "" && !slices.ContainsFunc(selectors, func(s Selector) bool { return s.isEverything }):
-			return fmt.Errorf("delete all %s: no selector narrows it: select with kube.Everything to delete all of them", t.resource)
+		case s.LabelSelector == "" && s.FieldSelector == "" &&
+			!slices.ContainsFunc(selectors, func(s Selector) bool { return s.isEverything }):
+			return fmt.Errorf("delete all %s: no selector narrows it: select with kube.Everything to delete all of them",
+				t.resource)
 		}
 	}
 	for _, s := range streams {

@@ -114,7 +114,8 @@ func (d difference) check(t target) error {
 	_, hasStatus := d.members["status"]
 	switch {
 	case t.subresource == "" && t.hasStatusSubresource && hasStatus:
-		return errors.New("the status has changed, which this write leaves alone: change it in a write of its own, through API.Status")
+		return errors.New(
+			"the status has changed, which this write leaves alone: change it in a write of its own, through API.Status")
 	case t.subresource != "status":
 		return nil
 	}
@@ -126,8 +127,11 @@ func (d difference) check(t target) error {
 	return nil
 }
 
-// differenceRequest returns the patch from before to after. If they are equal, hasChanged is false, and there is no patch.
-func differenceRequest(t target, before, after Object, options writeOptions) (r *wire.Request, hasChanged bool, err error) {
+// differenceRequest returns the patch from before to after. If they are equal, hasChanged is false, and there is no
+// patch.
+func differenceRequest(
+	t target, before, after Object, options writeOptions,
+) (r *wire.Request, hasChanged bool, err error) {
 	if before.GetUID() == "" {
 		return nil, false, errors.New("the object before has no uid: give PatchDifference the object as it was read")
 	}
@@ -135,8 +139,10 @@ func differenceRequest(t target, before, after Object, options writeOptions) (r 
 		return nil, false, err
 	}
 	// Two reads of an object have different managedFields if somebody has changed the object in between.
-	if before.GetResourceVersion() == after.GetResourceVersion() && !reflect.DeepEqual(before.GetManagedFields(), after.GetManagedFields()) {
-		return nil, false, errors.New("managedFields have changed, which PatchDifference leaves alone: change them by a patch of kube.JSONPatch")
+	if before.GetResourceVersion() == after.GetResourceVersion() &&
+		!reflect.DeepEqual(before.GetManagedFields(), after.GetManagedFields()) {
+		return nil, false, errors.New(
+			"managedFields have changed, which PatchDifference leaves alone: change them by a patch of kube.JSONPatch")
 	}
 	from, err := t.encode(before)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"unsafe"
 )
 
-// directConn is a TCP connection that reads and writes without a notice to Go's scheduler. The notice is for system calls that
-// can block, and those of a socket of Go cannot. After a rest the notice wakes a thread of the runtime, which then wakes up
-// about every 70 µs until the program rests. So a program that handles one event now and then needs a seventh less of processor
-// time without the notice: see bench/RESULTS.md.
+// directConn is a TCP connection that reads and writes without a notice to Go's scheduler. The notice is for system
+// calls that can block, and those of a socket of Go cannot. After a rest the notice wakes a thread of the runtime,
+// which then wakes up about every 70 µs until the program rests. So a program that handles one event now and then
+// needs a seventh less of processor time without the notice: see bench/RESULTS.md.
 //
 // While no data has arrived, a read waits as other connections do, and no thread waits with it.
 type directConn struct {
@@ -67,11 +67,12 @@ func (d *directConn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: d.LocalAddr(), Addr: d.RemoteAddr(), Err: err}
 }
 
-// directCall makes the system calls of one direction of a [directConn]. It calls the function wait of the socket, which calls
-// attempt at once, and again each time the socket is ready, until attempt returns true.
+// directCall makes the system calls of one direction of a [directConn]. It calls the function wait of the socket, which
+// calls attempt at once, and again each time the socket is ready, until attempt returns true.
 //
-// For example, 100 KB are to be written, and the socket has room for 64 KB. The first attempt writes 64 KB, and then receives
-// EAGAIN. So it returns false. When the other end has read, the second attempt writes the rest and returns true.
+// For example, 100 KB are to be written, and the socket has room for 64 KB. The first attempt writes 64 KB, and then
+// receives EAGAIN. So it returns false. When the other end has read, the second attempt writes the rest and returns
+// true.
 type directCall struct {
 	// number is the number of the system call.
 	number uintptr

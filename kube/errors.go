@@ -17,9 +17,9 @@ func AsError(err error) (*wire.Error, bool) {
 }
 
 // HasReason reports whether the server refused a request for a reason, such as metav1.StatusReasonUnauthorized. For the
-// reasons that most programs meet there are functions, such as [IsNotFound] and [IsConflict]. An answer without a reason has that of its HTTP status.
-// StatusReasonGone includes StatusReasonExpired: a resource version or a continue token is too old to go on from. It
-// does not concern objects that were deleted: see [IsNotFound].
+// reasons that most programs meet there are functions, such as [IsNotFound] and [IsConflict]. An answer without a
+// reason has that of its HTTP status. StatusReasonGone includes StatusReasonExpired: a resource version or a continue
+// token is too old to go on from. It does not concern objects that were deleted: see [IsNotFound].
 func HasReason(err error, reason metav1.StatusReason) bool {
 	e, ok := AsError(err)
 	if !ok || e.Code == 0 {
@@ -111,7 +111,8 @@ func IsUIDConflict(err error) bool {
 			strings.Contains(e.Answer.Message, "UID in precondition")
 	case IsInvalid(err) && e.Answer.Details != nil && len(e.Answer.Details.Causes) > 0:
 		// For an apply of most resources the server answers that the uid cannot be changed.
-		return !slices.ContainsFunc(e.Answer.Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "metadata.uid" })
+		return !slices.ContainsFunc(e.Answer.Details.Causes,
+			func(c metav1.StatusCause) bool { return c.Field != "metadata.uid" })
 	default:
 		return false
 	}
@@ -145,8 +146,8 @@ func IsTooManyRequests(err error) bool {
 }
 
 // IsUnknown reports whether a write may have been carried out although it failed: the
-// connection broke, or the server failed (5xx). A refusal that a server sends with 5xx is not included, such as that of an apply
-// with a duplicate key, or the denial of a webhook.
+// connection broke, or the server failed (5xx). A refusal that a server sends with 5xx is not included, such as that of
+// an apply with a duplicate key, or the denial of a webhook.
 func IsUnknown(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Unknown

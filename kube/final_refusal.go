@@ -51,8 +51,8 @@ func isNotCarriedOut(r *wire.Request, status *metav1.Status) bool {
 	return r.Verb != wire.VerbDeleteCollection && (isFinalRefusal(status) || isDenial(status))
 }
 
-// isDenial reports whether status says that a webhook has denied the request (ToStatusErr in k8s.io/apiserver). The webhook
-// chooses the code.
+// isDenial reports whether status says that a webhook has denied the request (ToStatusErr in k8s.io/apiserver). The
+// webhook chooses the code.
 func isDenial(status *metav1.Status) bool {
 	return messagePattern{prefix: `admission webhook "`, part: `" denied the request`}.matches(status.Message)
 }

@@ -66,9 +66,11 @@ func (x *Index) Check(r wire.Resource, representation wire.Representation) error
 	case x.resource != r:
 		return fmt.Errorf("the index %q is of %s (%s), not of %s (%s)", x.name, x.resource, x.resource.Version, r, r.Version)
 	case representation == wire.MetadataOnly:
-		return fmt.Errorf("the index %q looks at more than the metadata of %s: use it where whole objects are watched or listed", x.name, r)
+		return fmt.Errorf(
+			"the index %q looks at more than the metadata of %s: use it where whole objects are watched or listed", x.name, r)
 	case representation != wire.Full && representation != x.representation:
-		return fmt.Errorf("the index %q looks at other fields of %s than the projection has: make an index of the projected type", x.name, r)
+		return fmt.Errorf(
+			"the index %q looks at other fields of %s than the projection has: make an index of the projected type", x.name, r)
 	}
 	return nil
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// kindTable holds what discovery has shown of kinds: the resources of kinds without a Go type, and the status subresources of
-// foreign kinds whose status was set in an apply. An entry stays until the server answers with a 404 for the resource: see
-// [IsNoResource]. A definition may be replaced by another one with another plural. The clients that are derived from one client share its table. The methods are safe for concurrent use.
+// kindTable holds what discovery has shown of kinds: the resources of kinds without a Go type, and the status
+// subresources of foreign kinds whose status was set in an apply. An entry stays until the server answers with a 404
+// for the resource: see [IsNoResource]. A definition may be replaced by another one with another plural. The clients
+// that are derived from one client share its table. The methods are safe for concurrent use.
 //
 // An apply of an unstructured Deployment reads /apis/apps/v1 once. It finds the plural deployments there, and is sent
 // to that resource. The next apply of a Deployment reads nothing.
@@ -55,12 +56,13 @@ func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersio
 			return r, nil
 		}
 	}
-	return wire.Resource{}, fmt.Errorf("the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
+	return wire.Resource{}, fmt.Errorf(
+		"the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
 		kind.Kind, kind.GroupVersion())
 }
 
-// hasStatusSubresource reports whether the server is known to have a status subresource of a resource. An error means that the
-// server cannot be reached. Any other failure of discovery means that nothing is known.
+// hasStatusSubresource reports whether the server is known to have a status subresource of a resource. An error means
+// that the server cannot be reached. Any other failure of discovery means that nothing is known.
 func (k *kindTable) hasStatusSubresource(ctx context.Context, c *Client, r wire.Resource) (bool, error) {
 	key := clusterKind{c.scope.cluster, r.GroupVersionKind}
 	k.mu.Lock()
@@ -69,7 +71,8 @@ func (k *kindTable) hasStatusSubresource(ctx context.Context, c *Client, r wire.
 	if ok {
 		return has, nil
 	}
-	response, err := c.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: r.GroupVersion().WithKind("")}})
+	response, err := c.Do(ctx,
+		&wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: r.GroupVersion().WithKind("")}})
 	if err != nil {
 		if IsUnreachable(err) {
 			return false, err
@@ -80,7 +83,8 @@ func (k *kindTable) hasStatusSubresource(ctx context.Context, c *Client, r wire.
 	if err := Unmarshal(response.Body, &list); err != nil || list.Kind != "APIResourceList" {
 		return false, nil
 	}
-	has = slices.ContainsFunc(list.APIResources, func(each metav1.APIResource) bool { return each.Name == r.Plural+"/status" })
+	has = slices.ContainsFunc(list.APIResources,
+		func(each metav1.APIResource) bool { return each.Name == r.Plural+"/status" })
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.statuses == nil {

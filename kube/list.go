@@ -10,8 +10,9 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// listItems calls yield with each item of all objects of t that selectors select, not decoded, until yield returns false. It
-// calls yield with a [*wire.DecodeError] for an item that cannot be read, and goes on. Any other error is the last call.
+// listItems calls yield with each item of all objects of t that selectors select, not decoded, until yield returns
+// false. It calls yield with a [*wire.DecodeError] for an item that cannot be read, and goes on. Any other error is the
+// last call.
 func listItems(ctx context.Context, c *Client, t target, selectors []Selector, yield func(jsontext.Value, error) bool) {
 	matches, err := matchesOf(selectors, t)
 	if err != nil {
@@ -44,9 +45,11 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector, y
 }
 
 // listAll calls add with each item of all objects of t that selectors select, as [API.List] describes. add returns a
-// [*wire.DecodeError] for an item that it cannot decode. listAll calls drop when the items of all calls of add so far do not
-// count: when it begins again, and when it fails.
-func listAll(ctx context.Context, c *Client, t target, selectors []Selector, drop func(), add func(jsontext.Value) error) error {
+// [*wire.DecodeError] for an item that it cannot decode. listAll calls drop when the items of all calls of add so far
+// do not count: when it begins again, and when it fails.
+func listAll(
+	ctx context.Context, c *Client, t target, selectors []Selector, drop func(), add func(jsontext.Value) error,
+) error {
 	// A list of several pages can become too old between two of them.
 	for attempt := 1; ; attempt++ {
 		var bad []error

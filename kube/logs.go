@@ -39,7 +39,8 @@ func openLog(ctx context.Context, h wire.Handler, t target, name string, options
 		return nil, fmt.Errorf("read the log of %s %s: only Pods have logs", t.resource, ident.Quoted(t.namespace, name))
 	}
 	if options.Since < 0 || options.Tail < 0 {
-		return nil, fmt.Errorf("read the log of %s %s: Since and Tail must not be negative: 0 means all lines", t.resource, ident.Quoted(t.namespace, name))
+		return nil, fmt.Errorf("read the log of %s %s: Since and Tail must not be negative: 0 means all lines",
+			t.resource, ident.Quoted(t.namespace, name))
 	}
 	t.subresource, t.representation = "log", wire.Full
 	r := t.request(wire.VerbGet, name)
@@ -49,7 +50,8 @@ func openLog(ctx context.Context, h wire.Handler, t target, name string, options
 		return nil, err
 	}
 	if response.BodyReader == nil {
-		return nil, fmt.Errorf("read the log of %s %s: the handler answered without a stream", t.resource, ident.Quoted(t.namespace, name))
+		return nil, fmt.Errorf("read the log of %s %s: the handler answered without a stream",
+			t.resource, ident.Quoted(t.namespace, name))
 	}
 	return response.BodyReader, nil
 }

@@ -26,8 +26,8 @@ func newModification(t target, obj Object) (modification, error) {
 }
 
 // restoreAndCompare sets the resource version of the object to that of the read, and returns whether the object has
-// changed otherwise. The resource version is the condition under which the change may be stored. restoreAndCompare returns
-// an error if the server would refuse the change, or would ignore a part of the change.
+// changed otherwise. The resource version is the condition under which the change may be stored. restoreAndCompare
+// returns an error if the server would refuse the change, or would ignore a part of the change.
 func (m modification) restoreAndCompare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
 	after, err := m.target.encode(m.object)
@@ -36,7 +36,8 @@ func (m modification) restoreAndCompare() (hasChanged bool, err error) {
 	}
 	d, err := differenceOf(m.before, after)
 	if err = cmp.Or(err, m.original.check(m.object), d.check(m.target)); err != nil {
-		return false, fmt.Errorf("modify %s %s: %w", m.target.resource, ident.Quoted(m.original.namespace, m.original.name), err)
+		return false, fmt.Errorf("modify %s %s: %w",
+			m.target.resource, ident.Quoted(m.original.namespace, m.original.name), err)
 	}
 	return len(d.members) > 0, nil
 }

@@ -41,8 +41,8 @@ func OwnedByLabel[O Object](owner Object, label string, child O) O {
 // OwnedBy makes owner the controlling owner of child, and returns child. The garbage
 // collector deletes child after its owner. Changes of child trigger a controller that owns the
 // kind of child. The owner must have been read, because the reference needs the owner's uid.
-// Other owners stay. A new child loses the annotations versions.yare.dev/… that owner has too, in which conversions keep
-// values of owner: so an author can copy the annotations of owner.
+// Other owners stay. A new child loses the annotations versions.yare.dev/… that owner has too, in which conversions
+// keep values of owner: so an author can copy the annotations of owner.
 func OwnedBy[O Object](owner Object, child O) O {
 	yes := true
 	ref := metav1.OwnerReference{
@@ -71,8 +71,8 @@ func OwnedBy[O Object](owner Object, child O) O {
 	return child
 }
 
-// removeKeptValues removes from a new child the annotations in which conversions between versions keep values of owner: an
-// author has copied all annotations of owner, and the values do not belong to child. A child that was read keeps its
+// removeKeptValues removes from a new child the annotations in which conversions between versions keep values of owner:
+// an author has copied all annotations of owner, and the values do not belong to child. A child that was read keeps its
 // annotations.
 func removeKeptValues(owner, child Object) {
 	if child.GetUID() != "" {

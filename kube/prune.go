@@ -22,9 +22,9 @@ import (
 //
 //	{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2}}
 //
-// The Go value alone shows which structs were set. The JSON does not show it: a LabelSelector for all objects encodes as {}
-// too. So the pruner reads the Go value along with its JSON, and leaves out each struct that is the zero value of its Go
-// type and not behind a pointer. The schema of an own kind requires some members. These are sent in any case.
+// The Go value alone shows which structs were set. The JSON does not show it: a LabelSelector for all objects encodes
+// as {} too. So the pruner reads the Go value along with its JSON, and leaves out each struct that is the zero value of
+// its Go type and not behind a pointer. The schema of an own kind requires some members. These are sent in any case.
 type pruner struct{ table pruneRuleTable }
 
 func newPruner() *pruner { return new(pruner) }
@@ -132,7 +132,9 @@ func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name st
 
 // appendMember appends one member of an object, unless the member is dropped. in is the struct
 // that has the member. without holds the members of the value to drop.
-func (p *pruner) appendMember(dst []byte, d *jsontext.Decoder, name string, m member, in reflect.Value, without map[string]bool) ([]byte, error) {
+func (p *pruner) appendMember(
+	dst []byte, d *jsontext.Decoder, name string, m member, in reflect.Value, without map[string]bool,
+) ([]byte, error) {
 	value := m.fieldOf(in)
 	if m.dropZero && value.IsValid() && value.IsZero() {
 		return dst, d.SkipValue()
@@ -153,13 +155,16 @@ func (p *pruner) appendMember(dst []byte, d *jsontext.Decoder, name string, m me
 	return dst, nil
 }
 
-// appendHidden appends the members of the struct v that are set, although the encoder did not write them. written holds the
-// hidden members that it wrote.
-func (p *pruner) appendHidden(dst []byte, rules *pruneRules, written hiddenSet, v reflect.Value, wanted func(name string) bool) ([]byte, error) {
+// appendHidden appends the members of the struct v that are set, although the encoder did not write them. written holds
+// the hidden members that it wrote.
+func (p *pruner) appendHidden(
+	dst []byte, rules *pruneRules, written hiddenSet, v reflect.Value, wanted func(name string) bool,
+) ([]byte, error) {
 	for _, name := range rules.hidden {
 		m := rules.members[name]
 		value := m.fieldOf(v)
-		if written&rules.hiddenMember(name) != 0 || !wanted(name) || !value.IsValid() || !value.CanInterface() || isUnset(value) {
+		if written&rules.hiddenMember(name) != 0 || !wanted(name) || !value.IsValid() || !value.CanInterface() ||
+			isUnset(value) {
 			continue
 		}
 		data, err := Marshal(value.Interface())
@@ -179,7 +184,9 @@ func isUnset(v reflect.Value) bool {
 }
 
 // appendValue appends the next value, which is the JSON of the Go value v.
-func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool) ([]byte, error) {
+func (p *pruner) appendValue(
+	dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool,
+) ([]byte, error) {
 	if rules, v = p.table.indirect(rules, v); rules.isVerbatim() {
 		raw, err := d.ReadValue()
 		return append(dst, raw...), err
@@ -210,7 +217,9 @@ func (p *pruner) appendValue(dst []byte, d *jsontext.Decoder, rules *pruneRules,
 }
 
 // appendObject appends the next value, which is the JSON object of the Go value v, without some members.
-func (p *pruner) appendObject(dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool) ([]byte, error) {
+func (p *pruner) appendObject(
+	dst []byte, d *jsontext.Decoder, rules *pruneRules, v reflect.Value, without map[string]bool,
+) ([]byte, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}

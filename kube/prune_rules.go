@@ -19,7 +19,8 @@ import (
 //		Spec *struct{...} `json:"spec"`
 //	}
 //
-// there are three members. The members "name" and "spec" stay if their JSON is not null. The member "port" has dropZero.
+// there are three members. The members "name" and "spec" stay if their JSON is not null. The member "port" has
+// dropZero.
 type pruneRules struct {
 	// members is set for structs: how to prune each member, by its JSON name.
 	members map[string]member
@@ -56,8 +57,8 @@ type member struct {
 	rules *pruneRules
 	// index is the path to the field, as reflect has it.
 	index []int
-	// dropZero is true for a struct that is not behind a pointer, unless the schema of an own kind requires the member. The
-	// zero value of the Go type was not set, and is left out.
+	// dropZero is true for a struct that is not behind a pointer, unless the schema of an own kind requires the member.
+	// The zero value of the Go type was not set, and is left out.
 	dropZero bool
 	// dropEmpty is true for the status of an object: it is left out if its JSON is {}.
 	dropEmpty bool
@@ -141,7 +142,8 @@ func (p *pruneRuleTable) rulesOf(t reflect.Type) *pruneRules {
 	return p.rulesOfLocked(pruneKey{t: t})
 }
 
-// indirect returns the value that v points to or, for an interface, the value in it, with its rules. rules are the rules of v.
+// indirect returns the value that v points to or, for an interface, the value in it, with its rules. rules are the
+// rules of v.
 func (p *pruneRuleTable) indirect(rules *pruneRules, v reflect.Value) (*pruneRules, reflect.Value) {
 	if rules.isVerbatim() {
 		return rules, v

@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// memberSchema is what the schema of an own kind says about a member. Package crd makes the schema of the same json and crd
-// tags. A test there compares the two.
+// memberSchema is what the schema of an own kind says about a member. Package crd makes the schema of the same json and
+// crd tags. A test there compares the two.
 type memberSchema struct {
 	isRequired bool
-	// isDescribed is false if a key type=… of a crd tag replaces the schema of the Go type. Then nothing below is required.
+	// isDescribed is false if a key type=… of a crd tag replaces the schema of the Go type. Then nothing below is
+	// required.
 	isDescribed bool
 }
 
-// newMemberSchema returns the schema of the member for the field f. isOptional is true if the encoder may leave the member
-// out. pathTag is the crd tag of the path of the member.
+// newMemberSchema returns the schema of the member for the field f. isOptional is true if the encoder may leave the
+// member out. pathTag is the crd tag of the path of the member.
 func newMemberSchema(f reflect.StructField, isOptional bool, pathTag string) memberSchema {
 	s := memberSchema{isRequired: !isOptional, isDescribed: true}
 	hasDefault := false
@@ -39,7 +40,8 @@ func newMemberSchema(f reflect.StructField, isOptional bool, pathTag string) mem
 // quotedValue matches the quoted value of a key of a crd tag.
 var quotedValue = regexp.MustCompile(`='(?:[^']|'')*'`)
 
-// keysOfTag returns the keys of a crd tag with their values, in their order. A quoted value is returned as an empty one.
+// keysOfTag returns the keys of a crd tag with their values, in their order. A quoted value is returned as an empty
+// one.
 func keysOfTag(tag string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for directive := range strings.SplitSeq(quotedValue.ReplaceAllString(tag, "="), ",") {
@@ -51,7 +53,8 @@ func keysOfTag(tag string) iter.Seq2[string, string] {
 	}
 }
 
-// crdTagOf returns the text of the method CRDTag of t. The method of an embedded type does not describe the struct around it.
+// crdTagOf returns the text of the method CRDTag of t. The method of an embedded type does not describe the struct
+// around it.
 func crdTagOf(t reflect.Type) string {
 	if t.Kind() != reflect.Struct || t.Name() == "" {
 		return ""

@@ -25,8 +25,9 @@ import (
 //     which says that the outcome is unknown. A create, other patches and unconditional deletes are not repeated.
 //
 // A request is not repeated after an error that will not go away: a Permanent error, a certificate that is not
-// trusted, the failure of a credential plugin, a final refusal (see finalRefusals), or the code 500 with the same message twice
-// in a row. Such a pair does not say whether the write was carried out, because a server can fail after it has stored the object.
+// trusted, the failure of a credential plugin, a final refusal (see finalRefusals), or the code 500 with the same
+// message twice in a row. Such a pair does not say whether the write was carried out, because a server can fail after
+// it has stored the object.
 //
 // An example: the connection breaks after an apply was sent. The apply may have been carried out. It is
 // sent again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent
@@ -36,8 +37,8 @@ import (
 type retry struct {
 	next wire.Handler
 	// timeout is [Config.Timeout]: how long the server may be silent in all attempts together. No attempt begins when this
-	// time has passed since the first one began. The time in which an attempt waits for credentials or for the limit on writes does
-	// not count.
+	// time has passed since the first one began. The time in which an attempt waits for credentials or for the limit on
+	// writes does not count.
 	timeout time.Duration
 }
 
@@ -86,8 +87,9 @@ func (h retry) Do(ctx context.Context, r *wire.Request) (*wire.Response, error) 
 	}
 }
 
-// waitEndedError returns the error of a wait for the next attempt that has ended early. If the caller has stopped waiting,
-// it is e with the error of the caller's context before its own. Otherwise the server was silent for too long, and it is e.
+// waitEndedError returns the error of a wait for the next attempt that has ended early. If the caller has stopped
+// waiting, it is e with the error of the caller's context before its own. Otherwise the server was silent for too long,
+// and it is e.
 func waitEndedError(caller context.Context, e *wire.Error) error {
 	if caller.Err() == nil {
 		return e
@@ -104,11 +106,13 @@ func waitEndedError(caller context.Context, e *wire.Error) error {
 // shouldRetry reports whether to repeat r after attempt has failed with e.
 func shouldRetry(r *wire.Request, e *wire.Error, attempt int) bool {
 	// A denial may have taken a webhook its whole time, so only what is repeatable anyway is sent again.
-	return attempt < retryAttempts && isTransient(r, e) && (!e.Unknown && !(e.Code >= 500 && isDenial(&e.Answer)) || isRepeatable(r))
+	return attempt < retryAttempts && isTransient(r, e) &&
+		(!e.Unknown && !(e.Code >= 500 && isDenial(&e.Answer)) || isRepeatable(r))
 }
 
-// isSameFailure reports whether an API server has answered two attempts in a row with the code 500 and the same message. before
-// is nil for the first attempt. A server that asks for a repetition has not decided. The text of a proxy is always the same.
+// isSameFailure reports whether an API server has answered two attempts in a row with the code 500 and the same
+// message. before is nil for the first attempt. A server that asks for a repetition has not decided. The text of a
+// proxy is always the same.
 func isSameFailure(before, e *wire.Error) bool {
 	return before != nil && before.Code == http.StatusInternalServerError && e.Code == before.Code &&
 		e.Answer.Kind == "Status" && e.Answer.Message == before.Answer.Message && e.RetryAfter == 0

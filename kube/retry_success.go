@@ -25,7 +25,9 @@ func (h earlierSuccess) answer(ctx context.Context, r *wire.Request, e *wire.Err
 	case wire.VerbDelete:
 		// The object of that uid is gone, or is being deleted.
 		if IsNotFound(e) || IsUIDConflict(e) || IsConflict(e) && h.isDeleted(ctx, r) {
-			return &wire.Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
+			return &wire.Response{
+				Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`),
+			}, true
 		}
 	case wire.VerbUpdate:
 		if IsNotFound(e) && removesObject(r.Body) {

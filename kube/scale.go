@@ -32,7 +32,9 @@ func getScale(ctx context.Context, h wire.Handler, t target, name string) (*Scal
 }
 
 // setScale sets the wanted number of replicas of an object of t.
-func setScale(ctx context.Context, c *Client, t target, name string, replicas int32, options []WriteOption) (*Scale, error) {
+func setScale(
+	ctx context.Context, c *Client, t target, name string, replicas int32, options []WriteOption,
+) (*Scale, error) {
 	if err := t.requireName(wire.VerbPatch, name); err != nil {
 		return nil, err
 	}

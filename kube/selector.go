@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -25,7 +26,8 @@ type Selector struct {
 	err   error
 }
 
-var errListsOnly = errors.New("owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
+var errListsOnly = errors.New(
+	"owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
 
 // Everything returns a selector that selects all objects. [API.DeleteAll] requires it for a
 // deletion without another selector.
@@ -89,7 +91,9 @@ func Field(name, value string) Selector {
 	if name == "" || strings.ContainsAny(name, `=!,\`) {
 		return Selector{err: fmt.Errorf("select by the field %q: it is no name of a field", name)}
 	}
-	return Selector{fields: []string{canonicalField(fields.Requirement{Operator: selection.Equals, Field: name, Value: value})}}
+	return Selector{
+		fields: []string{canonicalField(fields.Requirement{Operator: selection.Equals, Field: name, Value: value})},
+	}
 }
 
 // ParseFields selects by a field expression, such as "metadata.name=web,status.phase!=Running".
@@ -132,4 +136,31 @@ func joinSelectors(selectors []Selector) (labelSelector, fieldSelector string, e
 	slices.Sort(l)
 	slices.Sort(f)
 	return strings.Join(slices.Compact(l), ","), strings.Join(slices.Compact(f), ","), errors.Join(errs...)
+}
+
+// OwnerIs selects objects with an owner reference to owner, which must have a uid. The selector
+// works only in lists, because servers do not know it.
+func OwnerIs(owner Object) Selector {
+	if uid := owner.GetUID(); uid != "" {
+		return Selector{match: &wire.Match{Owner: uid}}
+	}
+	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected",
+		ident.Quoted(owner.GetNamespace(), owner.GetName()))}
+}
+
+// matchesOf returns the conditions among selectors of a list of t.
+func matchesOf(selectors []Selector, t target) ([]wire.Match, error) {
+	var all []wire.Match
+	for _, s := range selectors {
+		if s.match == nil {
+			continue
+		}
+		if x := s.match.Index; x != nil {
+			if err := x.Check(t.resource, t.representation); err != nil {
+				return nil, fmt.Errorf("list %s: %w", t.resource, err)
+			}
+		}
+		all = append(all, *s.match)
+	}
+	return all, nil
 }

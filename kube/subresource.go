@@ -23,7 +23,9 @@ import (
 // A body without a name and a namespace is sent with the object's. A nil body is sent as no
 // body. If a disruption budget forbids an eviction for now, [IsTooManyRequests] reports the error, and the
 // eviction is not repeated.
-func CreateSubresource[Answer, T any](ctx context.Context, a API[T], name, subresource string, body any, options ...WriteOption) (*Answer, error) {
+func CreateSubresource[Answer, T any](
+	ctx context.Context, a API[T], name, subresource string, body any, options ...WriteOption,
+) (*Answer, error) {
 	answer := new(Answer)
 	if err := createSubresource(ctx, a.client, a.target, name, subresource, body, answer, options); err != nil {
 		return nil, err
@@ -32,7 +34,9 @@ func CreateSubresource[Answer, T any](ctx context.Context, a API[T], name, subre
 }
 
 // createSubresource creates a subresource of an object of t, and decodes the answer.
-func createSubresource(ctx context.Context, c *Client, t target, name, subresource string, body, answer any, options []WriteOption) error {
+func createSubresource(
+	ctx context.Context, c *Client, t target, name, subresource string, body, answer any, options []WriteOption,
+) error {
 	if err := cmp.Or(t.requireName(wire.VerbCreate, name), t.rejectSubresource(wire.VerbCreate, name)); err != nil {
 		return err
 	}

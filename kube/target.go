@@ -55,11 +55,13 @@ func (t target) inNamespaceOf(verb wire.Verb, obj Object) (target, error) {
 	namespace := obj.GetNamespace()
 	switch {
 	case t.resource.ClusterScoped && namespace != "":
-		return t, fmt.Errorf("%s %s %q: it lives outside of namespaces but has the namespace %q", verb, t.resource, obj.GetName(), namespace)
+		return t, fmt.Errorf("%s %s %q: it lives outside of namespaces but has the namespace %q",
+			verb, t.resource, obj.GetName(), namespace)
 	case t.namespace == "":
 		t.namespace = namespace
 	case namespace != "" && namespace != t.namespace:
-		return t, fmt.Errorf("%s %s %s: it is not in the namespace %q", verb, t.resource, ident.Quoted(namespace, obj.GetName()), t.namespace)
+		return t, fmt.Errorf("%s %s %s: it is not in the namespace %q",
+			verb, t.resource, ident.Quoted(namespace, obj.GetName()), t.namespace)
 	}
 	if t.namespace == "" && !t.resource.ClusterScoped {
 		return t, fmt.Errorf("%s %s %q: it has no namespace", verb, t.resource, obj.GetName())
@@ -96,7 +98,8 @@ func (t target) applyRequest(c *Client, obj Object, options []ApplyOption) (*wir
 
 // createRequest returns the creation of obj by the field manager of c.
 func (t target) createRequest(c *Client, obj Object, options []WriteOption) (*wire.Request, error) {
-	if err := cmp.Or(t.rejectSubresource(wire.VerbCreate, obj.GetName()), t.rejectProjection(wire.VerbCreate, obj.GetName())); err != nil {
+	if err := cmp.Or(t.rejectSubresource(wire.VerbCreate, obj.GetName()),
+		t.rejectProjection(wire.VerbCreate, obj.GetName())); err != nil {
 		return nil, err
 	}
 	t, err := t.inNamespaceOf(wire.VerbCreate, obj)
@@ -139,10 +142,12 @@ func (t target) rejectSubresource(verb wire.Verb, name string) error {
 
 // rejectProjection returns an error if t is read as a projection and verb would write it.
 func (t target) rejectProjection(verb wire.Verb, name string) error {
-	if _, ok := t.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == wire.VerbDelete || verb == wire.VerbDeleteCollection {
+	_, ok := t.representation.ProjectedFields()
+	if !ok || !verb.IsWrite() || verb == wire.VerbDelete || verb == wire.VerbDeleteCollection {
 		return nil
 	}
-	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, t.resource, name)
+	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type",
+		verb, t.resource, name)
 }
 
 // encode returns the body of a write of obj, with its kind filled in. The kind goes into the

@@ -33,7 +33,9 @@ type transport struct {
 }
 
 // newTransport returns a transport of config, which it keeps.
-func newTransport(config *Config, timeout time.Duration, warn func(context.Context, *wire.Request, string)) (*transport, error) {
+func newTransport(
+	config *Config, timeout time.Duration, warn func(context.Context, *wire.Request, string),
+) (*transport, error) {
 	base, err := serverURL(config.Host, config.hasCA() || config.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address %q: %w", config.Host, err)

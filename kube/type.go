@@ -134,7 +134,8 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 	if t.PkgPath() == ident.UnstructuredPackage {
 		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Dynamic and name the resource", ident.GoTypeName(t))
 	}
-	return Type{}, fmt.Errorf("the resource of %s is not known: wrap it, as in type %s struct{ %s }, and give that a Definition method",
+	return Type{}, fmt.Errorf(
+		"the resource of %s is not known: wrap it, as in type %s struct{ %s }, and give that a Definition method",
 		ident.GoTypeName(t), t.Name(), ident.GoTypeName(t))
 }
 
@@ -152,7 +153,9 @@ func checkEmbedding(t reflect.Type) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Name != embedded && (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
-			return fmt.Errorf("the field %s stands beside the embedded %s: put it into the Spec or the Status, or tag it json:\"-\"", f.Name, embedded)
+			return fmt.Errorf(
+				"the field %s stands beside the embedded %s: put it into the Spec or the Status, or tag it json:\"-\"",
+				f.Name, embedded)
 		}
 	}
 	return nil
@@ -165,7 +168,8 @@ func isCustomResource(t reflect.Type) bool {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Anonymous && f.Type.PkgPath() == reflect.TypeFor[Definition]().PkgPath() && strings.HasPrefix(f.Type.Name(), "DefinedBy[") {
+		if f.Anonymous && f.Type.PkgPath() == reflect.TypeFor[Definition]().PkgPath() &&
+			strings.HasPrefix(f.Type.Name(), "DefinedBy[") {
 			return true
 		}
 	}

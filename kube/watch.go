@@ -19,7 +19,9 @@ type WatchEvent[T any] struct {
 
 // watchFrames sends one watch request from resourceVersion on, and returns the events. The status of an
 // ERROR event comes as an error. The sequence ends with the answer.
-func watchFrames(ctx context.Context, c *Client, t target, resourceVersion string, selectors []Selector) iter.Seq2[wire.Frame, error] {
+func watchFrames(
+	ctx context.Context, c *Client, t target, resourceVersion string, selectors []Selector,
+) iter.Seq2[wire.Frame, error] {
 	return func(yield func(wire.Frame, error) bool) {
 		streams, err := t.streams(c, selectors)
 		if err == nil && len(streams) > 1 {

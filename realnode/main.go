@@ -5,8 +5,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // the metrics of requests to the API server
+	_ "k8s.io/component-base/metrics/prometheus/version"  // the metric of the version
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
 	"github.com/yare-go/yare/realnode/internal/images"
 	"github.com/yare-go/yare/realnode/internal/node"
@@ -55,4 +62,18 @@ func run() int {
 		fmt.Fprintf(os.Stderr, "realnode: unknown command %q\n\n%s", name, usage)
 		return 2
 	}
+}
+
+// runKubelet runs the stock kubelet and returns its exit status.
+func runKubelet(args []string) int {
+	command := kubelet.NewKubeletCommand(context.Background())
+	command.SetArgs(args)
+	return cli.Run(command)
+}
+
+// runProxy runs the stock kube-proxy and returns its exit status.
+func runProxy(args []string) int {
+	command := proxy.NewProxyCommand()
+	command.SetArgs(args)
+	return cli.Run(command)
 }

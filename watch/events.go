@@ -87,7 +87,9 @@ func streamEvents[T any](ctx context.Context, api kube.API[T], s wire.Stream) it
 
 // decode returns the event of a change. isEvent is false if the change concerns no object that the
 // consumer has seen or can see.
-func decode[T any](api kube.API[T], c follow.Change, undecodable map[kube.Key]bool) (event Event[T], isEvent bool, err error) {
+func decode[T any](
+	api kube.API[T], c follow.Change, undecodable map[kube.Key]bool,
+) (event Event[T], isEvent bool, err error) {
 	switch c.Type {
 	case follow.ChangeAdded, follow.ChangeModified:
 		t, err := api.Decode(c.Object)

@@ -58,7 +58,8 @@ func Until[T any](ctx context.Context, api kube.API[T], name string, done func(*
 			continue
 		}
 		if ok, err := done(state); err != nil {
-			return nil, fmt.Errorf("wait for %s: %w", wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
+			return nil, fmt.Errorf("wait for %s: %w",
+				wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
 		} else if ok {
 			return state, nil
 		}
@@ -67,7 +68,8 @@ func Until[T any](ctx context.Context, api kube.API[T], name string, done func(*
 	if failure = errors.Join(decodeErr, failure); failure != nil {
 		err = fmt.Errorf("%w, after: %w", err, failure)
 	}
-	return nil, fmt.Errorf("wait for %s: %w", wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
+	return nil, fmt.Errorf("wait for %s: %w",
+		wire.Ref{Cluster: stream.Cluster, Resource: stream.Resource, Namespace: stream.Namespace, Name: name}, err)
 }
 
 // waitStream returns the stream of the one object that Until waits for.
@@ -83,7 +85,8 @@ func waitStream[T any](ctx context.Context, api kube.API[T], name string) (wire.
 	case err != nil:
 		return wire.Stream{}, err
 	case len(streams) != 1 || streams[0].Namespace == "" && !streams[0].Resource.ClusterScoped:
-		return wire.Stream{}, fmt.Errorf("wait for %s %q: the namespace is missing: use kube.Namespaced", api.Resource(), name)
+		return wire.Stream{}, fmt.Errorf("wait for %s %q: the namespace is missing: use kube.Namespaced",
+			api.Resource(), name)
 	}
 	return streams[0], nil
 }

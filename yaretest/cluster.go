@@ -1,9 +1,13 @@
 package yaretest
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -32,8 +36,8 @@ type Cluster struct {
 	programNamespacesOverride *[]string
 }
 
-// shared returns the cluster that all tests of this process use. The first call starts the control plane, which ends with the
-// process.
+// shared returns the cluster that all tests of this process use. The first call starts the control plane, which ends
+// with the process.
 var shared = sync.OnceValues(func() (*Cluster, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return openExisting(path)
@@ -74,9 +78,9 @@ type optionFunc func(*plane.Options)
 
 func (f optionFunc) changePlane(o *plane.Options) { f(o) }
 
-// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false". Without a real node the API server dials loopback
-// addresses only, on behalf of webhooks, conversions, APIServices and the subresource proxy. The argument
-// "--egress-selector-config-file=FILE" replaces that.
+// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false". Without a real node the API server
+// dials loopback addresses only, on behalf of webhooks, conversions, APIServices and the subresource proxy. The
+// argument "--egress-selector-config-file=FILE" replaces that.
 func APIServerArgs(args ...string) Option {
 	return optionFunc(func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) })
 }
@@ -132,7 +136,10 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared)}, nil
+	return &Cluster{
+		plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates(),
+		sharedByPrograms: new(programctx.Shared),
+	}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.
@@ -189,8 +196,8 @@ func (c *Cluster) removeAfter(t testing.TB, client *kube.Client, obj kube.Object
 	})
 }
 
-// InNamespaces returns a copy of c, for which [RunParts] runs programs in these namespaces. Without names, the programs run
-// in all namespaces. The copy stands for the same cluster as c.
+// InNamespaces returns a copy of c, for which [RunParts] runs programs in these namespaces. Without names, the programs
+// run in all namespaces. The copy stands for the same cluster as c.
 func (c *Cluster) InNamespaces(names ...string) *Cluster {
 	narrowed := *c
 	narrowed.programNamespacesOverride = &names
@@ -214,4 +221,33 @@ func (c *Cluster) ownNamespace(test, configured string) string {
 		}
 	}
 	return configured
+}
+
+// Kubectl runs kubectl with an administrator's rights and returns its standard output. If
+// kubectl fails, it fails t.
+func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	stdout, stderr, err := c.TryKubectl(t, stdin, args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr)
+	}
+	return stdout
+}
+
+// TryKubectl runs kubectl with an administrator's rights and returns its output. err is not nil
+// if kubectl fails.
+func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	binary, err := c.kubectlBinary(t.Context())
+	if err != nil {
+		return "", "", err
+	}
+	cmd := exec.Command(binary, append([]string{"kubectl", "--kubeconfig", c.Kubeconfig()}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("run kubectl: %w", err)
+	}
+	return out.String(), errs.String(), err
 }

@@ -51,7 +51,9 @@ func (c *Cluster) Resume(t testing.TB, component string) {
 }
 
 // controlComponent calls action, a method of the control plane, with a component. verb names the action in errors.
-func (c *Cluster) controlComponent(t testing.TB, verb, component string, action func(*plane.Plane, context.Context, string) error) {
+func (c *Cluster) controlComponent(
+	t testing.TB, verb, component string, action func(*plane.Plane, context.Context, string) error,
+) {
 	t.Helper()
 	c.skipIfExisting(t, verb+" the "+component)
 	// This is not the test's own context, because a Cleanup may repair what the test broke.
@@ -78,7 +80,8 @@ func (c *Cluster) Compact(t testing.TB) {
 func (c *Cluster) ControlPlane() (faults.Components, error) {
 	switch {
 	case c.plane == nil:
-		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped", c.config.Host, kubeconfigVariable)
+		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped",
+			c.config.Host, kubeconfigVariable)
 	case c.isShared:
 		return nil, errors.New("all tests use the cluster of yaretest.Shared: give one that yaretest.New has started")
 	}

@@ -38,8 +38,10 @@ func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
 	}
 	client := c.Client(t).WithFieldManager("yaretest")
 	definitions := kube.Dynamic(client, wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 	var names []string
 	for _, each := range crds {

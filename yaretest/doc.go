@@ -48,8 +48,8 @@
 //
 // Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives outside of namespaces
 // concerns all tests of the process: custom resources that are cluster-scoped, and above all configurations of
-// webhooks, API services and admission policies. A test that itself creates such objects uses a control plane of its own
-// ([New]), or narrows them to its namespace (namespaceSelector), or does not run in parallel. A test that stops
+// webhooks, API services and admission policies. A test that itself creates such objects uses a control plane of its
+// own ([New]), or narrows them to its namespace (namespaceSelector), or does not run in parallel. A test that stops
 // components of the control plane needs a control plane of its own.
 //
 // # The control plane

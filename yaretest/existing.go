@@ -28,7 +28,8 @@ const (
 // openExisting returns the existing cluster of a kubeconfig file, if the cluster allows tests.
 func openExisting(path string) (*Cluster, error) {
 	if !filepath.IsAbs(path) {
-		return nil, fmt.Errorf("%s=%s is not an absolute path: go test runs the tests of each package in its own folder", kubeconfigVariable, path)
+		return nil, fmt.Errorf("%s=%s is not an absolute path: go test runs the tests of each package in its own folder",
+			kubeconfigVariable, path)
 	}
 	config, _, err := kube.ConfigSource{Kubeconfig: path}.Load()
 	if err != nil {
@@ -48,7 +49,9 @@ func openExisting(path string) (*Cluster, error) {
 		return nil, fmt.Errorf("%s=%s: the cluster %s does not allow tests, which create and delete objects: to allow them, kubectl label namespace kube-system %s=%s",
 			kubeconfigVariable, path, config.Host, allowedLabel, allowedValue)
 	}
-	return &Cluster{kubeconfig: path, config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared)}, nil
+	return &Cluster{
+		kubeconfig: path, config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared),
+	}, nil
 }
 
 // skipIfExisting skips t on an existing cluster, because t is about to do something to the control

@@ -50,7 +50,8 @@ func (l *testLog) end() {
 	l.isEnded = true
 }
 
-// setDefaultLogger makes a [perTestHandler] the default logger. The default logger belongs to the process, so it is set once.
+// setDefaultLogger makes a [perTestHandler] the default logger. The default logger belongs to the process, so it is set
+// once.
 var setDefaultLogger = sync.OnceFunc(func() {
 	// SetDefault redirects package log to the default logger, and the first default logger writes
 	// through package log.

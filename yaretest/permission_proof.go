@@ -38,11 +38,11 @@ type PermissionProof struct {
 	// deleted. It is called twice: for a program that watches all namespaces, on a server with streaming lists, and for
 	// one that watches a single namespace, on a server that lists in pages.
 	Use func(t *testing.T, run *PermissionRun)
-	// Begin starts the program and creates an object. It is for permissions that no request shows. For example, an apply is
-	// a patch, and an apply that makes its object needs the permission to create too. Begin is called once for each
+	// Begin starts the program and creates an object. It is for permissions that no request shows. For example, an apply
+	// is a patch, and an apply that makes its object needs the permission to create too. Begin is called once for each
 	// permission that the program has not asked for in Use. The program then lacks this permission, and the server must
-	// refuse a request of the program. Begin must not wait for what the refusal prevents. If Begin is nil, the program must
-	// ask for each permission in Use.
+	// refuse a request of the program. Begin must not wait for what the refusal prevents. If Begin is nil, the program
+	// must ask for each permission in Use.
 	Begin func(t *testing.T, run *PermissionRun)
 	// EachGet is true if the program must ask for each get, too. Use then cuts the connection after writes: see
 	// [Proxy.CutAfterWrite].
@@ -80,7 +80,8 @@ func (p PermissionProof) Run(t *testing.T) {
 	t.Run("pages, in one namespace", func(t *testing.T) {
 		audited := newAuditedCluster(t, p, "--feature-gates=WatchList=false")
 		granted := audited.tryUse(t, p, unasked, true)
-		for _, each := range slices.SortedFunc(maps.Keys(unasked), func(a, b permission) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, each := range slices.SortedFunc(maps.Keys(unasked),
+			func(a, b permission) int { return strings.Compare(a.String(), b.String()) }) {
 			list := permission{string(wire.VerbList), each.group, each.resource}
 			switch {
 			case granted.isGetOfUnwritten(each):
@@ -120,7 +121,8 @@ func newAuditedCluster(t *testing.T, p PermissionProof, args ...string) *audited
 	}
 	log := filepath.Join(t.TempDir(), "audit.log")
 	a := &auditedCluster{log: log, cluster: New(t, APIServerArgs(append([]string{
-		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--audit-policy-file=" + policy, "--audit-log-path=" + log,
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", "--audit-policy-file=" + policy,
+		"--audit-log-path=" + log,
 	}, args...)...))}
 	definitions, err := outputOf(t.Context(), p.Program, "crd")
 	if err != nil {
@@ -132,7 +134,8 @@ func newAuditedCluster(t *testing.T, p PermissionProof, args ...string) *audited
 	return a
 }
 
-// define applies a definition, and waits until the server serves its kinds. A document without a definition is left out.
+// define applies a definition, and waits until the server serves its kinds. A document without a definition is left
+// out.
 func (a *auditedCluster) define(t *testing.T, document string) {
 	t.Helper()
 	var definition struct {
@@ -169,7 +172,9 @@ func (a *auditedCluster) define(t *testing.T, document string) {
 }
 
 // newRun returns a run of the program of p, in a new namespace, with an account that has no rights yet.
-func (a *auditedCluster) newRun(t *testing.T, p PermissionProof, isNarrow bool) (run *PermissionRun, account *ServiceAccount, granted permissionRules) {
+func (a *auditedCluster) newRun(
+	t *testing.T, p PermissionProof, isNarrow bool,
+) (run *PermissionRun, account *ServiceAccount, granted permissionRules) {
 	t.Helper()
 	namespace := a.cluster.Namespace(t)
 	args := slices.Clone(p.Args)
@@ -179,13 +184,16 @@ func (a *auditedCluster) newRun(t *testing.T, p PermissionProof, isNarrow bool) 
 	granted = printedRules(t, p.Program, append([]string{"--namespace", namespace}, args...)...)
 	account = a.cluster.ServiceAccount(t, namespace)
 	return &PermissionRun{
-		Cluster: a.cluster, Namespace: namespace, Proxy: account.Proxy(t), Program: p.Program, Args: args, Granted: granted.all(),
+		Cluster: a.cluster, Namespace: namespace, Proxy: account.Proxy(t), Program: p.Program, Args: args,
+		Granted: granted.all(),
 	}, account, granted
 }
 
 // tryUse lets the program of p do everything with the permissions that it prints, which tryUse returns. It deletes from
 // unasked what the program asks for.
-func (a *auditedCluster) tryUse(t *testing.T, p PermissionProof, unasked map[permission]bool, isNarrow bool) permissionRules {
+func (a *auditedCluster) tryUse(
+	t *testing.T, p PermissionProof, unasked map[permission]bool, isNarrow bool,
+) permissionRules {
 	t.Helper()
 	run, account, granted := a.newRun(t, p, isNarrow)
 	granted.allow(t, account)

@@ -102,8 +102,8 @@ func (r permissionRules) everywhereWithout(p permission) permissionRules {
 	return permissionRules{"": rest}
 }
 
-// isGetOfUnwritten reports whether p is the get of objects that the program does not write. No write without an answer makes
-// the program get such an object. Only a store in doubt after the restoration of a backup does: see
+// isGetOfUnwritten reports whether p is the get of objects that the program does not write. No write without an answer
+// makes the program get such an object. Only a store in doubt after the restoration of a backup does: see
 // TestViewDoesNotUseAStoreOfThePast in package cache.
 func (r permissionRules) isGetOfUnwritten(p permission) bool {
 	if p.verb != string(wire.VerbGet) {
@@ -111,7 +111,8 @@ func (r permissionRules) isGetOfUnwritten(p permission) bool {
 	}
 	for other := range r.permissions() {
 		resource, subresource, _ := strings.Cut(other.resource, "/")
-		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") && wire.Verb(other.verb).IsWrite() {
+		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") &&
+			wire.Verb(other.verb).IsWrite() {
 			return false
 		}
 	}

@@ -22,22 +22,22 @@ import (
 const manifestsTimeout = 20 * time.Second
 
 // ApplyPolicies applies the admission policies that a program prints among its manifests, such as a
-// ValidatingAdmissionPolicy or a MutatingAdmissionPolicy and its binding that the field Manifests of [operator.Program] adds. path is the program, as
-// [Build] has compiled it. args are flags of its subcommand manifests, which also gets --image and the namespace of the
-// test. Define the kinds that the policies are about before: see [Cluster.Define].
+// ValidatingAdmissionPolicy or a MutatingAdmissionPolicy and its binding that the field Manifests of [operator.Program]
+// adds. path is the program, as [Build] has compiled it. args are flags of its subcommand manifests, which also gets
+// --image and the namespace of the test. Define the kinds that the policies are about before: see [Cluster.Define].
 //
 //	yaretest.Define[WebApp](t, cluster)
 //	namespace := cluster.Namespace(t)
 //	cluster.ApplyPolicies(t, yaretest.Build(t, "."))
 //
-// The policies concern objects in the namespaces of t alone, as [RunParts] has them, and objects outside of namespaces. So
-// tests with the same policies can run in parallel. In this cluster the names of the policies end with the first
+// The policies concern objects in the namespaces of t alone, as [RunParts] has them, and objects outside of namespaces.
+// So tests with the same policies can run in parallel. In this cluster the names of the policies end with the first
 // namespace. ApplyPolicies returns when the API server enforces the policies. It deletes them after t. For some seconds
 // after a kind was defined, a mutating policy for the kind makes the API server answer with 503: repeat the first write
 // by [Eventually].
 //
-// A mistake that the type check of the API server finds in an expression fails t, and the error names the policy and the
-// expression. So does a program that prints no policy. Other manifests are not applied, such as a ConfigMap with
+// A mistake that the type check of the API server finds in an expression fails t, and the error names the policy and
+// the expression. So does a program that prints no policy. Other manifests are not applied, such as a ConfigMap with
 // parameters of a policy: the test creates it.
 func (c *Cluster) ApplyPolicies(t testing.TB, path string, args ...string) {
 	t.Helper()
@@ -46,7 +46,8 @@ func (c *Cluster) ApplyPolicies(t testing.TB, path string, args ...string) {
 	if len(namespaces) > 0 {
 		suffix = namespaces[0]
 	}
-	policies, err := printedPolicies(t.Context(), path, append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
+	policies, err := printedPolicies(t.Context(), path,
+		append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
 	if err == nil {
 		policies, err = policy.Narrow(policies, suffix, namespaces)
 	}

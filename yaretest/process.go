@@ -36,7 +36,9 @@ func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
 	t.Helper()
 	p := &Process{command: strings.Join(append([]string{path}, args...), " "), stdout: newLines(), stderr: newLines()}
 	var err error
-	p.process, err = process.Operator{Path: path, Args: args, Kubeconfig: kubeconfig, Stdout: p.stdout, Stderr: p.stderr}.Start()
+	p.process, err = process.Operator{
+		Path: path, Args: args, Kubeconfig: kubeconfig, Stdout: p.stdout, Stderr: p.stderr,
+	}.Start()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,9 +54,9 @@ type Program struct {
 // so that concurrent tests do not meet; or in the namespaces of [Cluster.InNamespaces]; or else in
 // all namespaces. Objects outside of namespaces are seen by all programs.
 //
-// The namespace of the program ([controller.Namespace], [controller.InOwnNamespace]) is the first one that t has made, or
-// else a test around t. If there is none, it is the first one of [Cluster.InNamespaces], or else the namespace of the
-// kubeconfig.
+// The namespace of the program ([controller.Namespace], [controller.InOwnNamespace]) is the first one that t has made,
+// or else a test around t. If there is none, it is the first one of [Cluster.InNamespaces], or else the namespace of
+// the kubeconfig.
 //
 // A request that no part declares fails before the request is sent. The error contains the expression
 // that declares the request: see [controller.Permission]. The clients of the test itself may do
@@ -85,7 +85,10 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	}
 	namespace = target.targetCluster().ownNamespace(t.Name(), namespace)
 	log := newTestLog(t)
-	p := &Program{t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
+	p := &Program{
+		t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}),
+		startup: newStartup(names, len(parts)),
+	}
 	setDefaultLogger()
 	ctx := programctx.WithShared(context.Background(), target.targetCluster().sharedByPrograms)
 	ctx = access.WithCheck(logctx.WithProgramLogger(clock.With(ctx, p.clock), slog.New(log.handler())), namespace)

@@ -48,7 +48,8 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 	t.Helper()
 	p := &Proxy{cluster: cluster, cutter: newCutter()}
 	var err error
-	if p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}}); err != nil {
+	p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.proxy.Close)
@@ -68,15 +69,15 @@ func (p *Proxy) Kubeconfig() string { return p.kubeconfig }
 // CutBeforeWrite cuts the proxy at the n-th write from now on, counted from 1, before the server receives the write.
 func (p *Proxy) CutBeforeWrite(n int) { p.cutter.cutAt(n, beforeWrite) }
 
-// CutAfterWrite cuts the proxy at the n-th write from now on, counted from 1, after the server carried out the write and
-// before the client receives the answer. A client sees no difference to [Proxy.CutBeforeWrite].
+// CutAfterWrite cuts the proxy at the n-th write from now on, counted from 1, after the server carried out the write
+// and before the client receives the answer. A client sees no difference to [Proxy.CutBeforeWrite].
 func (p *Proxy) CutAfterWrite(n int) { p.cutter.cutAt(n, afterWrite) }
 
 // CutNow breaks all connections, and refuses new ones until Mend.
 func (p *Proxy) CutNow() { p.cutter.cutNow() }
 
-// WaitForCut waits until the proxy has been cut. It fails t when the timeout is over, as with [Eventually], for example because
-// the program fails before the write at which the proxy is to be cut.
+// WaitForCut waits until the proxy has been cut. It fails t when the timeout is over, as with [Eventually], for example
+// because the program fails before the write at which the proxy is to be cut.
 func (p *Proxy) WaitForCut(t testing.TB) {
 	t.Helper()
 	Eventually(t, func() error {

@@ -30,7 +30,8 @@ type Request struct {
 func newRequest(r proxy.RequestRecord) Request {
 	return Request{
 		UserAgent: r.UserAgent, Verb: wire.Verb(r.Point.Verb), Resource: r.Point.Resource, Subresource: r.Point.Subresource,
-		Namespace: r.Namespace, Name: r.Name, Path: r.Path, Code: r.Code, Began: r.Began, Answered: r.Answered, Ended: r.Ended,
+		Namespace: r.Namespace, Name: r.Name, Path: r.Path, Code: r.Code, Began: r.Began, Answered: r.Answered,
+		Ended: r.Ended,
 	}
 }
 

@@ -35,8 +35,9 @@ type roundTripChecker interface {
 	) error
 }
 
-// RoundTrips checks the functions of [operator.Convert] among parts. It makes 1,000 objects of each version from its schema,
-// and objects of which most fields are missing, null or empty. They are the same in each run. It fails t in these cases:
+// RoundTrips checks the functions of [operator.Convert] among parts. It makes 1,000 objects of each version from its
+// schema, and objects of which most fields are missing, null or empty. They are the same in each run. It fails t in
+// these cases:
 //
 //   - an object that returns from another version to its original version is not what it was
 //   - an edit of one field in another version changes more in the original version than the function makes of it
@@ -45,8 +46,8 @@ type roundTripChecker interface {
 //   - a function panics
 //   - the API server accepts an object in a version that is served, and refuses what a function makes of it
 //
-// The last case is tried for a few objects by dry run. So the test defines the kinds before. A rule in CEL is checked in
-// this case alone.
+// The last case is tried for a few objects by dry run. So the test defines the kinds before. A rule in CEL is checked
+// in this case alone.
 //
 // RoundTrips logs the fields that only an annotation keeps in another version. It warns of fields whose names look like
 // credentials, because many people can see annotations.
@@ -68,7 +69,8 @@ func RoundTrips(t testing.TB, cluster *Cluster, parts ...operator.Part) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.pairs)) {
 		if p := c.pairs[name]; p.accepted == 0 {
-			t.Logf("%s: the API server accepts none of the objects, so none of them was tried in the other version: %v", name, p.refusal)
+			t.Logf("%s: the API server accepts none of the objects, so none of them was tried in the other version: %v",
+				name, p.refusal)
 		}
 	}
 }
@@ -163,7 +165,8 @@ func (c *roundTrips) sample(from, to wire.Resource, object, converted []byte) er
 	}
 	p.accepted++
 	if err = c.create(to, converted); kube.IsInvalid(err) {
-		c.t.Errorf("%s: the API server accepts an object and refuses what it becomes: %v\nobject: %s\nbecomes: %s", name, err, object, converted)
+		c.t.Errorf("%s: the API server accepts an object and refuses what it becomes: %v\nobject: %s\nbecomes: %s",
+			name, err, object, converted)
 		return nil
 	}
 	return err

@@ -35,7 +35,8 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
-	content := loopback.Kubeconfig(&kube.Config{Host: c.config.Host, CAData: c.config.CAData, BearerToken: token}, namespace)
+	content := loopback.Kubeconfig(&kube.Config{Host: c.config.Host, CAData: c.config.CAData, BearerToken: token},
+		namespace)
 	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: writeKubeconfig(t, content)}
 }
 
@@ -57,7 +58,8 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: a.namespace, Name: a.name}}
 	meta := metav1.ObjectMeta{GenerateName: a.name + "-", Namespace: namespace}
 	if namespace == "" {
-		role, err := kube.Everywhere[rbacv1.ClusterRole](client).Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules})
+		role, err := kube.Everywhere[rbacv1.ClusterRole](client).Create(t.Context(),
+			&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +75,8 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 		a.waitUntilGranted(t, client, namespace, rules)
 		return
 	}
-	role, err := kube.Namespaced[rbacv1.Role](client, namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	role, err := kube.Namespaced[rbacv1.Role](client, namespace).Create(t.Context(),
+		&rbacv1.Role{ObjectMeta: meta, Rules: rules})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,9 @@ func (a *ServiceAccount) AllowPrinted(t testing.TB, path string, args ...string)
 
 // waitUntilGranted waits until the API server has observed new rights, which takes a moment. It
 // observes all rules of a role at once, so it is enough to ask for the first right.
-func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, namespace string, rules []rbacv1.PolicyRule) {
+func (a *ServiceAccount) waitUntilGranted(
+	t testing.TB, client *kube.Client, namespace string, rules []rbacv1.PolicyRule,
+) {
 	t.Helper()
 	first := func(values []string) string {
 		if len(values) == 0 {

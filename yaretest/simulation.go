@@ -55,7 +55,8 @@ func (s Simulation) Annotations() map[string]string {
 		annotations[outcomeAnnotation] = "fail"
 	}
 	for name, d := range map[string]time.Duration{
-		readyAfterAnnotation: s.ReadyAfter, completeAfterAnnotation: s.CompleteAfter, terminateAfterAnnotation: s.TerminateAfter,
+		readyAfterAnnotation: s.ReadyAfter, completeAfterAnnotation: s.CompleteAfter,
+		terminateAfterAnnotation: s.TerminateAfter,
 	} {
 		if d != 0 {
 			annotations[name] = d.String()

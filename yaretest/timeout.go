@@ -13,8 +13,8 @@ const timeoutVariable = "YARETEST_TIMEOUT"
 // defaultTimeout is how long anything may take that a test waits for.
 const defaultTimeout = time.Minute
 
-// timeoutMargin is how long before the end of all tests (go test -timeout) a wait fails. Otherwise go test would end the
-// process before the error of the wait is shown.
+// timeoutMargin is how long before the end of all tests (go test -timeout) a wait fails. Otherwise go test would end
+// the process before the error of the wait is shown.
 const timeoutMargin = 5 * time.Second
 
 // Within returns t for functions of this package that wait, with the timeout d in place of the timeout

@@ -47,7 +47,8 @@ func WaitForReason[T any](t testing.TB, api kube.API[T], name, condition, reason
 	return WaitFor(t, api, name, func(object *T) error {
 		c, err := observedCondition(api.Object(object), condition)
 		if err == nil && c.Reason != reason {
-			err = fmt.Errorf("%s: the condition %s is %s (%s: %s), want the reason %s", name, condition, c.Status, c.Reason, c.Message, reason)
+			err = fmt.Errorf("%s: the condition %s is %s (%s: %s), want the reason %s",
+				name, condition, c.Status, c.Reason, c.Message, reason)
 		}
 		return err
 	})
@@ -101,6 +102,7 @@ func WaitUntilGone[T any](t testing.TB, api kube.API[T], name string) {
 		case err != nil:
 			return err
 		}
-		return fmt.Errorf("%s %s is still there, with the finalizers %q", api.Resource(), name, api.Object(object).GetFinalizers())
+		return fmt.Errorf("%s %s is still there, with the finalizers %q",
+			api.Resource(), name, api.Object(object).GetFinalizers())
 	})
 }

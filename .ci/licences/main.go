@@ -37,7 +37,8 @@ func exceptions() map[string]string {
 	}
 }
 
-// minPercent is which part of a licence file must be the text of licences, apart from copyright lines and introductions.
+// minPercent is which part of a licence file must be the text of licences, apart from copyright lines and
+// introductions.
 const minPercent = 60
 
 func main() {

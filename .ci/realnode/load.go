@@ -1,6 +1,6 @@
-// Command load makes dry runs of CronJobs until its standard input ends. Half of them are valid, and the API server asks
-// the webhooks of the operator about each. The command fails if a valid one is refused, an invalid one is accepted, or a
-// webhook did not answer. It prints one line with its counts.
+// Command load makes dry runs of CronJobs until its standard input ends. Half of them are valid, and the API server
+// asks the webhooks of the operator about each. The command fails if a valid one is refused, an invalid one is
+// accepted, or a webhook did not answer. It prints one line with its counts.
 //
 //	go run .ci/realnode/load.go -callers 8 <fifo
 package main
@@ -62,7 +62,8 @@ func (r *results) record(isValid bool, err error) {
 
 func main() {
 	callers := flag.Int("callers", 4, "how many callers there are")
-	pause := flag.Duration("pause", 20*time.Millisecond, "the pause of a caller between two calls; every second caller pauses 50 times as long")
+	pause := flag.Duration("pause", 20*time.Millisecond,
+		"the pause of a caller between two calls; every second caller pauses 50 times as long")
 	flag.Parse()
 	if err := run(*callers, *pause); err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
@@ -92,7 +93,8 @@ func run(callers int, pause time.Duration) error {
 	_, err = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	running.Wait()
-	fmt.Printf("%d valid, %d refused, %d failed, %d without an answer of the API server\n", r.valid, r.invalid, r.failed, r.unanswered)
+	fmt.Printf("%d valid, %d refused, %d failed, %d without an answer of the API server\n",
+		r.valid, r.invalid, r.failed, r.unanswered)
 	for _, text := range r.examples {
 		fmt.Println(text)
 	}
@@ -108,7 +110,8 @@ func run(callers int, pause time.Duration) error {
 // call makes calls until ctx ends.
 func call(ctx context.Context, client *kube.Client, caller int, pause time.Duration, r *results) {
 	resource := wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "batch.tutorial.example.com", Version: "v1", Kind: "CronJob"}, Plural: "cronjobs",
+		GroupVersionKind: schema.GroupVersionKind{Group: "batch.tutorial.example.com", Version: "v1", Kind: "CronJob"},
+		Plural:           "cronjobs",
 	}
 	api := kube.Dynamic(client, resource, "default")
 	for n := 0; ctx.Err() == nil; n++ {
@@ -118,9 +121,12 @@ func call(ctx context.Context, client *kube.Client, caller int, pause time.Durat
 		}
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": fmt.Sprintf("load-%d-%d", caller, n)},
-			"spec": map[string]any{"schedule": schedule, "jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{
-				"spec": map[string]any{"containers": []any{map[string]any{"name": "work", "image": "example.com/work"}}},
-			}}}},
+			"spec": map[string]any{
+				"schedule": schedule,
+				"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{
+					"spec": map[string]any{"containers": []any{map[string]any{"name": "work", "image": "example.com/work"}}},
+				}}},
+			},
 		}}
 		_, err := api.Create(context.WithoutCancel(ctx), object, kube.DryRun())
 		r.record(isValid, err)

@@ -25,7 +25,8 @@ func reconcile(ctx context.Context, app *workload.WebApp, c *kube.Client) (contr
 		return controller.Done(), err
 	}
 	s, want, reason := live.Status, app.Spec.Replicas, "Progressing"
-	ready := s.ObservedGeneration == live.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
+	ready := s.ObservedGeneration == live.Generation && s.Replicas == want && s.UpdatedReplicas == want &&
+		s.AvailableReplicas == want
 	if ready {
 		reason = "Available"
 	}

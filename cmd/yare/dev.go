@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,10 +44,30 @@ others.`,
 			return dev.Run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "write the access to the cluster to this `FILE` (default: one in a temporary folder)")
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
-	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log, and each reconcile of the operator in full")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false,
+		"show the control plane's own log, and each reconcile of the operator in full")
 	cmd.Flags().BoolVar(&o.UntilReady, "until-ready", false, "end with status 0 when everything in the samples is ready")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "with --until-ready: how long that may take once operator and control plane are built")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute,
+		"with --until-ready: how long that may take once operator and control plane are built")
 	return cmd
+}
+
+// oneFolder checks that there is one folder. Its errors name the purpose of the argument, unlike the
+// errors of cobra's own check.
+func oneFolder(cmd *cobra.Command, args []string) error {
+	folders := len(args)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		folders = dash // the following arguments are the operator's
+	}
+	switch folders {
+	case 1:
+		return nil
+	case 0:
+		return errors.New("name the folder of the operator's main package: yare dev DIR (`yare dev .` for this one)")
+	default:
+		return errors.New("name one folder only: yare dev DIR; arguments of the operator go behind --")
+	}
 }

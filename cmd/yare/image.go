@@ -46,7 +46,8 @@ ctr images import, docker load, podman load and skopeo.`,
   yare image -o /tmp/webapp.tar --tag registry.example.com/webapp:v1 ./examples/webapp`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("name one folder, that of the operator's main package: yare image -o FILE DIR, or yare image --push REF DIR")
+				return errors.New(
+					"name one folder, that of the operator's main package: yare image -o FILE DIR, or yare image --push REF DIR")
 			}
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 				return fmt.Errorf("%s is no folder: name the folder of the operator's main package", args[0])
@@ -71,19 +72,24 @@ ctr images import, docker load, podman load and skopeo.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the image to this `FILE`, a tar archive")
-	cmd.Flags().StringVar(&push, "push", "", "push the image to a registry as `REF`, such as registry.example.com/webapp:v1")
-	cmd.Flags().StringVar(&tag, "tag", "", "the `REF` that the image has in FILE (default: that of --push, or docker.io/library/NAME:latest)")
+	cmd.Flags().StringVar(&push, "push", "",
+		"push the image to a registry as `REF`, such as registry.example.com/webapp:v1")
+	cmd.Flags().StringVar(&tag, "tag", "",
+		"the `REF` that the image has in FILE (default: that of --push, or docker.io/library/NAME:latest)")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "allow a registry without TLS, and do not verify its certificate")
 	cmd.Flags().StringVar(&ca, "ca", "", "trust the certificates in this `FILE` too, for the registry")
-	cmd.Flags().StringVar(&platforms, "platform", "linux/amd64,linux/arm64", "the `PLATFORMS` of the image, with commas between them")
-	cmd.Flags().StringVar(&provenance, "provenance", "", "write to this `FILE` how the image was made (SLSA provenance 1), for cosign attest")
-	cmd.Flags().BoolVar(&certificates, "ca-certificates", false, "add the root certificates that Mozilla trusts, for requests to servers outside of the cluster")
+	cmd.Flags().StringVar(&platforms, "platform", "linux/amd64,linux/arm64",
+		"the `PLATFORMS` of the image, with commas between them")
+	cmd.Flags().StringVar(&provenance, "provenance", "",
+		"write to this `FILE` how the image was made (SLSA provenance 1), for cosign attest")
+	cmd.Flags().BoolVar(&certificates, "ca-certificates", false,
+		"add the root certificates that Mozilla trusts, for requests to servers outside of the cluster")
 	return cmd
 }
 
-// runImageBuilder runs the builder of images for an operator in dir. Meanwhile it shows how long the builder takes, and how
-// long it took the last time. The output of the builder is written when the builder has ended. An error of the builder has the
-// exit status of the builder.
+// runImageBuilder runs the builder of images for an operator in dir. Meanwhile it shows how long the builder takes, and
+// how long it took the last time. The output of the builder is written when the builder has ended. An error of the
+// builder has the exit status of the builder.
 func runImageBuilder(ctx context.Context, out *console.Console, dir, platforms string, builder *exec.Cmd) error {
 	last, step, began := durations.Default(), "image "+platforms+" "+dir, time.Now()
 	if path, err := filepath.Abs(dir); err == nil {
@@ -102,7 +108,9 @@ func runImageBuilder(ctx context.Context, out *console.Console, dir, platforms s
 	} else if builder.ProcessState == nil {
 		err = fmt.Errorf("run %s: %w", builder.Path, err)
 	} else {
-		err = builderError{text: strings.TrimPrefix(strings.TrimSpace(notes.String()), "yare: "), status: builder.ProcessState.ExitCode()}
+		err = builderError{
+			text: strings.TrimPrefix(strings.TrimSpace(notes.String()), "yare: "), status: builder.ProcessState.ExitCode(),
+		}
 	}
 	_, writeErr := os.Stdout.Write(image.Bytes())
 	return errors.Join(err, writeErr)

@@ -52,7 +52,8 @@ project, and not that of ~/.kube/config.`,
 				if kubeconfig != "" {
 					out.Printf("this is the cluster of `%s` (KUBECONFIG=%s)", chosen.Title, kubeconfig)
 				} else {
-					out.Printf("no control plane of yours runs: `%s up` starts one, and KUBECONFIG names another cluster", shownCommand())
+					out.Printf("no control plane of yours runs: `%s up` starts one, and KUBECONFIG names another cluster",
+						shownCommand())
 					kubeconfig = os.DevNull // in place of ~/.kube/config, which nobody asked for
 				}
 				env = append(env, "KUBECONFIG="+kubeconfig)
@@ -67,9 +68,9 @@ project, and not that of ~/.kube/config.`,
 	}
 }
 
-// choosePlane returns the running plane that a call of kubectl in a project means: the plane of kubeconfig if kubeconfig
-// is not empty, or else the plane of the project. It returns the zero value if args or kubeconfig name another cluster, and
-// if no plane runs.
+// choosePlane returns the running plane that a call of kubectl in a project means: the plane of kubeconfig if
+// kubeconfig is not empty, or else the plane of the project. It returns the zero value if args or kubeconfig name
+// another cluster, and if no plane runs.
 func choosePlane(args []string, kubeconfig, project string, running []plane.Running) (plane.Running, error) {
 	if hasClusterFlag(args) {
 		return plane.Running{}, nil
@@ -94,16 +95,19 @@ func choosePlane(args []string, kubeconfig, project string, running []plane.Runn
 	case len(here) == 1:
 		return here[0], nil
 	case len(here) == 0:
-		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choose one of another project:%s", project, describePlanes(running))
+		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choose one of another project:%s",
+			project, describePlanes(running))
 	}
-	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choose one:%s", project, describePlanes(here))
+	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choose one:%s",
+		project, describePlanes(here))
 }
 
 // describePlanes returns a line for each plane, with the command that chooses it.
 func describePlanes(planes []plane.Running) string {
 	var b strings.Builder
 	for _, r := range planes {
-		fmt.Fprintf(&b, "\n  export KUBECONFIG=%s   # %s, since %s", r.Kubeconfig, r.Title, r.Started.Local().Format("15:04:05"))
+		fmt.Fprintf(&b, "\n  export KUBECONFIG=%s   # %s, since %s",
+			r.Kubeconfig, r.Title, r.Started.Local().Format("15:04:05"))
 		if len(r.Projects) > 0 {
 			fmt.Fprintf(&b, ", in %s", r.Projects[0])
 		}

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yare-go/yare/explore"
+	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
@@ -76,6 +78,24 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), explore.Command(), newLoad(), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out),
+		explore.Command(), newLoad(), newVersion())
 	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of yare and of the Go it was built with",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			version := plane.OwnVersion()
+			if version == "" {
+				version = "(built from a folder)"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "yare %s, %s %s/%s\n",
+				version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
 }

@@ -42,7 +42,8 @@ Run from a clone of yare, new writes a replace directive for that clone into go.
 		},
 	}
 	cmd.Flags().StringVar(&p.Module, "module", "", "the `PATH` of the Go module (default: example.com/NAME)")
-	cmd.Flags().StringVar(&p.Kind, "kind", "", "the `KIND` of the custom resource, such as WebApp (default: from the name)")
+	cmd.Flags().StringVar(&p.Kind, "kind", "",
+		"the `KIND` of the custom resource, such as WebApp (default: from the name)")
 	cmd.Flags().StringVar(&p.Group, "group", "example.com", "the API `GROUP` of the custom resource")
 	return cmd
 }
@@ -77,7 +78,8 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 	text, err := tidy.CombinedOutput()
 	stop()
 	if err != nil {
-		return fmt.Errorf("the files are in %s, but go mod tidy failed there; run it again: %w\n%s", p.Dir, err, strings.TrimSpace(string(text)))
+		return fmt.Errorf("the files are in %s, but go mod tidy failed there; run it again: %w\n%s",
+			p.Dir, err, strings.TrimSpace(string(text)))
 	}
 	last.Record("go mod tidy", time.Since(started))
 	for _, each := range nextSteps(shown) {

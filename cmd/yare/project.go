@@ -59,10 +59,13 @@ func (p project) complete() (project, error) {
 		p.Module = "example.com/" + p.Name
 	}
 	if err := module.CheckImportPath(p.Module); err != nil {
-		return p, fmt.Errorf("%q is not valid as the path of a Go module: set another with --module, such as example.com/web-app (%w)", p.Module, err)
+		return p, fmt.Errorf(
+			"%q is not valid as the path of a Go module: set another with --module, such as example.com/web-app (%w)",
+			p.Module, err)
 	}
 	if p.Module == plane.ModulePath || strings.HasPrefix(p.Module, plane.ModulePath+"/") {
-		return p, fmt.Errorf("the module %s would be a part of yare: set another with --module, such as example.com/web-app", p.Module)
+		return p, fmt.Errorf("the module %s would be a part of yare: set another with --module, such as example.com/web-app",
+			p.Module)
 	}
 	if p.Kind == "" {
 		p.Kind = kindOf(p.Name)
@@ -71,11 +74,13 @@ func (p project) complete() (project, error) {
 		return p, fmt.Errorf("%q is not valid as a kind, which is a capital letter and up to 62 letters and digits: set another with --kind, such as WebApp", p.Kind)
 	}
 	if problems := validation.IsDNS1123Subdomain(p.Group); len(problems) > 0 || !strings.Contains(p.Group, ".") {
-		return p, fmt.Errorf("%q is not valid as an API group: set a domain of yours with --group, such as example.com", p.Group)
+		return p, fmt.Errorf("%q is not valid as an API group: set a domain of yours with --group, such as example.com",
+			p.Group)
 	}
 	for _, reserved := range []string{"k8s.io", "kubernetes.io"} {
 		if p.Group == reserved || strings.HasSuffix(p.Group, "."+reserved) {
-			return p, fmt.Errorf("the API group %q belongs to Kubernetes: set a domain of yours with --group, such as example.com", p.Group)
+			return p, fmt.Errorf(
+				"the API group %q belongs to Kubernetes: set a domain of yours with --group, such as example.com", p.Group)
 		}
 	}
 	return p, nil
@@ -100,7 +105,8 @@ func programNameOf(p project) string {
 func kindOf(name string) string {
 	name = strings.TrimSuffix(name, "-operator")
 	var kind strings.Builder
-	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == ' ' }) {
+	isSeparator := func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == ' ' }
+	for word := range strings.FieldsFuncSeq(name, isSeparator) {
 		kind.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return kind.String()
@@ -118,7 +124,8 @@ func (p project) write(yare plane.Location) (names []string, err error) {
 	}
 	replacer := strings.NewReplacer(
 		`"`+templateName+`"`, `"`+programNameOf(p)+`"`, // the field Name of operator.Program, and a label
-		templateName, p.Name, templateKind, p.Kind, strings.ToLower(templateKind), strings.ToLower(p.Kind), templateGroup, p.Group,
+		templateName, p.Name, templateKind, p.Kind,
+		strings.ToLower(templateKind), strings.ToLower(p.Kind), templateGroup, p.Group,
 	)
 	for _, file := range []struct{ source, target string }{
 		{"main.go", "main.go"},
@@ -139,7 +146,8 @@ func (p project) write(yare plane.Location) (names []string, err error) {
 			}
 		}
 		if file.target == "README.md" && yare.Dir != "" {
-			content = append(content, "\nUntil yare is published, go.mod replaces it by a clone on this machine, which CI does not have.\n"...)
+			content = append(content,
+				"\nUntil yare is published, go.mod replaces it by a clone on this machine, which CI does not have.\n"...)
 		}
 		if err := p.writeFile(file.target, content); err != nil {
 			return nil, err
@@ -167,7 +175,8 @@ func (p project) goMod(yare plane.Location) []byte {
 		version = "v0.0.0"
 	}
 	// go mod tidy raises the version of Go if yare needs a later one.
-	text := fmt.Sprintf("module %s\n\ngo 1.26.0\n\ntool %s/cmd/yare\n\nrequire %s %s\n", p.Module, plane.ModulePath, plane.ModulePath, version)
+	text := fmt.Sprintf("module %s\n\ngo 1.26.0\n\ntool %s/cmd/yare\n\nrequire %s %s\n",
+		p.Module, plane.ModulePath, plane.ModulePath, version)
 	if yare.Dir != "" {
 		text += fmt.Sprintf("\nreplace %s => %s\n", plane.ModulePath, modfile.AutoQuote(yare.Dir))
 	}

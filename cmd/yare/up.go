@@ -45,9 +45,11 @@ images; it gets them from tar files, such as yare image -o writes.`,
 			return up(cmd, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "write the access to the cluster to this `FILE` (default: one in a temporary folder)")
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
-	cmd.Flags().BoolVar(&o.RealNode, "real-node", false, "run Pods on a real node in place of simulated ones (Linux, root)")
+	cmd.Flags().BoolVar(&o.RealNode, "real-node", false,
+		"run Pods on a real node in place of simulated ones (Linux, root)")
 	cmd.Flags().StringArrayVar(&o.Images, "load", nil, "give the image in this tar `FILE` to the real node (repeatable)")
 	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log")
 	return cmd

@@ -12,8 +12,8 @@ import (
 	"oss.terrastruct.com/d2/lib/textmeasure"
 )
 
-// renderDiagram returns the pictures of a diagram in the language of D2, one for each palette. A picture contains the letters of
-// its fonts.
+// renderDiagram returns the pictures of a diagram in the language of D2, one for each palette. A picture contains the
+// letters of its fonts.
 func renderDiagram(ctx context.Context, source string, all []palette) ([][]byte, error) {
 	ruler, err := textmeasure.NewRuler()
 	if err != nil {
@@ -22,12 +22,14 @@ func renderDiagram(ctx context.Context, source string, all []palette) ([][]byte,
 	layout := func(string) (d2graph.LayoutGraph, error) {
 		return func(ctx context.Context, g *d2graph.Graph) error {
 			return d2elklayout.Layout(ctx, g, &d2elklayout.ConfigurableOpts{
-				Algorithm: "layered", NodeSpacing: 40, Padding: "[top=50,left=30,bottom=30,right=30]", EdgeNodeSpacing: 30, SelfLoopSpacing: 50,
+				Algorithm: "layered", NodeSpacing: 40, Padding: "[top=50,left=30,bottom=30,right=30]", EdgeNodeSpacing: 30,
+				SelfLoopSpacing: 50,
 			})
 		}, nil
 	}
 	ctx = log.With(ctx, slog.New(slog.DiscardHandler))
-	diagram, _, err := d2lib.Compile(ctx, source, &d2lib.CompileOptions{Ruler: ruler, LayoutResolver: layout}, &d2svg.RenderOpts{})
+	diagram, _, err := d2lib.Compile(ctx, source, &d2lib.CompileOptions{Ruler: ruler, LayoutResolver: layout},
+		&d2svg.RenderOpts{})
 	if err != nil {
 		return nil, err
 	}

@@ -115,8 +115,8 @@ func (f film) spans() []span {
 	return spans
 }
 
-// render returns the picture of the film, or of its last frame. A moving picture shows its last frame to readers who prefer
-// no motion.
+// render returns the picture of the film, or of its last frame. A moving picture shows its last frame to readers who
+// prefer no motion.
 func (f film) render(p palette, isMoving bool) []byte {
 	rows := paneRows()
 	var tops [paneCount]int // of the lines of each terminal
@@ -153,7 +153,8 @@ func (f film) render(p palette, isMoving bool) []byte {
 		default:
 			class = fmt.Sprintf(` class="m" style="animation-name:f%d-%d"`, s.first, s.last)
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d"%s>%s</text>`+"\n", margin, tops[s.pane]+(s.row+1)*lineHeight-4, class, markup(s.text))
+		fmt.Fprintf(&b, `<text x="%d" y="%d"%s>%s</text>`+"\n", margin,
+			tops[s.pane]+(s.row+1)*lineHeight-4, class, markup(s.text))
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
@@ -169,7 +170,8 @@ func (f film) renderStyle(b *bytes.Buffer, p palette, isMoving bool) {
 		fmt.Fprintf(b, ".m,.s{animation:%gs step-end infinite}.m{visibility:hidden}\n", math.Round(f.length*100)/100)
 		var names []string
 		for _, s := range f.spans() {
-			if name := fmt.Sprintf("f%d-%d", s.first, s.last); !slices.Contains(names, name) && (s.first > 0 || s.last < len(f.frames)) {
+			name := fmt.Sprintf("f%d-%d", s.first, s.last)
+			if !slices.Contains(names, name) && (s.first > 0 || s.last < len(f.frames)) {
 				names = append(names, name)
 				fmt.Fprintf(b, "@keyframes %s{%s}\n", name, f.keyframes(s))
 			}
@@ -179,8 +181,8 @@ func (f film) renderStyle(b *bytes.Buffer, p palette, isMoving bool) {
 	b.WriteString("</style>\n")
 }
 
-// keyframes returns the steps of the animation of a span. Example: a line from second 5 to second 10 of 20 has the steps
-// "0%{visibility:hidden}25%{visibility:visible}50%{visibility:hidden}".
+// keyframes returns the steps of the animation of a span. Example: a line from second 5 to second 10 of 20 has the
+// steps "0%{visibility:hidden}25%{visibility:visible}50%{visibility:hidden}".
 func (f film) keyframes(s span) string {
 	var b strings.Builder
 	percent := func(i int) string { return fmt.Sprintf("%.4g%%", f.frames[i].seconds/f.length*100) }

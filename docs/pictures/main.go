@@ -3,8 +3,9 @@
 //	go -C docs/pictures run .           # all pictures, from the sources in this folder
 //	go -C docs/pictures run . -record   # records the session of the terminal first, which takes two minutes
 //
-// A file NAME.d2 is the source of a diagram, in the language of D2 (https://d2lang.com). The file session.jsonl is the record
-// of a session in two terminals. Each picture contains the hash of its source. A test of the root package compares them.
+// A file NAME.d2 is the source of a diagram, in the language of D2 (https://d2lang.com). The file session.jsonl is the
+// record of a session in two terminals. Each picture contains the hash of its source. A test of the root package
+// compares them.
 package main
 
 import (
@@ -88,5 +89,6 @@ func renderAll(ctx context.Context, folder string) (map[string][]byte, error) {
 // withSourceHash returns a picture with a last line that has the hash of the source.
 func withSourceHash(picture, source []byte) []byte {
 	hash := sha256.Sum256(source)
-	return fmt.Appendf(nil, "%s\n<!-- SHA-256 of the source: %s -->\n", strings.TrimSpace(string(picture)), hex.EncodeToString(hash[:]))
+	return fmt.Appendf(nil, "%s\n<!-- SHA-256 of the source: %s -->\n",
+		strings.TrimSpace(string(picture)), hex.EncodeToString(hash[:]))
 }

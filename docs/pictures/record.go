@@ -51,8 +51,8 @@ type recording struct {
 	received [paneCount]strings.Builder
 }
 
-// record clones the repository into the folder demo of the temporary folder, runs the session there in two real terminals,
-// and writes the events to a file. It removes the folder.
+// record clones the repository into the folder demo of the temporary folder, runs the session there in two real
+// terminals, and writes the events to a file. It removes the folder.
 func record(ctx context.Context, file string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -226,7 +226,8 @@ func (r *recording) waitForEnd(ctx context.Context, pane int, text string) error
 }
 
 func (r *recording) waitUntil(ctx context.Context, text string, isReceived func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, fmt.Errorf("the terminal did not receive %q within 3 minutes", text))
+	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute,
+		fmt.Errorf("the terminal did not receive %q within 3 minutes", text))
 	defer cancel()
 	for {
 		r.mu.Lock()

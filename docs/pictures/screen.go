@@ -22,8 +22,8 @@ type cell struct {
 	style style
 }
 
-// screen is the part of a terminal that programs such as a shell, yare and kubectl use: lines that grow, wrap, scroll, and are
-// written anew after a carriage return.
+// screen is the part of a terminal that programs such as a shell, yare and kubectl use: lines that grow, wrap, scroll,
+// and are written anew after a carriage return.
 type screen struct {
 	columns int
 	rows    [][]cell
@@ -144,8 +144,8 @@ func (s *screen) lines() []line {
 	return lines
 }
 
-// line is a line of a terminal as text in which a byte before each part has the style of the part: 'p', 'd' or 'a'. Parts end
-// with a zero byte. Lines can be compared.
+// line is a line of a terminal as text in which a byte before each part has the style of the part: 'p', 'd' or 'a'.
+// Parts end with a zero byte. Lines can be compared.
 type line string
 
 func lineOf(row []cell) line {

@@ -21,7 +21,8 @@ func setLabels(job *batchv1.Job, c *CronJob) {
 // deleteJobs deletes Jobs and their Pods. The Jobs may be deleted already.
 func deleteJobs(ctx context.Context, client *kube.Client, jobs []*batchv1.Job) error {
 	for _, j := range jobs {
-		if err := client.Delete(ctx, j, kube.Propagation(metav1.DeletePropagationBackground)); kube.IgnoreNotFound(err) != nil {
+		err := client.Delete(ctx, j, kube.Propagation(metav1.DeletePropagationBackground))
+		if kube.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -36,7 +37,8 @@ func jobsIn(state batchv1.JobConditionType, jobs []*batchv1.Job) []*batchv1.Job 
 // stateOf returns JobComplete or JobFailed for a finished Job, and active for any other.
 func stateOf(j *batchv1.Job) batchv1.JobConditionType {
 	for _, condition := range j.Status.Conditions {
-		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
+		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) &&
+			condition.Status == corev1.ConditionTrue {
 			return condition.Type
 		}
 	}

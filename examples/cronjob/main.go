@@ -87,7 +87,8 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 	}
 	c.Status.Active = nil
 	for _, j := range jobsIn(active, jobs) {
-		c.Status.Active = append(c.Status.Active, corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID})
+		c.Status.Active = append(c.Status.Active,
+			corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID})
 	}
 	if err := client.ApplyStatus(ctx, c); err != nil {
 		return action, err
@@ -108,7 +109,9 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 		jobs = slices.DeleteFunc(jobs, func(j *batchv1.Job) bool { return stateOf(j) == active })
 	}
 	template, name := c.Spec.JobTemplate, fmt.Sprintf("%s-%d", c.Name, due.Unix()) // no run starts twice
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec}
+	job := &batchv1.Job{Spec: template.Spec, ObjectMeta: metav1.ObjectMeta{
+		Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations,
+	}}
 	setLabels(job, c)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledAt, due.UTC().Format(time.RFC3339))
 	created, err := kube.Create(ctx, client, kube.OwnedBy(c, job))
@@ -152,6 +155,7 @@ func deleteOld(ctx context.Context, c *CronJob, client *kube.Client, jobs []*bat
 		return cmp.Compare(b.Annotations[scheduledAt], a.Annotations[scheduledAt])
 	})
 	succeeded, failed := jobsIn(batchv1.JobComplete, jobs), jobsIn(batchv1.JobFailed, jobs)
-	old := slices.Concat(succeeded[min(len(succeeded), int(*c.Spec.SuccessfulJobsHistoryLimit)):], failed[min(len(failed), int(*c.Spec.FailedJobsHistoryLimit)):])
+	old := slices.Concat(succeeded[min(len(succeeded), int(*c.Spec.SuccessfulJobsHistoryLimit)):],
+		failed[min(len(failed), int(*c.Spec.FailedJobsHistoryLimit)):])
 	return deleteJobs(ctx, client, old)
 }

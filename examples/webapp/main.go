@@ -53,7 +53,8 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 		return controller.Done(), err
 	}
 	s, want, reason := live.Status, app.Spec.Replicas, "Progressing"
-	ready := s.ObservedGeneration == live.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
+	ready := s.ObservedGeneration == live.Generation && s.Replicas == want && s.UpdatedReplicas == want &&
+		s.AvailableReplicas == want
 	if ready {
 		reason = "Available"
 	}

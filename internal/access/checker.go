@@ -68,7 +68,8 @@ func (c *Checker) MissingVerbs(r *wire.Request) []wire.Verb {
 // mayCreateByApply reports whether r is an apply that creates a missing object. An apply with a uid never
 // creates.
 func mayCreateByApply(r *wire.Request) bool {
-	return r.Verb == wire.VerbPatch && r.ContentType == wire.ContentApply && r.Subresource == "" && r.Preconditions.UID == ""
+	return r.Verb == wire.VerbPatch && r.ContentType == wire.ContentApply && r.Subresource == "" &&
+		r.Preconditions.UID == ""
 }
 
 // isPublic reports whether the ClusterRoles system:discovery and system:basic-user allow r
@@ -176,7 +177,8 @@ func rawDeclaration(r *wire.Request, verbs []wire.Verb) string {
 	for i, verb := range verbs {
 		quoted[i] = fmt.Sprintf("%q", verb)
 	}
-	return fmt.Sprintf("controller.Allow(kube.PolicyRule{APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%s}})",
+	return fmt.Sprintf(
+		"controller.Allow(kube.PolicyRule{APIGroups: []string{%q}, Resources: []string{%q}, Verbs: []string{%s}})",
 		r.Resource.Group, resourceName(r.Resource.Plural, r.Subresource), strings.Join(quoted, ", "))
 }
 
@@ -212,8 +214,9 @@ func typeName(r wire.Resource) string {
 func isBuiltinGroup(group string) bool {
 	switch group {
 	case "admissionregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io",
-		"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
-		"lifecycle.k8s.io", "networking.k8s.io", "node.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io":
+		"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
+		"internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io", "node.k8s.io",
+		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io":
 		return true
 	}
 	return false

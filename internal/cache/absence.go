@@ -7,10 +7,10 @@ import (
 
 // absence is the proof of a stream that the server does not serve its resource. Then no object of the resource exists.
 //
-// Example: the watch of the stream has reached version 12, and the resource is removed. The stream begins a list at tick 7,
-// and discovery shows afterwards that the resource is not served. A write that was answered at tick 6 is about an object
-// that is gone. So is a write that began at tick 5, and is answered at tick 9 with an object at version 11. If the object
-// in the answer is at version 13, the server may have served the resource again.
+// Example: the watch of the stream has reached version 12, and the resource is removed. The stream begins a list at
+// tick 7, and discovery shows afterwards that the resource is not served. A write that was answered at tick 6 is about
+// an object that is gone. So is a write that began at tick 5, and is answered at tick 9 with an object at version 11.
+// If the object in the answer is at version 13, the server may have served the resource again.
 type absence struct {
 	// began is the tick at which the list began.
 	began overlay.Tick

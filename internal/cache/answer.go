@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// isDeletionPending reports whether finalizers or a grace period keep an object that is being deleted. m is the metadata in
-// body, which a server has answered r with.
+// isDeletionPending reports whether finalizers or a grace period keep an object that is being deleted. m is the
+// metadata in body, which a server has answered r with.
 func isDeletionPending(r *wire.Request, m ident.Metadata, body []byte) bool {
 	if len(m.Finalizers) > 0 || m.DeletionGracePeriodSeconds > 0 {
 		return true

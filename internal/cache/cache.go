@@ -30,7 +30,9 @@ type shared struct {
 func New(h wire.Handler, o ...Option) *Cache {
 	all := new(registry)
 	program := &programOverlay{Overlay: overlay.New(), streams: all}
-	c := &Cache{shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)}}
+	c := &Cache{
+		shared{handler: h, streams: all, overlay: program, restorations: restoration.New(program.InvalidateGroups)},
+	}
 	for _, option := range o {
 		option(&c.options)
 	}
@@ -52,7 +54,8 @@ func New(h wire.Handler, o ...Option) *Cache {
 // goes on.
 func (c *Cache) Open(ctx context.Context, id wire.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{streams: c.streams, subscriber: subscriber}
-	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *followedStream { return newFollowedStream(c.shared, id, cancel) })
+	err := c.streams.subscribe(ctx, id, sub,
+		func(cancel context.CancelFunc) *followedStream { return newFollowedStream(c.shared, id, cancel) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +77,8 @@ func (c *Cache) View(own ...*Subscription) *View {
 	return v
 }
 
-// RecordPossiblyGone records that the object of ref may be gone, although the streams still show it. So the next read of
-// the object asks the server, unless the object of the UID is already known to be gone. RecordPossiblyGone makes no
+// RecordPossiblyGone records that the object of ref may be gone, although the streams still show it. So the next read
+// of the object asks the server, unless the object of the UID is already known to be gone. RecordPossiblyGone makes no
 // request.
 func (c *Cache) RecordPossiblyGone(ref wire.Ref) {
 	c.overlay.RecordPossiblyGone(overlay.KeyOf(ref), ref.UID)
@@ -118,10 +121,10 @@ func OnRecovered(f func(wire.Stream)) Option {
 	return func(o *options) { o.onRecovered = f }
 }
 
-// TermVersion sets a function that returns the resource version at which the term of this process began. A stream of the
-// home cluster that has reached the version shows all writes of former leaders: see [Subscription.IsBehindTerm]. The version
-// is empty if there was no former leader, and before the term. f must be safe for concurrent use. Default: the version is
-// empty.
+// TermVersion sets a function that returns the resource version at which the term of this process began. A stream of
+// the home cluster that has reached the version shows all writes of former leaders: see [Subscription.IsBehindTerm].
+// The version is empty if there was no former leader, and before the term. f must be safe for concurrent use. Default:
+// the version is empty.
 func TermVersion(f func() string) Option {
 	return func(o *options) { o.termVersion = f }
 }

@@ -31,8 +31,8 @@ import (
 //	    │ publisher.update
 //	cache.Subscriber       in package controller
 //
-// The updater also records each change in the progress of the stream, in the recorder of restorations, and in the overlay. The
-// overlay drops the entries that all stores have observed.
+// The updater also records each change in the progress of the stream, in the recorder of restorations, and in the
+// overlay. The overlay drops the entries that all stores have observed.
 type followedStream struct {
 	shared
 	id        wire.Stream
@@ -140,8 +140,9 @@ type watchEndError interface {
 	IsRestoration() bool
 }
 
-// publishDoubtSettled publishes that the store is no longer in doubt. After a restoration, the subscribers of all streams
-// that the restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
+// publishDoubtSettled publishes that the store is no longer in doubt. After a restoration, the subscribers of all
+// streams that the restoration concerns receive the change, because they may have read the store. The caller must hold
+// no lock.
 func (s *followedStream) publishDoubtSettled(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
 		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.IsSynced() {
@@ -177,7 +178,10 @@ func (s *followedStream) report(err error) {
 func (s *followedStream) stats() Stats {
 	sizes := s.store.database.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.IsSynced(), Unlisted: s.store.isUnlisted.Load() && !s.store.IsSynced(), Watching: s.store.isWatching() || s.store.IsUnserved(), LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes, JSON: sizes.JSON,
+		Stream: s.id, Synced: s.store.IsSynced(), Unlisted: s.store.isUnlisted.Load() && !s.store.IsSynced(),
+		Watching:  s.store.isWatching() || s.store.IsUnserved(),
+		LastEvent: s.counts.lastEventTime(), Objects: sizes.Objects, Bytes: sizes.Bytes,
+		JSON:       sizes.JSON,
 		Dictionary: sizes.Dictionary, Dictionaries: sizes.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}

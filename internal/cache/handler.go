@@ -178,15 +178,16 @@ func (h *handler) listLive(ctx context.Context, r *wire.Request) (*wire.Response
 	began := o.Begin()
 	response, err := h.next.Do(ctx, r)
 	// A later page has the version of the first one, and a list at a given version may be older than the request.
-	if isNewList := !r.Query.Has("continue") && !r.Query.Has("resourceVersion"); err == nil && isNewList && o.HasVersionless() {
+	isNewList := !r.Query.Has("continue") && !r.Query.Has("resourceVersion")
+	if err == nil && isNewList && o.HasVersionless() {
 		o.RecordVersion(overlay.KeyOf(r.Ref()).Collection, began, versionOfList(response.Body))
 	}
 	return response, err
 }
 
-// resolveCollectionEffects returns true if the store has observed all effects on the collection of r, so that an answer of
-// the store is certain. If the store has not observed an effect without a version, resolveCollectionEffects first reads a
-// version after the effect. It drops the effects that are not needed any more.
+// resolveCollectionEffects returns true if the store has observed all effects on the collection of r, so that an answer
+// of the store is certain. If the store has not observed an effect without a version, resolveCollectionEffects first
+// reads a version after the effect. It drops the effects that are not needed any more.
 func (h *handler) resolveCollectionEffects(ctx context.Context, r *wire.Request, store *Store) (isCertain bool) {
 	o, isCertain := h.view.overlay, true
 	for collection, effect := range o.CollectionEffects(overlay.KeyOf(r.Ref()).Collection) {
@@ -233,13 +234,18 @@ func versionOfList(list []byte) string {
 
 // yieldMatching yields an object if it meets all conditions, or the error that prevents the
 // check. It reports whether to go on.
-func yieldMatching(yield func(jsontext.Value, error) bool, r *wire.Request, record Record, l lookupResult, conditions []wire.Match, err error) bool {
+func yieldMatching(
+	yield func(jsontext.Value, error) bool, r *wire.Request, record Record, l lookupResult, conditions []wire.Match,
+	err error,
+) bool {
 	var body []byte
 	if err == nil {
 		body, err = l.bytes()
 	}
 	if err != nil {
-		ref := wire.Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: record.Namespace, Name: record.Name, UID: record.UID}
+		ref := wire.Ref{
+			Cluster: r.Cluster, Resource: r.Resource, Namespace: record.Namespace, Name: record.Name, UID: record.UID,
+		}
 		if _, ok := errors.AsType[*wire.DecodeError](err); !ok {
 			err = &wire.DecodeError{Ref: ref, ResourceVersion: record.ResourceVersion, Err: err}
 		}

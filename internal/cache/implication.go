@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// SelectsWithin reports whether the selectors of r, which is a list, imply those of a stream: the stream selects each object
-// that r selects. It returns false if that is not certain. Neither the resource nor the namespace counts.
+// SelectsWithin reports whether the selectors of r, which is a list, imply those of a stream: the stream selects each
+// object that r selects. It returns false if that is not certain. Neither the resource nor the namespace counts.
 //
 // Examples:
 //
@@ -51,7 +51,8 @@ func impliesRequirement(assumed []labels.Requirement, required labels.Requiremen
 	key := required.Key()
 	assumed = slices.DeleteFunc(slices.Clone(assumed), func(each labels.Requirement) bool { return each.Key() != key })
 	isCounterexample := func(l labels.Set) bool {
-		return !required.Matches(l) && !slices.ContainsFunc(assumed, func(each labels.Requirement) bool { return !each.Matches(l) })
+		return !required.Matches(l) &&
+			!slices.ContainsFunc(assumed, func(each labels.Requirement) bool { return !each.Matches(l) })
 	}
 	if isCounterexample(nil) {
 		return false
@@ -64,10 +65,11 @@ func impliesRequirement(assumed []labels.Requirement, required labels.Requiremen
 	return true
 }
 
-// representatives returns values of a label. For each value there is one among them that meets the same requirements, which
-// are of one key.
+// representatives returns values of a label. For each value there is one among them that meets the same requirements,
+// which are of one key.
 //
-// Example: the requirement x>5 gives 4, 5 and 6 with and without a zero in front, and a value that no requirement names.
+// Example: the requirement x>5 gives 4, 5 and 6 with and without a zero in front, and a value that no requirement
+// names.
 func representatives(requirements []labels.Requirement) []string {
 	values := []string{"/"} // no label has this value, so no requirement names it
 	for _, each := range requirements {

@@ -25,7 +25,10 @@ type matcher struct {
 // matcherOf returns the matcher of a list. It returns false if only the server can decide which
 // objects match.
 func matcherOf(r *wire.Request) (matcher, bool) {
-	m := matcher{namespace: overlay.KeyOf(r.Ref()).Namespace, labels: labels.Everything(), fields: fields.Everything(), matches: r.Matches}
+	m := matcher{
+		namespace: overlay.KeyOf(r.Ref()).Namespace, labels: labels.Everything(), fields: fields.Everything(),
+		matches: r.Matches,
+	}
 	for parameter := range r.Query {
 		switch parameter {
 		case "labelSelector", "fieldSelector":

@@ -29,8 +29,8 @@ type missedStates struct {
 	// projected are the fields that objects are reduced to, or nil.
 	projected *projection.Fields
 	// labelSelector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
-	// only the server can evaluate the other selectors of the stream. The selector of [restoration.Detector] is nil then, because
-	// a detector asks what the stream certainly shows.
+	// only the server can evaluate the other selectors of the stream. The selector of [restoration.Detector] is nil then,
+	// because a detector asks what the stream certainly shows.
 	labelSelector labels.Selector
 	// fieldSelector is the field selector of the stream. It selects by the name and the namespace of objects.
 	fieldSelector kubefields.Selector
@@ -45,11 +45,13 @@ func newMissedStates(s *Store, o *overlay.Overlay, w *database.Writer, projected
 	if !ok {
 		labelSelector = labels.Nothing()
 	}
-	return missedStates{store: s, overlay: o, writer: w, projected: projected, labelSelector: labelSelector, fieldSelector: fieldSelector}
+	return missedStates{
+		store: s, overlay: o, writer: w, projected: projected, labelSelector: labelSelector, fieldSelector: fieldSelector,
+	}
 }
 
-// fieldSelectorOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
-// names and namespaces. For example, it reports false for status.phase=Running.
+// fieldSelectorOf returns the field selector of a stream. It reports false if the stream selects by something else than
+// labels, names and namespaces. For example, it reports false for status.phase=Running.
 func fieldSelectorOf(s wire.Stream) (kubefields.Selector, bool) {
 	selector, err := kubefields.ParseSelector(s.FieldSelector)
 	if err != nil || s.ShardSelector != "" {
@@ -102,17 +104,21 @@ func (m *missedStates) predecessorsOf(c follow.Change, before *database.PackedOb
 		return nil
 	}
 	return m.statesOf(k, entry, func(value overlay.Entry) bool {
-		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) && (before == nil || before.UID() != value.UID)
+		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) &&
+			(before == nil || before.UID() != value.UID)
 	})
 }
 
 // statesOf returns the values of entry for which isMissed returns true, as packed objects of this stream, at most
 // one for each UID. It leaves out the values that the store had reached before the list.
-func (m *missedStates) statesOf(k overlay.Key, entry overlay.Entry, isMissed func(overlay.Entry) bool) []*database.PackedObject {
+func (m *missedStates) statesOf(
+	k overlay.Key, entry overlay.Entry, isMissed func(overlay.Entry) bool,
+) []*database.PackedObject {
 	var states []*database.PackedObject
 	for _, value := range entry.Values() {
 		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
-			!m.fieldSelector.Empty() && !m.fieldSelector.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
+			!m.fieldSelector.Empty() &&
+				!m.fieldSelector.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
 		p := m.packedValueOf(k, value)
@@ -130,8 +136,8 @@ func (m *missedStates) statesOf(k overlay.Key, entry overlay.Entry, isMissed fun
 	return states
 }
 
-// packedValueOf returns a value of the overlay as a packed object of the store. It returns nil if the content of the value was
-// not kept, or cannot be read.
+// packedValueOf returns a value of the overlay as a packed object of the store. It returns nil if the content of the
+// value was not kept, or cannot be read.
 func (m *missedStates) packedValueOf(k overlay.Key, value overlay.Entry) *database.PackedObject {
 	object := value.Object
 	switch {

@@ -29,7 +29,9 @@ func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 }
 
 // overlayEntryOf returns the overlay entry for the answer of a write that succeeded.
-func (o *programOverlay) overlayEntryOf(r *wire.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+func (o *programOverlay) overlayEntryOf(
+	r *wire.Request, k overlay.Key, answer ident.Answer, body []byte,
+) overlay.Entry {
 	m := answer.Metadata
 	unknown := overlay.Entry{Kind: overlay.UnknownState, UID: m.UID}
 	switch {
@@ -112,7 +114,8 @@ func isSameResource(a, b wire.Resource) bool {
 func (o *programOverlay) shownVersion(k overlay.Key, uid types.UID) ident.Version {
 	latest := ""
 	for s := range o.streams.thatMayHold(k) {
-		if object, ok := s.store.Get(k.ObjectKey()); ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
+		object, ok := s.store.Get(k.ObjectKey())
+		if ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
 			latest = object.ResourceVersion
 		}
 	}
@@ -161,15 +164,16 @@ func (o *programOverlay) dropObserved(k overlay.Key) {
 // sweep drops the entries that no read can need, from time to time.
 func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isEffectNeeded) }
 
-// isWrittenSinceAbsence reports whether the program has written an object since a stream has proven that the server does
-// not serve the resource. Then the server has served the resource again.
+// isWrittenSinceAbsence reports whether the program has written an object since a stream has proven that the server
+// does not serve the resource. Then the server has served the resource again.
 func (o *programOverlay) isWrittenSinceAbsence(r wire.Resource, k overlay.Key) bool {
 	e, has := o.Get(k)
 	return has && !o.isGoneWithResource(k.Cluster, r, e)
 }
 
-// isGoneWithResource reports whether a stream of the resource r has proven that the object of e is gone, because the server
-// did not serve the resource after e. The stream may have another namespace or selector: the proof is about all objects.
+// isGoneWithResource reports whether a stream of the resource r has proven that the object of e is gone, because the
+// server did not serve the resource after e. The stream may have another namespace or selector: the proof is about all
+// objects.
 func (o *programOverlay) isGoneWithResource(cluster string, r wire.Resource, e overlay.Entry) bool {
 	for _, s := range o.streams.snapshot() {
 		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) {
@@ -183,7 +187,9 @@ func (o *programOverlay) isGoneWithResource(cluster string, r wire.Resource, e o
 }
 
 // lookup finds an object in the overlay and in a store that covers it.
-func (o *programOverlay) lookup(s *Store, k overlay.Key, r wire.Resource, representation wire.Representation) lookupResult {
+func (o *programOverlay) lookup(
+	s *Store, k overlay.Key, r wire.Resource, representation wire.Representation,
+) lookupResult {
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)

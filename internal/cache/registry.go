@@ -25,7 +25,9 @@ type registry struct {
 }
 
 // subscribe adds sub to the stream id. If the stream is not open, begin makes it.
-func (r *registry) subscribe(ctx context.Context, id wire.Stream, sub *Subscription, begin func(context.CancelFunc) *followedStream) error {
+func (r *registry) subscribe(
+	ctx context.Context, id wire.Stream, sub *Subscription, begin func(context.CancelFunc) *followedStream,
+) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isClosed {

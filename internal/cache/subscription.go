@@ -31,21 +31,24 @@ type Subscription struct {
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
 func (s *Subscription) Store() *Store { return s.followed.store }
 
-// DoubtedSince returns since when the store may show what a restoration has undone, and waits for a list. Reads are live
-// until then. [DoubtSettled] is published at the end of the doubt. DoubtedSince returns false if the store is not in doubt.
+// DoubtedSince returns since when the store may show what a restoration has undone, and waits for a list. Reads are
+// live until then. [DoubtSettled] is published at the end of the doubt. DoubtedSince returns false if the store is not
+// in doubt.
 func (s *Subscription) DoubtedSince() (time.Time, bool) { return s.followed.detector.DoubtedSince() }
 
-// IsBehindTerm reports whether the store may lack writes of a former leader, which were carried out before the term of this
-// process: see [TermVersion]. It is for the kinds of Kubernetes and of the program in the home cluster. For all other kinds
-// it returns false, because their resource versions may come from another server than the version of the term.
+// IsBehindTerm reports whether the store may lack writes of a former leader, which were carried out before the term of
+// this process: see [TermVersion]. It is for the kinds of Kubernetes and of the program in the home cluster. For all
+// other kinds it returns false, because their resource versions may come from another server than the version of the
+// term.
 //
-// Example: the former leader removes an object at version 40 and releases its Lease at 41, which is the version of the term.
-// The stream is behind the term at version 39. Its next bookmark has the version 44, and from then on it is not behind.
+// Example: the former leader removes an object at version 40 and releases its Lease at 41, which is the version of the
+// term. The stream is behind the term at version 39. Its next bookmark has the version 44, and from then on it is not
+// behind.
 func (s *Subscription) IsBehindTerm() bool { return s.followed.isBehindTerm() }
 
-// ConfirmTerm returns whether the store shows all writes of former leaders to the object of k. It returns false for an object
-// that the store does not have while the stream is behind the term. If necessary it lists the metadata of the objects, once in a
-// term (see termList). ConfirmTerm waits for the list, until ctx ends.
+// ConfirmTerm returns whether the store shows all writes of former leaders to the object of k. It returns false for an
+// object that the store does not have while the stream is behind the term. If necessary it lists the metadata of the
+// objects, once in a term (see termList). ConfirmTerm waits for the list, until ctx ends.
 func (s *Subscription) ConfirmTerm(ctx context.Context, k kube.Key) (isConfirmed bool) {
 	f := s.followed
 	for f.isBehindTerm() {

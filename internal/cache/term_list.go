@@ -25,17 +25,18 @@ const (
 	termPageItems, minTermPageItems, termPageBytes = 1000, 10, 16 << 20
 )
 
-// termList finds the objects of a store that show all writes of former leaders although the stream is behind the term: see
-// [Subscription.IsBehindTerm]. It lists the metadata of the objects once. The list begins in the term, so an object that the
-// store has in the version of the list shows all these writes. The zero value is ready for use. All methods can be used
-// concurrently.
+// termList finds the objects of a store that show all writes of former leaders although the stream is behind the term:
+// see [Subscription.IsBehindTerm]. It lists the metadata of the objects once. The list begins in the term, so an object
+// that the store has in the version of the list shows all these writes. The zero value is ready for use. All methods
+// can be used concurrently.
 //
-// An example. The version of the term is 41, and the stream has reached version 35. The store has the object a at version 30,
-// and b at 33. The list has a at 30, and b at 38. So a can be read from the store, and b has to be read from the server.
+// An example. The version of the term is 41, and the stream has reached version 35. The store has the object a at
+// version 30, and b at 33. The list has a at 30, and b at 38. So a can be read from the store, and b has to be read
+// from the server.
 //
-// The first object is read from the server without a list. So the first reconcile waits for no list, and a kind with one
-// object is not listed. The readers of the other objects wait until the list has shown their object. If the list fails, each
-// object is read from the server.
+// The first object is read from the server without a list. So the first reconcile waits for no list, and a kind with
+// one object is not listed. The readers of the other objects wait until the list has shown their object. If the list
+// fails, each object is read from the server.
 type termList struct {
 	mu    sync.Mutex
 	state termListState
@@ -51,8 +52,8 @@ type listedVersion struct {
 	resourceVersion string
 }
 
-// termListState is the state of a term list. The states follow each other in this order. If the reader that runs the list
-// ends before the list, the list is due again.
+// termListState is the state of a term list. The states follow each other in this order. If the reader that runs the
+// list ends before the list, the list is due again.
 type termListState int
 
 const (
@@ -115,8 +116,8 @@ func (l *termList) run(ctx context.Context, h wire.Handler, s wire.Stream, isBeh
 	}
 }
 
-// appendVersions appends the versions of the objects of a page of a term list. It returns the text that continues the list, or
-// an empty text.
+// appendVersions appends the versions of the objects of a page of a term list. It returns the text that continues the
+// list, or an empty text.
 func appendVersions(versions []listedVersion, page []byte) (_ []listedVersion, next string, err error) {
 	if envelope, isProtobuf := bytes.CutPrefix(page, []byte(protobufMagic)); isProtobuf {
 		return appendProtobufVersions(versions, envelope)
@@ -134,9 +135,9 @@ func appendVersions(versions []listedVersion, page []byte) (_ []listedVersion, n
 // protobufMagic is the text at the beginning of each answer in protobuf.
 const protobufMagic = "k8s\x00"
 
-// appendProtobufVersions returns what appendVersions returns. envelope is a page in protobuf, without protobufMagic. A page has a
-// thousand objects, so all other fields are skipped. The numbers of the fields are those of generated.proto in
-// k8s.io/apimachinery.
+// appendProtobufVersions returns what appendVersions returns. envelope is a page in protobuf, without protobufMagic. A
+// page has a thousand objects, so all other fields are skipped. The numbers of the fields are those of generated.proto
+// in k8s.io/apimachinery.
 func appendProtobufVersions(versions []listedVersion, envelope []byte) (_ []listedVersion, next string, err error) {
 	const raw = 2 // of an Unknown, around the list
 	const listMetadata, item, continueText = 1, 2, 3
@@ -154,7 +155,8 @@ func appendProtobufVersions(versions []listedVersion, envelope []byte) (_ []list
 					var v listedVersion
 					err := errors.Join(
 						rangeProtobuf(metadata, uid, func(text []byte) error { v.uid = types.UID(text); return nil }),
-						rangeProtobuf(metadata, resourceVersion, func(text []byte) error { v.resourceVersion = string(text); return nil }),
+						rangeProtobuf(metadata, resourceVersion,
+							func(text []byte) error { v.resourceVersion = string(text); return nil }),
 					)
 					versions = append(versions, v)
 					return err
@@ -165,7 +167,8 @@ func appendProtobufVersions(versions []listedVersion, envelope []byte) (_ []list
 	return versions, next, err
 }
 
-// rangeProtobuf calls f with the bytes of each field of a message that has the number. The fields are texts or messages.
+// rangeProtobuf calls f with the bytes of each field of a message that has the number. The fields are texts or
+// messages.
 func rangeProtobuf(message []byte, number protowire.Number, f func([]byte) error) error {
 	for len(message) > 0 {
 		n, kind, size := protowire.ConsumeField(message)

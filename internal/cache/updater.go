@@ -42,7 +42,9 @@ type updater struct {
 	listResult restoration.ListResult
 }
 
-func newUpdater(s *Store, o *programOverlay, w *database.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
+func newUpdater(
+	s *Store, o *programOverlay, w *database.Writer, p *progress.Progress, r *restoration.Recorder, n *counts,
+) *updater {
 	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
 	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)
@@ -148,7 +150,8 @@ func (u *updater) advance(version string, k kube.Key) {
 	u.recordStreamError(u.restoration.Advance(version, k))
 }
 
-// recordStreamError records an error of the stream for the report: a contradiction, a suspicion, or a restoration. err may be nil.
+// recordStreamError records an error of the stream for the report: a contradiction, a suspicion, or a restoration. err
+// may be nil.
 func (u *updater) recordStreamError(err error) {
 	if err != nil {
 		u.counts.errors.Add(1)
@@ -239,5 +242,15 @@ func (u *updater) takeListResult() restoration.ListResult {
 }
 
 func (u *updater) ref(c follow.Change) wire.Ref {
-	return wire.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
+	return wire.Ref{
+		Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID,
+	}
 }
+
+// RestorationError is an error of a stream whose server was restored from a backup, or contradicts what it has shown.
+// The stream lists its objects again, and no request has failed.
+type RestorationError struct{ Err error }
+
+func (e *RestorationError) Error() string { return e.Err.Error() }
+
+func (e *RestorationError) Unwrap() error { return e.Err }

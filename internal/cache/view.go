@@ -66,10 +66,10 @@ func (v *View) knownState(ref wire.Ref, representation wire.Representation) Know
 // namespace stands for all. The changes of all objects count, because the object may have left the
 // selector of an own stream.
 //
-// The absence of a kind has no version. Example: an own stream finds that the server does not serve webapps, and publishes
-// the deletion of the webapp shop in the namespace a. From then on a store is current only if its stream has found the same.
-// If the next list of the own stream fails, no other store is current in the namespace a, because the deletion of shop
-// still has no version.
+// The absence of a kind has no version. Example: an own stream finds that the server does not serve webapps, and
+// publishes the deletion of the webapp shop in the namespace a. From then on a store is current only if its stream has
+// found the same. If the next list of the own stream fails, no other store is current in the namespace a, because the
+// deletion of shop still has no version.
 func (v *View) isCurrent(s *followedStream, namespace string) bool {
 	if s.detector.IsDoubted() {
 		return false
@@ -108,7 +108,9 @@ func anyStore(*Store) bool { return true }
 // require that the selectors of the stream leave nothing out. The store holds the objects in the
 // representation, or as whole objects. A store in the representation comes first. The store is current for v. An empty
 // namespace stands for all. coveringStore returns nil if there is no such store.
-func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, representation wire.Representation, condition func(*Store) bool) *Store {
+func (v *View) coveringStore(
+	cluster string, r wire.Resource, namespace string, representation wire.Representation, condition func(*Store) bool,
+) *Store {
 	if r.ClusterScoped {
 		namespace = ""
 	}
@@ -129,9 +131,12 @@ func (v *View) coveringStore(cluster string, r wire.Resource, namespace string, 
 }
 
 // storeFor returns a store to read one object from. The store is current for v, and meets the condition. A store with
-// every object of the kind and namespace comes first. Next comes a store that has a selector and contains the object. Then
-// isPartial is true: an object that is not in such a store may exist all the same. storeFor returns nil if there is neither.
-func (v *View) storeFor(k overlay.Key, r wire.Resource, representation wire.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
+// every object of the kind and namespace comes first. Next comes a store that has a selector and contains the object.
+// Then isPartial is true: an object that is not in such a store may exist all the same. storeFor returns nil if there
+// is neither.
+func (v *View) storeFor(
+	k overlay.Key, r wire.Resource, representation wire.Representation, condition func(*Store) bool,
+) (store *Store, isPartial bool) {
 	isWhole := func(s *Store) bool { return !s.hasSelector() && condition(s) }
 	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, isWhole); store != nil {
 		return store, false

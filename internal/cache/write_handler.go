@@ -104,9 +104,9 @@ func isDryRun(r *wire.Request) bool {
 	return kube.Unmarshal(r.Body, &options) == nil && len(options.DryRun) > 0
 }
 
-// mayHaveHappenedInPart reports whether a write may have been carried out, or a part of it, although it failed. It returns
-// true more often than [kube.IsUnknown]: a deletion of a collection that fails with a conflict or an error of the server
-// may have deleted some of the objects. An error that is not of the API is no proof that nothing was sent.
+// mayHaveHappenedInPart reports whether a write may have been carried out, or a part of it, although it failed. It
+// returns true more often than [kube.IsUnknown]: a deletion of a collection that fails with a conflict or an error of
+// the server may have deleted some of the objects. An error that is not of the API is no proof that nothing was sent.
 func mayHaveHappenedInPart(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)

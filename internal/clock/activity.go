@@ -20,9 +20,10 @@ const (
 // activityInterval is the time between two looks at the members.
 const activityInterval = 20 * time.Millisecond
 
-// ReportActivity returns a context for a program. While the program runs in the context, ReportActivity writes to the file
-// path whether a reconcile of the program is under way. It looks every 20 ms, so that a shorter reconcile can be missing. The clock in the context shows the real time. The
-// caller calls stop when the program has ended. With an empty path, ReportActivity returns ctx and writes nothing.
+// ReportActivity returns a context for a program. While the program runs in the context, ReportActivity writes to the
+// file path whether a reconcile of the program is under way. It looks every 20 ms, so that a shorter reconcile can be
+// missing. The clock in the context shows the real time. The caller calls stop when the program has ended. With an
+// empty path, ReportActivity returns ctx and writes nothing.
 func ReportActivity(ctx context.Context, path string) (reported context.Context, stop func()) {
 	if path == "" {
 		return ctx, func() {}

@@ -26,8 +26,8 @@ const (
 	maxVersionRefusals = 4
 )
 
-// backoff counts failures in a row, each kind of failure by itself. An outage of the server shows neither which versions
-// the server knows, nor how busy it is afterwards. Each stream has a backoff of its own.
+// backoff counts failures in a row, each kind of failure by itself. An outage of the server shows neither which
+// versions the server knows, nor how busy it is afterwards. Each stream has a backoff of its own.
 type backoff struct {
 	// failures counts failures since a list was complete, or a watch made progress.
 	failures int
@@ -102,8 +102,8 @@ func (b *backoff) recordError(err error, hasVersion bool) reaction {
 	return r
 }
 
-// backoffDelay returns the wait after err, the nth failure in a row: 250 to 500 ms after the first, 500 ms to 1 s after the
-// second, and 15 to 30 s after the seventh. It is 0 for n = 0.
+// backoffDelay returns the wait after err, the nth failure in a row: 250 to 500 ms after the first, 500 ms to 1 s after
+// the second, and 15 to 30 s after the seventh. It is 0 for n = 0.
 func backoffDelay(err error, n int) time.Duration {
 	if n <= 0 {
 		return 0

@@ -1,10 +1,14 @@
 package follow
 
 import (
+	"context"
+	"iter"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // Change is one step of a stream. Its Type determines which of the other fields are set.
@@ -48,8 +52,8 @@ const (
 	// ResourceVersion. That version is lower than an earlier one only if the server was
 	// restored from a backup.
 	ChangeListed
-	// ChangeUnlisted reports that the first list has failed, and may fail for long: the server has forbidden it, or all tries
-	// have failed for unlistedAfter. It follows the error of each such try until the first ChangeListed.
+	// ChangeUnlisted reports that the first list has failed, and may fail for long: the server has forbidden it, or all
+	// tries have failed for unlistedAfter. It follows the error of each such try until the first ChangeListed.
 	ChangeUnlisted
 	// ChangeBookmark reports that the stream has reached its ResourceVersion without any
 	// change.
@@ -63,3 +67,34 @@ const (
 	// this change.
 	ChangeWatchEnded
 )
+
+// ObjectState is a state of one object: see [ObjectStates].
+type ObjectState struct {
+	// Object is the object as the server sent it, in JSON, valid until the next ObjectState. It is nil if there is none.
+	Object []byte
+	// ResourceVersion is a version at which the object had this state.
+	ResourceVersion string
+}
+
+// ObjectStates follows s, which selects at most one object, and returns the states of the object. The first state comes
+// after the first complete list, also if there is no object. The errors are those of [Changes].
+func ObjectStates(ctx context.Context, h wire.Handler, s wire.Stream) iter.Seq2[ObjectState, error] {
+	return func(yield func(ObjectState, error) bool) {
+		exists := false
+		for change, err := range Changes(ctx, h, s) {
+			state := ObjectState{change.Object, change.ResourceVersion}
+			switch {
+			case err != nil:
+			case change.Type == ChangeAdded, change.Type == ChangeModified:
+				exists = true
+			case change.Type == ChangeDeleted, change.Type == ChangeListed && !exists:
+				state.Object, exists = nil, false
+			default:
+				continue
+			}
+			if !yield(state, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,3 +1,10 @@
+// Package follow follows one stream of objects: it lists them, watches them, and returns each change as raw bytes, in
+// one ordered sequence that goes on whatever a server does. Package watch says what the sequence guarantees, also after
+// the restoration of a server from a backup, and decodes it for authors. The cache and the leader election use the
+// sequence itself.
+//
+// A stream probes for a restoration by itself: see package watch. The streams of a program find restorations together,
+// and a [Relister] asks a stream for a fresh list or for a probe: see package internal/cache/internal/restoration.
 package follow
 
 import (
@@ -58,16 +65,16 @@ type follower struct {
 	// server that does not know streaming lists, no streaming list ends. On a server that stalls
 	// for a moment, a later one does.
 	endlessListCount int
-	// unfinishedListCount is the number of streaming lists in a row that the server has begun, and has ended before they were
-	// complete: by an ERROR event, or without any reason. errorEventCount is the number of the latest of them that an ERROR
-	// event has ended.
+	// unfinishedListCount is the number of streaming lists in a row that the server has begun, and has ended before they
+	// were complete: by an ERROR event, or without any reason. errorEventCount is the number of the latest of them that an
+	// ERROR event has ended.
 	unfinishedListCount, errorEventCount int
 	// failingSince is the time of the first error before the first list was complete.
 	failingSince time.Time
 }
 
-// unlistedAfter is how long the first list must fail before [ChangeUnlisted] reports that. A list that the server forbids is
-// reported at once, because the next try is likely to end alike.
+// unlistedAfter is how long the first list must fail before [ChangeUnlisted] reports that. A list that the server
+// forbids is reported at once, because the next try is likely to end alike.
 const unlistedAfter = time.Minute
 
 // run lists and watches until ctx ends or the consumer leaves the loop.
@@ -120,8 +127,8 @@ func (f *follower) listOrWatch(ctx context.Context) error {
 //	the server has refused the list, or the list had no end   at the first time
 //	the list ended by an ERROR event, or without any reason   at the second time in a row
 //
-// An API server sends an ERROR event in place of a streaming list if its etcd cannot report the progress of watches. It ends
-// a streaming list without any reason if others write more during the list than it keeps for the watch.
+// An API server sends an ERROR event in place of a streaming list if its etcd cannot report the progress of watches. It
+// ends a streaming list without any reason if others write more during the list than it keeps for the watch.
 func (f *follower) shouldPage(err error) bool {
 	switch {
 	case isStreamingListFailure(err):
@@ -160,8 +167,8 @@ func (f *follower) listPages(ctx context.Context) error {
 	return q.endList(version)
 }
 
-// shouldPageAgain reports whether the list after a paged list comes in pages too. The result depends on why the former was
-// paged:
+// shouldPageAgain reports whether the list after a paged list comes in pages too. The result depends on why the former
+// was paged:
 //
 //	the server has refused a streaming list: true
 //	one streaming list had no end, perhaps by chance: false, so a streaming list is tried again
@@ -180,8 +187,8 @@ func (f *follower) shouldPageAgain() bool {
 // resource, handleNotFound publishes that there are no objects, and returns nil once the server serves the resource.
 // Otherwise it returns the error that the follower has to handle.
 //
-// A list shows the state at its beginning, or a later one. So discovery is asked again after the list has begun: the server
-// may have served the resource since the first answer.
+// A list shows the state at its beginning, or a later one. So discovery is asked again after the list has begun: the
+// server may have served the resource since the first answer.
 func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	q := f.sequence
 	check := servedCheck{handler: f.watcher.handler, stream: q.stream}
@@ -242,4 +249,18 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 // just watch.
 func isStreamingListFailure(err error) bool {
 	return isIdle(err) || kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest)
+}
+
+type withoutWaitingKey struct{}
+
+// WithoutWaiting returns a context in which watch.Until returns reason at once. It is for callers of functions
+// that must not wait, such as a controller.
+func WithoutWaiting(ctx context.Context, reason error) context.Context {
+	return context.WithValue(ctx, withoutWaitingKey{}, reason)
+}
+
+// WaitingRefusal returns the reason of [WithoutWaiting], or nil if a function may wait.
+func WaitingRefusal(ctx context.Context) error {
+	reason, _ := ctx.Value(withoutWaitingKey{}).(error)
+	return reason
 }

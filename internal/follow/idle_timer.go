@@ -8,9 +8,9 @@ import (
 // idleTimer calls a function when the reader of a watch has waited for too long. It counts the time in which
 // it runs, and not the time of its pauses.
 //
-// Example of a streaming list with the limits 15 s and 120 s in total. The reader waits 10 s for an object that is new, works
-// for 30 s while the timer is paused, and waits again. limit has set left to 15 s, and leftInTotal is 110 s. So the
-// function is called after another 15 s.
+// Example of a streaming list with the limits 15 s and 120 s in total. The reader waits 10 s for an object that is new,
+// works for 30 s while the timer is paused, and waits again. limit has set left to 15 s, and leftInTotal is 110 s. So
+// the function is called after another 15 s.
 type idleTimer struct {
 	timer *time.Timer
 	// resumed is when the current wait began.

@@ -45,8 +45,8 @@ const (
 // Example: the newest change of the stream is b at version 100. The connection breaks, and the watch is
 // reopened from version 100. It is silent for 12 seconds. The list of b has version 60: this proves a
 // restoration, because the server had reached version 100. If the list has version 120, and b at version
-// 100 is in it, nothing was lost. If b is not in it, the deletion of b is on its way, or the server was restored and the
-// watch will never show the deletion. A second list decides: it follows only if the watch has stayed silent.
+// 100 is in it, nothing was lost. If b is not in it, the deletion of b is on its way, or the server was restored and
+// the watch will never show the deletion. A second list decides: it follows only if the watch has stayed silent.
 type prober struct {
 	handler wire.Handler
 	// isInterrupted is true if a watch has ended in another way than the server was asked for, so that the

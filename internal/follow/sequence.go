@@ -66,8 +66,9 @@ func (q *sequence) endList(version string) error {
 	return q.publishListed(version, false)
 }
 
-// endUnservedList records that the server does not serve the resource. The list is complete without objects, at the version
-// that the stream has reached. The version is empty if the stream has not reached any. The next list is due after it.
+// endUnservedList records that the server does not serve the resource. The list is complete without objects, at the
+// version that the stream has reached. The version is empty if the stream has not reached any. The next list is due
+// after it.
 func (q *sequence) endUnservedList() error {
 	q.version = ""
 	return q.publishListed(q.reachedVersion, true)

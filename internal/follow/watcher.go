@@ -68,8 +68,8 @@ type watcher struct {
 	hasPings bool
 }
 
-// watch makes one watch, and publishes that it has ended if it was open. The watch begins from the version of the sequence
-// or, without a version, with a streaming list. The error is nil if the next watch may follow at once.
+// watch makes one watch, and publishes that it has ended if it was open. The watch begins from the version of the
+// sequence or, without a version, with a streaming list. The error is nil if the next watch may follow at once.
 func (w *watcher) watch(ctx context.Context) error {
 	w.hasBookmark, w.hasErrorEvent = false, false
 	w.sequence.backoff.beginWatch()
@@ -89,8 +89,8 @@ func (w *watcher) watch(ctx context.Context) error {
 	return err
 }
 
-// openAndRead opens a watch, and handles its frames until it ends. isRegularEnd reports whether the server ended the watch
-// when it was asked to.
+// openAndRead opens a watch, and handles its frames until it ends. isRegularEnd reports whether the server ended the
+// watch when it was asked to.
 func (w *watcher) openAndRead(ctx context.Context) (isRegularEnd bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -9,8 +9,11 @@ package ident
 import (
 	"encoding/hex"
 	"hash/maphash"
+	"reflect"
 	"strconv"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -70,4 +73,35 @@ func Quoted(namespace, name string) string {
 		return strconv.Quote(name)
 	}
 	return strconv.Quote(namespace + "/" + name)
+}
+
+const (
+	// ConversionPrefix is the beginning of the keys of the annotations in which conversions between versions keep what a
+	// version cannot express.
+	ConversionPrefix = "versions.yare.dev/"
+	// IncompleteAnnotation is the key of the annotation of an object from which a conversion has left something out.
+	IncompleteAnnotation = ConversionPrefix + "incomplete"
+)
+
+// UnstructuredPackage is the package of unstructured.Unstructured.
+const UnstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// StandsForAnyKind reports whether a Go type stands for objects of any kind: it is
+// unstructured.Unstructured or metav1.PartialObjectMetadata.
+func StandsForAnyKind(t reflect.Type) bool {
+	// Naming Unstructured here would link it into every program.
+	return t == reflect.TypeFor[metav1.PartialObjectMetadata]() ||
+		t.PkgPath() == UnstructuredPackage && t.Name() == "Unstructured"
+}
+
+// GoTypeName returns the name of a Go type as its user knows it. A custom resource is named
+// after its spec.
+func GoTypeName(t reflect.Type) string {
+	name := t.String()
+	if strings.HasPrefix(name, "kube.CustomResource[") {
+		if spec, ok := t.FieldByName("Spec"); ok {
+			return "the custom resource of " + spec.Type.String()
+		}
+	}
+	return name
 }

@@ -47,8 +47,8 @@ func NewVersion(uid types.UID, resourceVersion string) Version {
 	return v
 }
 
-// parseVersion returns a resource version as a number. exact reports whether text is that number as servers write it: 12 is
-// exact, and 012 and x12 are not. For a text that is not exact, parseVersion returns 0.
+// parseVersion returns a resource version as a number. exact reports whether text is that number as servers write it:
+// 12 is exact, and 012 and x12 are not. For a text that is not exact, parseVersion returns 0.
 func parseVersion(text string) (v uint64, exact bool) {
 	v, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || text[0] == '0' || text[0] == '+' {
@@ -115,7 +115,8 @@ func IsNewer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// Compare returns 1 if resource version a is later than b, -1 if b is later, and 0 if they are equal or cannot be compared.
+// Compare returns 1 if resource version a is later than b, -1 if b is later, and 0 if they are equal or cannot be
+// compared.
 func Compare(a, b string) int {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	if err != nil {

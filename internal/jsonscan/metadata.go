@@ -6,9 +6,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WithMetadata returns an object, which is JSON, with another member in its metadata. The value is a text. The object must
-// have metadata that lack the member.
-// For example, WithMetadata(`{"metadata":{"name":"a"}}`, "uid", "7") returns `{"metadata":{"uid":"7","name":"a"}}`.
+// WithMetadata returns an object, which is JSON, with another member in its metadata. The value is a text. The object
+// must have metadata that lack the member. For example, WithMetadata(`{"metadata":{"name":"a"}}`, "uid", "7") returns
+// `{"metadata":{"uid":"7","name":"a"}}`.
 func WithMetadata(object []byte, member, value string) ([]byte, error) {
 	s := New(object)
 	result := append(make([]byte, 0, len(object)+len(member)+len(value)+len(`"":"",`)), '{')

@@ -182,8 +182,8 @@ const (
 
 // SkipText steps over a string, at whose opening quote v is. It looks at eight bytes at a time.
 //
-// For example, the bytes are web":123. The bytes of quote are their differences from a quote, so the byte at 3 is 0, and
-// the others are not. A 0 minus 1 is 0xff, whose highest bit is set. So the string ends at 3.
+// For example, the bytes are web":123. The bytes of quote are their differences from a quote, so the byte at 3 is 0,
+// and the others are not. A 0 minus 1 is 0xff, whose highest bit is set. So the string ends at 3.
 func (v *Validator) SkipText() bool {
 	data, i := v.Data, v.At+1
 	for {

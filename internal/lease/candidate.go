@@ -27,13 +27,13 @@ type candidate struct {
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// heldUntil is the latest time at which another process may still act as the leader. It follows from the records in the
-	// Lease that exists, and is a time of the steady clock of this process. The duration of a record counts from the moment
-	// at which this process saw the record, or saw that the record had vanished. Other machines set the times in the records.
-	// Therefore these times are never compared with a clock of this machine.
+	// heldUntil is the latest time at which another process may still act as the leader. It follows from the records in
+	// the Lease that exists, and is a time of the steady clock of this process. The duration of a record counts from the
+	// moment at which this process saw the record, or saw that the record had vanished. Other machines set the times in
+	// the records. Therefore these times are never compared with a clock of this machine.
 	heldUntil time.Duration
-	// deletedHeldUntil is the same time for the records of Leases that somebody has deleted. An orderly release does not end
-	// this time: the process that has released the present Lease may not know of the holder of a deleted Lease.
+	// deletedHeldUntil is the same time for the records of Leases that somebody has deleted. An orderly release does not
+	// end this time: the process that has released the present Lease may not know of the holder of a deleted Lease.
 	deletedHeldUntil time.Duration
 	// ownRecords holds the records that this process has sent within the last Timing.Duration, and when it sent each
 	// of them. A record that names this process and is not in ownRecords is the work of somebody else: an edit by
@@ -78,8 +78,8 @@ func (c *candidate) untilFree(now Reading) time.Duration {
 	return max(0, heldUntil-now.steady)
 }
 
-// isReleased reports whether the former leader has released the Lease that exists, and no Lease was deleted by hand while
-// somebody held it.
+// isReleased reports whether the former leader has released the Lease that exists, and no Lease was deleted by hand
+// while somebody held it.
 func (c *candidate) isReleased() bool {
 	return c.deletedHeldUntil == 0 && recordOf(c.seen).isReleased()
 }
@@ -132,12 +132,13 @@ func (c *candidate) release(now time.Time) *Lease {
 
 // rememberSent adds the record of a claim that is about to be sent to the own records. sent is the present reading.
 func (c *candidate) rememberSent(claim *Lease, sent Reading) {
-	maps.DeleteFunc(c.ownRecords, func(_ record, earlier Reading) bool { return sent.longestSince(earlier) > c.timing.Duration })
+	maps.DeleteFunc(c.ownRecords,
+		func(_ record, earlier Reading) bool { return sent.longestSince(earlier) > c.timing.Duration })
 	c.ownRecords[recordOf(claim)] = sent
 }
 
-// rememberStored records that the server has stored the claim l. A stored claim begins the term, or extends it. sent is the
-// reading when l was sent.
+// rememberStored records that the server has stored the claim l. A stored claim begins the term, or extends it. sent is
+// the reading when l was sent.
 func (c *candidate) rememberStored(l *Lease, sent Reading) {
 	c.seen, c.hasLed, c.lastRenewal = l, true, sent
 	c.ownRecords[recordOf(l)] = sent

@@ -21,7 +21,8 @@ func (r Reading) longestSince(earlier Reading) time.Duration {
 }
 
 // shortestSince returns the shortest time that may have passed since an earlier reading. It ignores clocks that
-// somebody sets. A term uses it for a write that may still be under way, because a lease must not be released too early.
+// somebody sets. A term uses it for a write that may still be under way, because a lease must not be released too
+// early.
 func (r Reading) shortestSince(earlier Reading) time.Duration { return r.steady - earlier.steady }
 
 // Clock returns the present reading of the clocks.

@@ -51,7 +51,8 @@ type Elector struct {
 	timing Timing
 	// elected is closed when the term begins.
 	elected chan struct{}
-	// attempted is closed when the first attempt to take the lease has ended, or was not made because somebody holds the lease.
+	// attempted is closed when the first attempt to take the lease has ended, or was not made because somebody holds the
+	// lease.
 	attempted chan struct{}
 	// termVersion is what TermVersion returns once elected is closed. Nothing changes it then.
 	termVersion string
@@ -74,7 +75,8 @@ func New(c Config) (*Elector, error) {
 		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing,
 		elected: make(chan struct{}), attempted: make(chan struct{}),
 		candidate: candidate{
-			namespace: c.Namespace, name: c.Name, identity: c.Identity, kindsHash: c.KindsHash, timing: c.Fence.term.timing, ownRecords: make(map[record]Reading),
+			namespace: c.Namespace, name: c.Name, identity: c.Identity, kindsHash: c.KindsHash, timing: c.Fence.term.timing,
+			ownRecords: make(map[record]Reading),
 		},
 		failures: failures{log: c.Log, isReported: c.IsReported},
 	}, nil
@@ -83,16 +85,18 @@ func New(c Config) (*Elector, error) {
 // Elected returns a channel that is closed when the term of this process begins.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
 
-// Attempted returns a channel that is closed when this process has tried to take the lease for the first time, or has seen that
-// somebody holds it. A list that begins afterwards shows all writes of former leaders, if the term has begun by then.
+// Attempted returns a channel that is closed when this process has tried to take the lease for the first time, or has
+// seen that somebody holds it. A list that begins afterwards shows all writes of former leaders, if the term has begun
+// by then.
 func (e *Elector) Attempted() <-chan struct{} { return e.attempted }
 
-// TermVersion returns a resource version that is later than all writes of former leaders, but for those that the limits of
-// the fence leave (see [Fence]). It is empty before the term.
+// TermVersion returns a resource version that is later than all writes of former leaders, but for those that the limits
+// of the fence leave (see [Fence]). It is empty before the term.
 //
 // An example. The former leader writes at the versions 30 to 40, and releases the Lease at 41. This process claims the
-// Lease at 52. The version is 41, because a leader releases the Lease after its last write. If the former leader has crashed,
-// its last renewal was at 35, and it wrote until 40. Nobody knows that 40 was its last write, so the version is 52.
+// Lease at 52. The version is 41, because a leader releases the Lease after its last write. If the former leader has
+// crashed, its last renewal was at 35, and it wrote until 40. Nobody knows that 40 was its last write, so the version
+// is 52.
 func (e *Elector) TermVersion() string {
 	select {
 	case <-e.elected:
@@ -145,7 +149,8 @@ func (e *Elector) Run(ctx context.Context) error {
 func (e *Elector) String() string { return e.Namespace + "/" + e.Name }
 
 // waitForLease waits until this candidate has acquired the lease. states are the states that the watch shows. It
-// returns false if ctx ends before. It calls endFirstAttempt after each attempt that fails, and when somebody else holds the lease.
+// returns false if ctx ends before. It calls endFirstAttempt after each attempt that fails, and when somebody else
+// holds the lease.
 func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease, endFirstAttempt func()) bool {
 	var pause time.Duration // before the next attempt
 	for {
@@ -220,8 +225,8 @@ type loggedWait struct {
 	durationSeconds int32
 }
 
-// logWait logs that this replica stands by for the time wait, unless somebody renews the lease. It logs nothing if the lease
-// can be taken, or if the log has the holder and the duration already.
+// logWait logs that this replica stands by for the time wait, unless somebody renews the lease. It logs nothing if the
+// lease can be taken, or if the log has the holder and the duration already.
 func (e *Elector) logWait(wait time.Duration) {
 	r := recordOf(e.candidate.seen)
 	reason := loggedWait{r.holder, r.durationSeconds}
@@ -233,9 +238,12 @@ func (e *Elector) logWait(wait time.Duration) {
 	if r.holder == "" {
 		text = "standing by: somebody has deleted or emptied the Lease, and its former holder may still lead"
 	}
-	attributes := []any{"lease", e.String(), "holder", r.holder, "unless_renewed_until", time.Now().Add(wait).Round(time.Second)}
+	attributes := []any{
+		"lease", e.String(), "holder", r.holder, "unless_renewed_until", time.Now().Add(wait).Round(time.Second),
+	}
 	if said := time.Duration(r.durationSeconds) * time.Second; said > longestCounted {
-		e.Log.Warn(text+"; the Lease names a longer duration than any that counts", append(attributes, "duration", said, "counted", longestCounted)...)
+		e.Log.Warn(text+"; the Lease names a longer duration than any that counts",
+			append(attributes, "duration", said, "counted", longestCounted)...)
 		return
 	}
 	e.Log.Info(text, attributes...)
@@ -363,7 +371,8 @@ func (e *Elector) renew(ctx context.Context) error {
 		}
 		return nil
 	case bounded.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("the network, a busy server, or a webhook that covers Leases and does not answer may be the cause: %w", err)
+		return fmt.Errorf(
+			"the network, a busy server, or a webhook that covers Leases and does not answer may be the cause: %w", err)
 	default:
 		return err
 	}
@@ -408,7 +417,8 @@ func (e *Elector) Release(ctx context.Context) error {
 		return nil
 	}
 	if !e.Fence.term.release(ctx) {
-		e.Log.Info("the lease is left to expire, because writes of this replica may still be carried out", "lease", e.String())
+		e.Log.Info(
+			"the lease is left to expire, because writes of this replica may still be carried out", "lease", e.String())
 		return nil
 	}
 	// The last renewal may have no answer, so that the version is not known.

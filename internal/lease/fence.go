@@ -18,8 +18,9 @@ import (
 type writeTimeoutError time.Duration
 
 func (e writeTimeoutError) Error() string {
-	return fmt.Sprintf("the write had no answer within the %s that the lease of the leader allowed it: a webhook that does not answer "+
-		"or a busy server may be the cause; a longer --lease-duration allows more", time.Duration(e).Round(time.Millisecond))
+	return fmt.Sprintf(
+		"the write had no answer within the %s that the lease of the leader allowed it: a webhook that does not answer "+
+			"or a busy server may be the cause; a longer --lease-duration allows more", time.Duration(e).Round(time.Millisecond))
 }
 
 // Fence keeps the requests of a process within its term:
@@ -49,8 +50,9 @@ func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(c
 // that was left of the term when they began.
 func (f *Fence) TimedOutWrites() int64 { return f.timedOutWrites.Load() }
 
-// Handler returns a handler that checks each request by f, and then passes the request on to next. It is for WrapAttempts of
-// [kube.Config]. Handler must be called once, before the first request of its result and of [Fence.Transport].
+// Handler returns a handler that checks each request by f, and then passes the request on to next. It is for
+// WrapAttempts of [kube.Config]. Handler must be called once, before the first request of its result and of
+// [Fence.Transport].
 func (f *Fence) Handler(next wire.Handler) wire.Handler {
 	f.next = next
 	return wire.HandlerFunc(f.sendIfAllowed)
@@ -85,13 +87,13 @@ func (f *Fence) sendIfAllowed(ctx context.Context, r *wire.Request) (*wire.Respo
 	return f.sendWrite(ctx, r, left)
 }
 
-// timeoutTolerance is how long before its limit a write may end, by the clock of this process, and count as timed out. The
-// API server has a clock of its own, and gets the limit in whole milliseconds.
+// timeoutTolerance is how long before its limit a write may end, by the clock of this process, and count as timed out.
+// The API server has a clock of its own, and gets the limit in whole milliseconds.
 const timeoutTolerance = 10 * time.Millisecond
 
 // sendWrite sends a write that may take the time left, and waits for its answer until ctx ends. The write goes on
-// after the end of ctx, because its answer shows whether the server has carried out the write. If nobody knows that, the
-// lease cannot be released.
+// after the end of ctx, because its answer shows whether the server has carried out the write. If nobody knows that,
+// the lease cannot be released.
 func (f *Fence) sendWrite(ctx context.Context, r *wire.Request, left time.Duration) (*wire.Response, error) {
 	type answer struct {
 		response *wire.Response

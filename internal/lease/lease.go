@@ -1,3 +1,20 @@
+// Package lease elects one leader among the replicas of a program, and keeps the requests of the
+// leader within its term.
+//
+// The record is a Lease of coordination.k8s.io/v1 as the electors of client-go write it. Therefore
+// replicas with either elector can share a Lease.
+//
+// A term lasts from the election of a process to the end of that process, or to the orderly release of the lease.
+// It is valid until the deadline: [Timing.Deadline] after its last successful renewal was sent. The other
+// replicas take the lease [Timing.Duration] after they observed that renewal. They observe a renewal later than
+// it is sent. The difference between the two durations, 10 s by default, is the tolerance for the network and the
+// rates of the clocks.
+//
+// [Elector] acquires, renews and releases the lease. [Fence] refuses requests after the deadline. It does so in two
+// places. As a [wire.Handler] directly above the transport, it checks each attempt to send a request, and limits
+// the time that a write may take. As a [net.Conn], it checks again when bytes leave the process, because a process can
+// be stopped for any time between the two checks. A process that is stopped between the second check and the system
+// call can still send bytes too late. Only two instructions lie between these two.
 package lease
 
 import (
@@ -37,7 +54,8 @@ const labelKinds = "leases.yare.dev/kinds"
 // Resource returns the resource of a [Lease].
 func Resource() wire.Resource {
 	return wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases",
+		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
+		Plural:           "leases",
 	}
 }
 
@@ -75,15 +93,18 @@ func recordOf(l *Lease) record {
 // holder, and a duration of one second.
 func (r record) isReleased() bool { return r.holder == "" && r.durationSeconds == 1 }
 
-// mayHaveLeader reports whether a process may act as the leader because of r: r has a holder, or r has a duration and is no
-// orderly release. In the second case somebody has removed the holder by hand, and the former holder may not know that yet.
+// mayHaveLeader reports whether a process may act as the leader because of r: r has a holder, or r has a duration and
+// is no orderly release. In the second case somebody has removed the holder by hand, and the former holder may not know
+// that yet.
 func (r record) mayHaveLeader() bool { return r.holder != "" || r.durationSeconds > 1 }
 
-// longestCounted is the longest duration of a record that counts, twice the longest one of an [Elector]. A record with a longer
-// duration is a mistake, such as the edit of a user. Without this limit, no replica would lead for 68 years after it.
+// longestCounted is the longest duration of a record that counts, twice the longest one of an [Elector]. A record with
+// a longer duration is a mistake, such as the edit of a user. Without this limit, no replica would lead for 68 years
+// after it.
 const longestCounted = 2 * longestDuration
 
-// duration returns how long r is valid after a renewal, longestCounted at most. usual stands for a duration that r lacks.
+// duration returns how long r is valid after a renewal, longestCounted at most. usual stands for a duration that r
+// lacks.
 func (r record) duration(usual time.Duration) time.Duration {
 	if r.durationSeconds <= 0 {
 		return usual
@@ -95,7 +116,8 @@ func (r record) duration(usual time.Duration) time.Duration {
 func withRecord(l *Lease, r record) *Lease {
 	changed := *l
 	changed.Spec.HolderIdentity, changed.Spec.LeaseDurationSeconds = &r.holder, &r.durationSeconds
-	changed.Spec.AcquireTime, changed.Spec.RenewTime = MicroTime(time.UnixMicro(r.acquired)), MicroTime(time.UnixMicro(r.renewed))
+	changed.Spec.AcquireTime, changed.Spec.RenewTime = MicroTime(time.UnixMicro(r.acquired)),
+		MicroTime(time.UnixMicro(r.renewed))
 	changed.Spec.LeaseTransitions = &r.transitions
 	return &changed
 }

@@ -11,10 +11,12 @@ import (
 )
 
 // ErrOver is the error of requests after the term of this process.
-var ErrOver = errors.New("this process does not lead any more: the deadline of its lease has passed, or it has released the lease")
+var ErrOver = errors.New(
+	"this process does not lead any more: the deadline of its lease has passed, or it has released the lease")
 
 // errLittleLeft is the error of writes at the end of the term.
-var errLittleLeft = fmt.Errorf("less than %s is left of the term, because the lease could not be renewed: a write needs more", LeastWriteTime)
+var errLittleLeft = fmt.Errorf(
+	"less than %s is left of the term, because the lease could not be renewed: a write needs more", LeastWriteTime)
 
 // term is the term of one process: its phase, its deadline, and the writes that are under way. It makes no
 // requests. All methods may be called concurrently.
@@ -87,8 +89,8 @@ func (t *term) expireLocked() (now Reading) {
 	return now
 }
 
-// leftLocked returns what is left of the term at the reading now, or an error if no request may be sent. isLimited is false
-// before the term. Then left is zero.
+// leftLocked returns what is left of the term at the reading now, or an error if no request may be sent. isLimited is
+// false before the term. Then left is zero.
 func (t *term) leftLocked(now Reading) (left time.Duration, isLimited bool, err error) {
 	switch t.phase {
 	case beforeTerm:
@@ -247,8 +249,8 @@ func (t *term) isOpen() bool {
 	}
 }
 
-// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than [kube.IsUnknown]:
-// an error of an unknown type counts too.
+// isUncertain reports whether a write that failed with err may have been carried out. It is stricter than
+// [kube.IsUnknown]: an error of an unknown type counts too.
 func isUncertain(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown

@@ -37,7 +37,8 @@ const (
 // The Lease has d in seconds.
 func TimingOf(d time.Duration) (Timing, error) {
 	if d < shortestDuration || d > longestDuration || d%time.Second != 0 {
-		return Timing{}, fmt.Errorf("the lease cannot last for %s: give a whole number of seconds, from %s to %s", d, shortestDuration, longestDuration)
+		return Timing{}, fmt.Errorf("the lease cannot last for %s: give a whole number of seconds, from %s to %s",
+			d, shortestDuration, longestDuration)
 	}
 	return proportional(d), nil
 }

@@ -35,8 +35,8 @@ func newTextHandler(w io.Writer, level slog.Leveler, isColoured bool) slog.Handl
 	})}
 }
 
-// quoteEscapeSequences returns an attribute that controls no terminal. In colours, tint writes the escape sequences of a text
-// as they are, and quotes bytes in full. So a text with an escape sequence becomes bytes.
+// quoteEscapeSequences returns an attribute that controls no terminal. In colours, tint writes the escape sequences of
+// a text as they are, and quotes bytes in full. So a text with an escape sequence becomes bytes.
 func quoteEscapeSequences(_ []string, a slog.Attr) slog.Attr {
 	var text string
 	switch v := a.Value.Any().(type) {

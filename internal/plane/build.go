@@ -85,9 +85,11 @@ func (b builder) build(ctx context.Context, dir string) error {
 		}
 		source, workdir = downloaded.Dir, dir
 		env = append(env, "GOBIN="+dir)
-		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...), b.module.modulePath()+"@"+downloaded.Version)
+		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...),
+			b.module.modulePath()+"@"+downloaded.Version)
 	} else {
-		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.module.Folder)}, buildFlags(b.kubernetes)...), ".")
+		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.module.Folder)}, buildFlags(b.kubernetes)...),
+			".")
 	}
 
 	last, step := durations.Default(), "compile "+b.module.Title
@@ -107,7 +109,8 @@ func (b builder) build(ctx context.Context, dir string) error {
 	p.stop()
 	task.Done()
 	last.Record(step, time.Since(started))
-	b.console.Printf("%s is compiled (%s); from now on it is found at once", b.module.Title, console.Duration(time.Since(started)))
+	b.console.Printf("%s is compiled (%s); from now on it is found at once",
+		b.module.Title, console.Duration(time.Since(started)))
 	return nil
 }
 
@@ -134,7 +137,8 @@ func (b builder) download(ctx context.Context) (downloadedModule, error) {
 		}
 	}
 	// The command runs outside of any module, so that no go.mod has an effect.
-	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", b.module.modulePath()+"@"+version)
+	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(),
+		"mod", "download", "-json", b.module.modulePath()+"@"+version)
 	var d downloadedModule
 	if jsonErr := json.Unmarshal([]byte(out), &d); err == nil && jsonErr != nil {
 		err = jsonErr
@@ -253,7 +257,8 @@ func (e *BuildError) Error() string {
 	if e.Output != "" {
 		text += "\n" + e.Output
 	}
-	return text + "\nmend what it says (a full disk, a Go too old and a network that is down are the usual causes) and try again, " +
+	return text +
+		"\nmend what it says (a full disk, a Go too old and a network that is down are the usual causes) and try again, " +
 		"or set " + e.Module.Variable() + " to a prebuilt binary"
 }
 

@@ -35,7 +35,10 @@ type buildProgress struct {
 }
 
 func newBuildProgress(module Module, task *console.Task, started time.Time, last time.Duration) *buildProgress {
-	p := &buildProgress{module: module, task: task, started: started, last: last, ended: make(chan struct{}), activity: "looking at its packages"}
+	p := &buildProgress{
+		module: module, task: task, started: started, last: last, ended: make(chan struct{}),
+		activity: "looking at its packages",
+	}
 	p.ticking.Go(p.tick)
 	return p
 }

@@ -38,7 +38,9 @@ type cache struct {
 
 // getOrBuild returns the path of the binary of this key. If there is none, getOrBuild calls build, which must write the
 // binary into dir, under the name of the program.
-func (c cache) getOrBuild(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
+func (c cache) getOrBuild(
+	ctx context.Context, key string, build func(ctx context.Context, dir string) error,
+) (string, error) {
 	path := filepath.Join(c.dir, key, c.module.Folder)
 	if markUsed(path) {
 		return path, nil
@@ -96,8 +98,8 @@ func (c cache) buildLocked(ctx context.Context, path string, build func(context.
 	return nil
 }
 
-// lock waits for the lock in the folder of a key, and returns the locked file. Another process may have built the binary
-// meanwhile.
+// lock waits for the lock in the folder of a key, and returns the locked file. Another process may have built the
+// binary meanwhile.
 func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	task := c.console.Task()
 	defer task.Done()
@@ -146,7 +148,8 @@ func lockHolder(folder string) string {
 }
 
 // prune removes the binaries that were not used within keptFor and are not in use now. It keeps the binary of the key
-// current and the keptBinaries-1 others that were used last. It ignores errors, because it runs again after the next build.
+// current and the keptBinaries-1 others that were used last. It ignores errors, because it runs again after the next
+// build.
 func (c cache) prune(current string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -186,7 +189,8 @@ func (c cache) remove(folder string) {
 		return
 	}
 	defer lock.Close()
-	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.IsHeld(filepath.Join(folder, c.module.Folder), filelock.Exclusive) {
+	if filelock.Try(lock, filelock.Exclusive) != nil ||
+		filelock.IsHeld(filepath.Join(folder, c.module.Folder), filelock.Exclusive) {
 		return
 	}
 	_ = os.RemoveAll(folder)

@@ -33,9 +33,11 @@ type child struct {
 	endOnce sync.Once
 }
 
-// startChild starts a binary. suffix is the end of the text about the progress, and may be empty. receive gets each line of
-// the standard output of the process. log gets its standard error, and may be nil.
-func startChild(title, suffix, binary string, args []string, log io.Writer, out *console.Console, receive func(c *child, line []byte)) (*child, error) {
+// startChild starts a binary. suffix is the end of the text about the progress, and may be empty. receive gets each
+// line of the standard output of the process. log gets its standard error, and may be nil.
+func startChild(
+	title, suffix, binary string, args []string, log io.Writer, out *console.Console, receive func(c *child, line []byte),
+) (*child, error) {
 	cmd := exec.Command(binary, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {

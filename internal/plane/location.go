@@ -25,8 +25,9 @@ type Location struct {
 func OwnLocation() (Location, error) {
 	l, ok := locationOf(OwnVersion(), cloneOfThisYare(ControlPlane()))
 	if !ok {
-		return Location{}, fmt.Errorf("this yare is a development version, and the clone that it was built from is not there: "+
-			"run it from a clone of the repository (go run ./cmd/yare), or install a released version (go install %s/cmd/yare@latest)", ModulePath)
+		return Location{}, fmt.Errorf(
+			"this yare is a development version, and the clone that it was built from is not there: "+
+				"run it from a clone of the repository (go run ./cmd/yare), or install a released version (go install %s/cmd/yare@latest)", ModulePath)
 	}
 	return l, nil
 }

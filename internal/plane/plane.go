@@ -1,3 +1,11 @@
+// Package plane finds, builds, keeps, starts and controls the embedded control plane: one
+// binary, built from the module github.com/yare-go/yare/controlplane, that holds etcd,
+// kube-apiserver, kube-controller-manager, kube-scheduler, a simulated kubelet and kubectl.
+//
+// The binary is not part of this module, so that nobody who imports yare inherits
+// k8s.io/kubernetes. A [Finder] builds the binary once with the user's own go command, and keeps the
+// binary in the user's cache folder. [Start] runs the binary, and exchanges lines with it over its
+// standard input and output. A Finder also builds and keeps the program of each other [Module].
 package plane
 
 import (
@@ -7,7 +15,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/console"
@@ -135,7 +145,9 @@ func startProcess(o Options) (*Plane, error) {
 	if o.Verbose {
 		args = append(args, "-v")
 	}
-	p := &Plane{control: newControl(), console: o.Console, startResult: make(chan message, 1), closing: make(chan struct{})}
+	p := &Plane{
+		control: newControl(), console: o.Console, startResult: make(chan message, 1), closing: make(chan struct{}),
+	}
 	if last := durations.Default().Last(startStep); last > 0 && o.Console != nil {
 		p.lastStartText = " (last time " + console.Duration(last) + ")"
 	}
@@ -319,4 +331,28 @@ func (p *Plane) Close() {
 		p.child.end()
 	})
 	<-p.Done()
+}
+
+// minFreeBytes is what the data of a control plane needs at its start: etcd reserves two files of 64 MB.
+const minFreeBytes = 200 << 20
+
+// freeBytes returns how many bytes a user may write to the disk of a folder. known is false if the system does not say.
+func freeBytes(folder string) (free uint64, known bool) {
+	var stat syscall.Statfs_t
+	if syscall.Statfs(folder, &stat) != nil {
+		return 0, false
+	}
+	return uint64(stat.Bavail) * uint64(stat.Bsize), true //nolint:unconvert // the types differ between Linux and macOS
+}
+
+// explainFullDisk returns an error that names the full disk, if the control plane could not start and the folder of its
+// data has little room. Otherwise it returns err. The stacks of a program that panics on a full disk are left out.
+func explainFullDisk(err error, folder string, free uint64) error {
+	if free >= minFreeBytes {
+		return err
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	first, _, _ = strings.Cut(first, " (log: ")
+	return fmt.Errorf("the folder %s has %d MB free, and a control plane needs %d MB for its data: make room there, or set TMPDIR to a folder with more room: %s",
+		folder, free>>20, minFreeBytes>>20, first)
 }

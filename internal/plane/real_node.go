@@ -15,8 +15,9 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// checkRealNode returns an error if a real node is requested and cannot run. The program of the node checks everything that
-// it needs of the machine. But its compilation takes minutes, so checkRealNode checks the most likely causes before.
+// checkRealNode returns an error if a real node is requested and cannot run. The program of the node checks everything
+// that it needs of the machine. But its compilation takes minutes, so checkRealNode checks the most likely causes
+// before.
 func (o Options) checkRealNode() error {
 	const advice = "or leave --real-node out for simulated nodes"
 	switch {
@@ -113,7 +114,8 @@ func (n *realNode) receiveLine(c *child, line []byte) {
 	case "warning":
 		n.console.Printf("%s", e.Error)
 	case "exited":
-		n.console.Printf("%s of the real node ended unexpectedly: %s (its log: %s); it is started again", e.Component, e.Error, e.Log)
+		n.console.Printf("%s of the real node ended unexpectedly: %s (its log: %s); it is started again",
+			e.Component, e.Error, e.Log)
 	case "prepared", "ready", "failed":
 		select {
 		case n.events <- e:
@@ -133,7 +135,8 @@ func (n *realNode) wait(ctx context.Context, name string) (nodeEvent, error) {
 	case e.Event == "failed":
 		return e, fmt.Errorf("start the real node: %s", e.Error)
 	default:
-		return e, fmt.Errorf("start the real node %s: it reported %q in place of %q: build it from the same version of yare", n.child.binary, e.Event, name)
+		return e, fmt.Errorf("start the real node %s: it reported %q in place of %q: build it from the same version of yare",
+			n.child.binary, e.Event, name)
 	}
 }
 

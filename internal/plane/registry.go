@@ -69,8 +69,8 @@ func projects(dirs ...string) ([]string, error) {
 	return all, nil
 }
 
-// listEntry is this process's own file in the list of running planes. The file is locked until this process ends. A process
-// ID in the file would not be enough, because the system may give the ID to another process.
+// listEntry is this process's own file in the list of running planes. The file is locked until this process ends. A
+// process ID in the file would not be enough, because the system may give the ID to another process.
 type listEntry struct {
 	name string
 	file *os.File
@@ -149,7 +149,8 @@ func listIn(dir string) ([]Running, error) {
 	for _, name := range names {
 		if !filelock.IsHeld(name, filelock.Shared) {
 			// A new- file is unlocked for the moment between its making and its locking.
-			if info, err := os.Stat(name); err == nil && (filepath.Ext(name) == ".json" || time.Since(info.ModTime()) > time.Minute) {
+			info, err := os.Stat(name)
+			if err == nil && (filepath.Ext(name) == ".json" || time.Since(info.ModTime()) > time.Minute) {
 				_ = os.Remove(name)
 			}
 			continue

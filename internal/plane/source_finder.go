@@ -102,10 +102,12 @@ func (m listedModule) source(p Module) (source, error) {
 	switch {
 	case m.Replace != nil && m.Replace.Version == "":
 		return source{}, fmt.Errorf("yare is replaced by %s, which has no folder %s: "+
-			"replace it with a whole clone of the repository, or set %s to a prebuilt binary", m.Replace.Path, p.Folder, p.Variable())
+			"replace it with a whole clone of the repository, or set %s to a prebuilt binary",
+			m.Replace.Path, p.Folder, p.Variable())
 	case m.Replace != nil && m.Replace.Path != ModulePath:
 		return source{}, fmt.Errorf("yare is replaced by %s %s, and a module of another name does not bring %s: "+
-			"replace it with a folder that holds a clone, or set %s to a prebuilt binary", m.Replace.Path, m.Replace.Version, p.Title, p.Variable())
+			"replace it with a folder that holds a clone, or set %s to a prebuilt binary", m.Replace.Path,
+			m.Replace.Version, p.Title, p.Variable())
 	case m.Replace != nil:
 		return source{version: m.Replace.Version}, nil
 	case m.Version == "":
@@ -120,9 +122,11 @@ func (m listedModule) source(p Module) (source, error) {
 func (s sourceFinder) ownSource() (source, error) {
 	switch {
 	case s.own == nil:
-		return source{}, fmt.Errorf("this program is a development version of yare, and neither is %s in a module that requires %s: "+
-			"run it inside such a module or a clone of the repository, install a released version "+
-			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", s.dir, ModulePath, ModulePath, s.module.Variable())
+		return source{}, fmt.Errorf(
+			"this program is a development version of yare, and neither is %s in a module that requires %s: "+
+				"run it inside such a module or a clone of the repository, install a released version "+
+				"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", s.dir, ModulePath,
+			ModulePath, s.module.Variable())
 	case s.own.Dir != "":
 		return source{dir: filepath.Join(s.own.Dir, s.module.Folder)}, nil
 	default:

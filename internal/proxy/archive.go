@@ -16,9 +16,9 @@ const (
 	maxArchived = 8 << 20
 )
 
-// ArchivedJSON returns the JSON value in a text that is a ZIP archive with one file, in base64. It reports false for any other
-// text. Some programs keep what they have applied last in an annotation of this form. The archives of two runs differ, because
-// the file has uids and the namespace.
+// ArchivedJSON returns the JSON value in a text that is a ZIP archive with one file, in base64. It reports false for
+// any other text. Some programs keep what they have applied last in an annotation of this form. The archives of two
+// runs differ, because the file has uids and the namespace.
 func ArchivedJSON(text string) (value any, isArchive bool) {
 	if !strings.HasPrefix(text, zipPrefix) {
 		return nil, false

@@ -103,7 +103,8 @@ func (c *Confinement) recordCreated(x *Exchange, response *http.Response) error 
 	return nil
 }
 
-// Created returns the paths of the objects in no namespace that the program has created, in the order of their creation.
+// Created returns the paths of the objects in no namespace that the program has created, in the order of their
+// creation.
 func (c *Confinement) Created() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +131,8 @@ func (c *Confinement) Narrowing() Hook { return HookFunc(c.narrow) }
 
 // narrow changes the URL of a list or a watch of all namespaces to the URL of one namespace.
 func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
-	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" && (x.Verb == wire.VerbList || x.Verb == wire.VerbWatch)
+	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" &&
+		(x.Verb == wire.VerbList || x.Verb == wire.VerbWatch)
 	if c.namespace == "" || !isOfAll {
 		return next(r)
 	}
@@ -147,15 +149,16 @@ func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Res
 		return Answer(NewStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error())), nil
 	case !isServed:
 		// The server may serve a resource before its discovery lists the resource.
-		return Answer(NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")), nil
+		return Answer(NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+			"the server could not find the requested resource")), nil
 	case isNamespaced:
 		r.URL.Path, r.URL.RawPath = fmt.Sprintf("%snamespaces/%s/%s", version, c.namespace, plural), ""
 	}
 	return next(r)
 }
 
-// scopeOf reports whether the objects of a resource are in namespaces, in the version of an API group that a path such as
-// /apis/apps/v1/ names. It also reports whether the server serves the resource.
+// scopeOf reports whether the objects of a resource are in namespaces, in the version of an API group that a path such
+// as /apis/apps/v1/ names. It also reports whether the server serves the resource.
 func (c *Confinement) scopeOf(ctx context.Context, version, plural string) (isNamespaced, isServed bool, err error) {
 	c.mu.Lock()
 	isNamespaced, isServed = c.scopes[version+plural]

@@ -26,7 +26,8 @@ func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Ex
 		RequestInfo: ParseRequestInfo(r), Session: session, Path: r.URL.Path, Query: r.URL.Query(), Body: body,
 		contentType:      r.Header.Get("Content-Type"),
 		isOnlyOfMetadata: strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"),
-		record:           newJournalRecord(j, RequestRecord{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()}),
+		record: newJournalRecord(j,
+			RequestRecord{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()}),
 	}
 }
 

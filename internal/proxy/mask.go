@@ -35,8 +35,8 @@ func (m mask) hash(change any, resource string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// masked returns a value with asterisks in place of what differs between runs. isSecret is true for a part of a Secret, whose data
-// keeps only the names of its members.
+// masked returns a value with asterisks in place of what differs between runs. isSecret is true for a part of a Secret,
+// whose data keeps only the names of its members.
 func (m mask) masked(value any, isSecret bool) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -72,7 +72,8 @@ func (m mask) masked(value any, isSecret bool) any {
 // isServerMade reports whether the server chooses the values of fields of this name.
 func isServerMade(field string) bool {
 	switch field {
-	case "uid", "resourceVersion", "generation", "observedGeneration", "creationTimestamp", "deletionTimestamp", "managedFields":
+	case "uid", "resourceVersion", "generation", "observedGeneration", "creationTimestamp", "deletionTimestamp",
+		"managedFields":
 		return true
 	}
 	return false
@@ -99,7 +100,8 @@ var (
 	digestPattern = regexp.MustCompile(`^([0-9]{8,}|[0-9a-f]{16,})$`)
 )
 
-// maskedText returns a text with asterisks in place of times, uids, digests, random parts of names, and the namespace of the run.
+// maskedText returns a text with asterisks in place of times, uids, digests, random parts of names, and the namespace
+// of the run.
 func (m mask) maskedText(text string) string {
 	if digestPattern.MatchString(text) {
 		return "*"

@@ -68,7 +68,8 @@ func (r *ReadRecorder) RoundTrip(x *Exchange, request *http.Request, next Next) 
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, o := range objects {
-			r.all = append(r.all, Observation{x.Session.Name(), x.Resource, o.Metadata.Name, o.Metadata.ResourceVersion, time.Now()})
+			r.all = append(r.all,
+				Observation{x.Session.Name(), x.Resource, o.Metadata.Name, o.Metadata.ResourceVersion, time.Now()})
 		}
 	}
 	return response, nil

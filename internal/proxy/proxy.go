@@ -1,3 +1,31 @@
+// Package proxy is the reverse proxy in front of an API server. yaretest, explorations and bench use it.
+//
+// A program reaches the server through a [Session], which has a token and a kubeconfig of its own. Each request and its
+// answer are an [Exchange], which passes the hooks of the proxy and is recorded:
+//
+//	             token            journal                           rights of Options.Target
+//	program ──► Session ──► Exchange ──► Hook ──► Hook ──► … ──► Upstream ──► API server
+//	        ◄── CutOff   ◄── Code    ◄── RoundTrip      ◄──  Answered    ◄──
+//
+// A [Hook] refuses, changes, delays or breaks what passes. Example: a hook that refuses all deletions.
+//
+//	func (noDeletions) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+//		if x.Verb == wire.VerbDelete {
+//			return proxy.Answer(proxy.NewStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no deletions")), nil
+//		}
+//		return next(r)
+//	}
+//
+//	p, err := proxy.New(proxy.Options{Target: config, Hooks: []proxy.Hook{noDeletions{}}})
+//	session, err := p.NewSession("operator")
+//	err = os.WriteFile("kubeconfig", session.Kubeconfig(), 0o600)
+//
+// The package has the hooks that explorations need besides faults: [Confinement] confines a program to a namespace,
+// [JSONAnswers] makes answers readable, [WriteRecorder] records what writes have led to, [ReadRecorder] records which
+// versions a program has read, and [Watches] passes watches through a [Gate], event by event. Package faults has the
+// faults, as one hook and gate.
+//
+// With Options.HasPoints each request has a [Point], a name that is the same in another run.
 package proxy
 
 import (
@@ -54,7 +82,8 @@ func PassThrough[H Hook](hooks []H, x *Exchange, r *http.Request, last Next) (*h
 	if len(hooks) == 0 {
 		return last(r)
 	}
-	return hooks[0].RoundTrip(x, r, func(r *http.Request) (*http.Response, error) { return PassThrough(hooks[1:], x, r, last) })
+	return hooks[0].RoundTrip(x, r,
+		func(r *http.Request) (*http.Response, error) { return PassThrough(hooks[1:], x, r, last) })
 }
 
 // Next passes a request on to the next hook, or to the API server.
@@ -141,8 +170,8 @@ func (p *Proxy) Requests() []RequestRecord { return p.journal.requests() }
 // Activity returns the present activity of requests.
 func (p *Proxy) Activity() Activity { return p.journal.activity() }
 
-// SetStep sets the step of the user to which the next requests belong. Their points are counted from 1. The step is -1 before the
-// first call.
+// SetStep sets the step of the user to which the next requests belong. Their points are counted from 1. The step is -1
+// before the first call.
 func (p *Proxy) SetStep(step int) { p.journal.setStep(step) }
 
 // serve serves a request of a program. A panic with http.ErrAbortHandler breaks the connection, or
@@ -154,7 +183,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.handlers.Done()
 	if session == nil {
-		writeStatus(w, NewStatus(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the proxy does not know the token"))
+		writeStatus(w,
+			NewStatus(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the proxy does not know the token"))
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -173,8 +203,8 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, withBody(r.Clone(context.WithValue(ctx, exchangeKey{}, x)), body))
 }
 
-// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy is open. If so, the caller
-// calls handlers.Done.
+// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy is open. If so, the
+// caller calls handlers.Done.
 func (p *Proxy) enter(r *http.Request) (s *Session, isOpen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

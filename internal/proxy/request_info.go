@@ -36,7 +36,8 @@ func ParseRequestInfo(r *http.Request) RequestInfo {
 		parts = nil
 	}
 	// A namespace is a resource itself, and so are its subresources.
-	isInNamespace := len(parts) > 2 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize"))
+	isInNamespace := len(parts) > 2 && parts[0] == "namespaces" &&
+		!(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize"))
 	if isInNamespace {
 		info.Namespace, parts = parts[1], parts[2:]
 	}

@@ -23,7 +23,9 @@ type Session struct {
 }
 
 func newSession(name, namespace string, server *loopback.Server) *Session {
-	return &Session{name: name, token: rand.Text(), namespace: namespace, server: server, open: map[*Exchange]context.CancelFunc{}}
+	return &Session{
+		name: name, token: rand.Text(), namespace: namespace, server: server, open: map[*Exchange]context.CancelFunc{},
+	}
 }
 
 // Name returns the name that stands in [RequestRecord.Session].

@@ -35,7 +35,10 @@ func AnswerJSON(code int, value any) *http.Response {
 	if err != nil {
 		panic(err) // the values are plain data
 	}
-	response := &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {wire.ContentJSON}}}
+	response := &http.Response{
+		StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {wire.ContentJSON}},
+	}
 	SetBody(response, append(body, '\n'))
 	return response
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -63,9 +65,11 @@ func (u *Upstream) CloseIdleConnections() {
 	}
 }
 
-// send sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or among
-// others. All other statuses are errors.
-func (u *Upstream) send(ctx context.Context, method, path string, query url.Values, patch []byte, others ...int) (int, []byte, error) {
+// send sends a request of the proxy itself. It returns the status and the body of an answer whose status is 200 or
+// among others. All other statuses are errors.
+func (u *Upstream) send(
+	ctx context.Context, method, path string, query url.Values, patch []byte, others ...int,
+) (int, []byte, error) {
 	target := u.url.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(patch))
@@ -86,7 +90,8 @@ func (u *Upstream) send(ctx context.Context, method, path string, query url.Valu
 		return 0, nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if code := response.StatusCode; code != http.StatusOK && !slices.Contains(others, code) {
-		return 0, nil, fmt.Errorf("%s %s: the API server answers %d: %s", method, path, code, strings.TrimSpace(string(answer)))
+		return 0, nil, fmt.Errorf("%s %s: the API server answers %d: %s",
+			method, path, code, strings.TrimSpace(string(answer)))
 	}
 	return response.StatusCode, answer, nil
 }
@@ -120,6 +125,33 @@ func (u *Upstream) Remove(ctx context.Context, path string) error {
 		return err
 	}
 	// A conflict means that the object is gone.
-	_, _, err = u.send(ctx, http.MethodPatch, path, nil, []byte(`{"metadata":{"finalizers":null}}`), http.StatusNotFound, http.StatusConflict)
+	_, _, err = u.send(ctx, http.MethodPatch, path, nil, []byte(`{"metadata":{"finalizers":null}}`),
+		http.StatusNotFound, http.StatusConflict)
 	return err
+}
+
+// newUpgradeTransport returns the transport of requests that become connections of another protocol. The command exec
+// uses WebSockets or SPDY, and both need HTTP/1.1. By itself net/http chooses HTTP/1.1 for WebSockets, and not for
+// SPDY. Each request has a connection of its own, which ends with the request.
+func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {
+	settings, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, CAFile: config.CAFile,
+		CertData: config.CertData, CertFile: config.CertFile, KeyData: config.KeyData, KeyFile: config.KeyFile,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	proxy := config.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	config = config.Clone()
+	config.WrapTransport = func(http.RoundTripper) http.RoundTripper {
+		return &http.Transport{
+			Proxy: proxy, DialContext: config.Dial, TLSClientConfig: settings, Protocols: protocols, DisableKeepAlives: true,
+		}
+	}
+	return kube.NewRoundTripper(config)
 }

@@ -5,6 +5,26 @@ import (
 	"sync"
 )
 
+// Gate decides when programs receive the events of their watches. It is safe for concurrent use.
+type Gate interface {
+	// Decide decides on the next event of a watch. Leases and Events have watches, too.
+	Decide(x *Exchange, e Event) Decision
+}
+
+// Decision is what happens to an event of a watch. The zero Decision delivers the event.
+type Decision struct {
+	// Until holds the event, and all that follow, until the channel is closed. Then the gate decides again.
+	Until <-chan struct{}
+	// Break is called if it is not nil. Then the watch is cut, and the event is not delivered. Both happen at once, or
+	// after Until.
+	Break func()
+	// DeliversTwice is true if the event is delivered twice.
+	DeliversTwice bool
+}
+
+// IsDelivery reports whether the event is delivered once.
+func (d Decision) IsDelivery() bool { return d.Until == nil && d.Break == nil && !d.DeliversTwice }
+
 // Watches is a [Hook] that passes each watch through a gate, event by event, and records what programs receive.
 type Watches struct {
 	gate       Gate
@@ -26,7 +46,8 @@ func (w *Watches) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Resp
 		return response, err
 	}
 	opened := &watch{
-		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body, onClose: w.remove, requestDone: r.Context().Done(),
+		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body,
+		onClose: w.remove, requestDone: r.Context().Done(),
 		readerDone: make(chan struct{}), arrived: make(chan struct{}, 1),
 	}
 	w.mu.Lock()

@@ -99,7 +99,8 @@ func execFrom(e *clientcmdapi.ExecConfig) (*kube.ExecConfig, error) {
 	}
 	if e.StdinUnavailable {
 		if e.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
-			return nil, fmt.Errorf("the credential plugin %s needs the standard input, which is not available: %s", e.Command, e.StdinUnavailableMessage)
+			return nil, fmt.Errorf("the credential plugin %s needs the standard input, which is not available: %s",
+				e.Command, e.StdinUnavailableMessage)
 		}
 		exec.InteractiveMode = string(clientcmdapi.NeverExecInteractiveMode)
 	}
@@ -144,8 +145,9 @@ func ToREST(config *kube.Config) *rest.Config {
 	}
 	r.ExecProvider = &clientcmdapi.ExecConfig{
 		Command: c.Exec.Command, Args: slices.Clone(c.Exec.Args), APIVersion: c.Exec.APIVersion,
-		InstallHint:     c.Exec.InstallHint,
-		InteractiveMode: clientcmdapi.ExecInteractiveMode(c.Exec.InteractiveMode), ProvideClusterInfo: c.Exec.ProvideClusterInfo,
+		InstallHint:        c.Exec.InstallHint,
+		InteractiveMode:    clientcmdapi.ExecInteractiveMode(c.Exec.InteractiveMode),
+		ProvideClusterInfo: c.Exec.ProvideClusterInfo,
 	}
 	for _, v := range c.Exec.Env {
 		name, value, _ := strings.Cut(v, "=")

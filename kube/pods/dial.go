@@ -33,12 +33,15 @@ func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int)
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("portforward of the Pod %q: %d is no port", namespace+"/"+name, port)
 	}
-	socket, err := openSocket(ctx, c, namespace, name, "portforward", portProtocol, url.Values{"ports": {strconv.Itoa(port)}})
+	socket, err := openSocket(ctx, c, namespace, name, "portforward", portProtocol,
+		url.Values{"ports": {strconv.Itoa(port)}})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	p := &portConn{socket: socket, ctx: ctx, cancel: cancel, address: podAddress(fmt.Sprintf("%s/%s:%d", namespace, name, port))}
+	p := &portConn{
+		socket: socket, ctx: ctx, cancel: cancel, address: podAddress(fmt.Sprintf("%s/%s:%d", namespace, name, port)),
+	}
 	p.running.Go(func() { socket.readMessages(ctx) })
 	p.running.Go(func() { socket.keepAlive(ctx, cancel) })
 	return p, nil

@@ -27,8 +27,8 @@ const (
 	bulkSize = 64 << 10
 )
 
-// socket is a WebSocket to a Pod. Its goroutine [socket.readMessages] reads one message ahead of the consumer. Therefore
-// it finds the answers to pings while no consumer waits for a message.
+// socket is a WebSocket to a Pod. Its goroutine [socket.readMessages] reads one message ahead of the consumer.
+// Therefore it finds the answers to pings while no consumer waits for a message.
 type socket struct {
 	conn *websocket.Conn
 	// messages is closed after the last message. err is why the messages ended. It is set before messages is closed.
@@ -53,7 +53,9 @@ func podsResource() wire.Resource {
 }
 
 // openSocket opens a WebSocket to a subresource of a Pod. An error of the server is a [*wire.Error].
-func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*socket, error) {
+func openSocket(
+	ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values,
+) (*socket, error) {
 	what := fmt.Sprintf("%s of the Pod %q", subresource, namespace+"/"+name)
 	switch {
 	case c == nil:
@@ -72,7 +74,8 @@ func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresourc
 		return &http.Response{StatusCode: response.Code, Header: response.Header, Body: response.BodyReader, Request: r}, nil
 	})
 	conn, response, err := websocket.Dial(ctx, "http://pod/", &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,
+		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol},
+		CompressionMode: websocket.CompressionDisabled,
 	})
 	if refused, ok := kube.AsError(err); ok {
 		return nil, refused
@@ -85,7 +88,8 @@ func openSocket(ctx context.Context, c *kube.Client, namespace, name, subresourc
 	}
 	if got := conn.Subprotocol(); got != protocol {
 		_ = conn.CloseNow()
-		return nil, fmt.Errorf("%s: the server speaks %q and not %s, which API servers do since Kubernetes 1.30", what, got, protocol)
+		return nil, fmt.Errorf("%s: the server speaks %q and not %s, which API servers do since Kubernetes 1.30",
+			what, got, protocol)
 	}
 	conn.SetReadLimit(messageLimit)
 	return &socket{conn: conn, messages: make(chan []byte)}, nil
@@ -97,7 +101,8 @@ func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { retu
 
 var errSilent = errors.New("the connection is dead: a ping had no answer")
 
-// readMessages passes the messages on to their consumer until the connection or ctx ends. The end of ctx ends the connection.
+// readMessages passes the messages on to their consumer until the connection or ctx ends. The end of ctx ends the
+// connection.
 func (s *socket) readMessages(ctx context.Context) {
 	defer close(s.messages)
 	for {
@@ -150,9 +155,9 @@ func (s *socket) count(a activity) activity {
 }
 
 // keepAlive pings until ctx ends. It calls end if the connection is dead: a ping has no answer after pingPeriod, and
-// nothing on the way can have held the answer up. A message that its consumer has not taken holds up all that follows, and
-// input that the command has not read can hold up the ping. Then the next ping decides. An example, where Stdout takes nothing
-// from 0:10 to 2:00:
+// nothing on the way can have held the answer up. A message that its consumer has not taken holds up all that follows,
+// and input that the command has not read can hold up the ping. Then the next ping decides. An example, where Stdout
+// takes nothing from 0:10 to 2:00:
 //
 //	0:30  a ping is sent, and the next message waits for Stdout
 //	1:00  the ping has no answer, and the message waits. A ping is sent. The same happens at 1:30 and at 2:00

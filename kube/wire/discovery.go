@@ -19,8 +19,8 @@ import (
 // every authenticated user may make by default. An error means that the resources are not known. See
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api.
 //
-// An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent if
-// the list of all groups lacks it too.
+// An answer 404 alone proves nothing, because a proxy before the server may know no path at all. The version is absent
+// if the list of all groups lacks it too.
 func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
 	if is404(err) {
@@ -42,14 +42,16 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 		return nil, fmt.Errorf("discover the resources of %s: read the answer: %w", gv, err)
 	}
 	if list.Kind != "APIResourceList" {
-		return nil, fmt.Errorf("discover the resources of %s: the answer is of the kind %q, not an APIResourceList", gv, list.Kind)
+		return nil, fmt.Errorf("discover the resources of %s: the answer is of the kind %q, not an APIResourceList",
+			gv, list.Kind)
 	}
 	resources := make([]Resource, 0, len(list.APIResources))
 	for _, r := range list.APIResources {
 		if strings.Contains(r.Name, "/") {
 			continue
 		}
-		resources = append(resources, Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
+		resources = append(resources,
+			Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
 	}
 	return resources, nil
 }
@@ -91,7 +93,8 @@ func groupVersions(ctx context.Context, h Handler) ([]schema.GroupVersion, error
 		return nil, fmt.Errorf("discover the groups of the server: read the answer: %w", err)
 	}
 	if list.Kind != "APIGroupList" {
-		return nil, fmt.Errorf("discover the groups of the server: the answer is of the kind %q, not an APIGroupList", list.Kind)
+		return nil, fmt.Errorf("discover the groups of the server: the answer is of the kind %q, not an APIGroupList",
+			list.Kind)
 	}
 	versions := []schema.GroupVersion{{Version: "v1"}}
 	for _, group := range list.Groups {

@@ -31,8 +31,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Unknown is true for a write that may have been carried out although it failed.
 	Unknown bool
-	// Err is the cause on this side: there was no answer, an answer could not be read, or the caller stopped waiting. It is nil
-	// for an answer of the server.
+	// Err is the cause on this side: there was no answer, an answer could not be read, or the caller stopped waiting. It
+	// is nil for an answer of the server.
 	Err error
 	// Permanent is true for a request that failed on this side and would fail again: the request
 	// cannot be sent at all, or its caller did not wait for the answer.
@@ -59,7 +59,8 @@ func (e *Error) Error() string {
 		b.WriteString(e.Err.Error())
 	} else {
 		if e.Code == http.StatusNotFound && (e.Answer.Details == nil || e.Answer.Details.Name == "") {
-			fmt.Fprintf(&b, "the server does not serve this resource in version %s; is its CustomResourceDefinition applied? ", e.Ref.Resource.Version)
+			fmt.Fprintf(&b, "the server does not serve this resource in version %s; is its CustomResourceDefinition applied? ",
+				e.Ref.Resource.Version)
 		}
 		b.WriteString(cmp.Or(e.Answer.Message, http.StatusText(e.Code), "the server gave no reason"))
 		if e.Answer.Reason != "" {
@@ -92,3 +93,17 @@ func NewError(r *Request) *Error {
 	ref.UID = ""
 	return &Error{Verb: r.Verb, Ref: ref, Subresource: r.Subresource}
 }
+
+// DecodeError describes an object of the server that does not fit its Go type. Ref and
+// ResourceVersion have only what could be read of the object's metadata. Err is the cause.
+type DecodeError struct {
+	Ref             Ref
+	ResourceVersion string
+	Err             error
+}
+
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("decode %s: %v", e.Ref, e.Err)
+}
+
+func (e *DecodeError) Unwrap() error { return e.Err }

@@ -111,9 +111,9 @@ func (r *frameReader) next() (Frame, error) {
 
 // read reads what the stream has, and waits until there is something. The size of the buffer follows what arrives.
 //
-// For example, a stream list fills the buffer of 4 KB, which grows to 8, 16, 32 and 64 KB, because each read returns more
-// than half of its size. Afterwards single events of 2 KB arrive. A read that returns less than an eighth of the size is
-// followed by a buffer of 4 KB again.
+// For example, a stream list fills the buffer of 4 KB, which grows to 8, 16, 32 and 64 KB, because each read returns
+// more than half of its size. Afterwards single events of 2 KB arrive. A read that returns less than an eighth of the
+// size is followed by a buffer of 4 KB again.
 func (r *frameReader) read() {
 	unread := r.buffer[r.from:r.to]
 	size := len(r.buffer)

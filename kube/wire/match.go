@@ -26,7 +26,8 @@ type Match struct {
 // Matches reports whether an object, which is JSON, meets the condition. The error is the error
 // of [Index.Values].
 func (m Match) Matches(object []byte) (bool, error) {
-	if m.Owner != "" && !slices.ContainsFunc(ownersOf(object), func(o metav1.OwnerReference) bool { return o.UID == m.Owner }) {
+	if m.Owner != "" &&
+		!slices.ContainsFunc(ownersOf(object), func(o metav1.OwnerReference) bool { return o.UID == m.Owner }) {
 		return false, nil
 	}
 	if m.Index == nil {
@@ -41,7 +42,8 @@ func (m Match) Matches(object []byte) (bool, error) {
 func ownersOf(object []byte) []metav1.OwnerReference {
 	var answer ident.Answer
 	var owners []metav1.OwnerReference
-	if kubejson.Unmarshal(object, &answer) != nil || len(answer.Metadata.OwnerReferences) == 0 || kubejson.Unmarshal(answer.Metadata.OwnerReferences, &owners) != nil {
+	if kubejson.Unmarshal(object, &answer) != nil || len(answer.Metadata.OwnerReferences) == 0 ||
+		kubejson.Unmarshal(answer.Metadata.OwnerReferences, &owners) != nil {
 		return nil
 	}
 	return owners
@@ -64,4 +66,15 @@ func matching(matches []Match, objects []jsontext.Value) ([]jsontext.Value, erro
 		return false
 	})
 	return objects, errors.Join(errs...)
+}
+
+// Index finds the objects of one resource by values: see kube.NewIndex, which makes one. Its methods are safe for
+// concurrent use. An Index is comparable.
+type Index interface {
+	// String returns the name of the index.
+	String() string
+	// Check returns an error unless the index can be used for the objects of r in the given representation.
+	Check(r Resource, representation Representation) error
+	// Values returns the values of an object, which is JSON.
+	Values(object []byte) ([]string, error)
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,8 +23,8 @@ const (
 // Request is one call to an API server, before it has a URL. A Handler must not change it. To
 // pass on something else, a Handler passes on a copy.
 type Request struct {
-	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the home
-	// cluster.
+	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the
+	// home cluster.
 	Cluster string
 	Verb    Verb
 	// Resource is the zero value in a request for the list of all groups (/apis). A request without Resource.Plural is
@@ -54,8 +55,8 @@ type Request struct {
 	// WantsBodyReader is true for a get whose answer is read bit by bit, as the answer to a watch is: see
 	// Response.BodyReader. It is not sent.
 	WantsBodyReader bool
-	// AcceptsProtobuf is true for a request of MetadataOnly whose answer may also be in the protobuf of Kubernetes. A server
-	// without protobuf for the kind answers with JSON.
+	// AcceptsProtobuf is true for a request of MetadataOnly whose answer may also be in the protobuf of Kubernetes. A
+	// server without protobuf for the kind answers with JSON.
 	AcceptsProtobuf bool
 }
 
@@ -83,4 +84,46 @@ func (r *Request) ObjectName() string {
 		return ""
 	}
 	return object.Metadata.Name
+}
+
+// Verb is the action of a request, in the words of RBAC.
+type Verb string
+
+// The verbs of the API.
+const (
+	VerbGet              Verb = "get"
+	VerbList             Verb = "list"
+	VerbWatch            Verb = "watch"
+	VerbCreate           Verb = "create"
+	VerbUpdate           Verb = "update"
+	VerbPatch            Verb = "patch"
+	VerbDelete           Verb = "delete"
+	VerbDeleteCollection Verb = "deletecollection"
+)
+
+// IsWrite reports whether the verb can change something.
+func (v Verb) IsWrite() bool { return v != VerbGet && v != VerbList && v != VerbWatch }
+
+// Representation is how much of its objects a request asks for: one of the constants, or the representation
+// of a projection, which kube.TypeOf returns.
+type Representation string
+
+const (
+	// Full is the whole object.
+	Full Representation = ""
+	// MetadataOnly is a PartialObjectMetadata in place of every object.
+	MetadataOnly Representation = "metadata"
+)
+
+// projectionPrefix begins the Representation of a projection. The fields follow.
+const projectionPrefix = "fields:"
+
+// Projection returns the representation of objects with only some fields. fields is the text of the fields, as
+// kube.TypeOf makes it.
+func Projection(fields string) Representation { return Representation(projectionPrefix + fields) }
+
+// ProjectedFields returns the fields of a projection, and reports whether r is the representation of a
+// projection.
+func (r Representation) ProjectedFields() (fields string, ok bool) {
+	return strings.CutPrefix(string(r), projectionPrefix)
 }

@@ -2,6 +2,9 @@ package wire
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Resource identifies a kind as URLs need it. It is comparable.
@@ -26,3 +29,18 @@ func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets
 //
 //go:noinline
 func (r Resource) String() string { return r.GroupResource().String() }
+
+// Ref names one object. Cluster is always empty today, which means the home cluster. An empty UID means any
+// object of that name.
+type Ref struct {
+	Cluster   string
+	Resource  Resource
+	Namespace string
+	Name      string
+	UID       types.UID
+}
+
+// String returns the resource and the name, as kubectl would write them.
+func (r Ref) String() string {
+	return r.Resource.String() + " " + ident.Quoted(r.Namespace, r.Name)
+}

@@ -17,8 +17,8 @@ import (
 // Stream identifies what a list and a watch follow. Two parts of a program with equal Streams
 // can share one. It is comparable.
 type Stream struct {
-	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the home
-	// cluster.
+	// Cluster is the name of another cluster. It is always empty today: a client of kube.NewClient has one server, the
+	// home cluster.
 	Cluster  string
 	Resource Resource
 	// Namespace is empty for all namespaces, and for resources outside of namespaces.
@@ -52,7 +52,9 @@ func (s Stream) String() string {
 // Parameters are pairs of names and values. A parameter with an empty value is left out.
 func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	query := url.Values{}
-	for name, selector := range map[string]string{"labelSelector": s.LabelSelector, "fieldSelector": s.FieldSelector, "shardSelector": s.ShardSelector} {
+	for name, selector := range map[string]string{
+		"labelSelector": s.LabelSelector, "fieldSelector": s.FieldSelector, "shardSelector": s.ShardSelector,
+	} {
 		if selector != "" {
 			query.Set(name, selector)
 		}
@@ -76,8 +78,8 @@ func (s Stream) Pages(ctx context.Context, h Handler, matches ...Match) iter.Seq
 	return func(yield func(*Page, error) bool) { s.yieldPages(ctx, h, matches, yield) }
 }
 
-// yieldPages calls yield with each page of [Stream.Pages]. It is a function by itself because the compiler copies the body
-// of Pages into each caller.
+// yieldPages calls yield with each page of [Stream.Pages]. It is a function by itself because the compiler copies the
+// body of Pages into each caller.
 func (s Stream) yieldPages(ctx context.Context, h Handler, matches []Match, yield func(*Page, error) bool) {
 	next, limit := "", maxPageItems
 	for {

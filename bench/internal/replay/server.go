@@ -173,7 +173,8 @@ func (s *Server) bookmark(endsInitialEvents bool) string {
 	if endsInitialEvents {
 		annotations = `"annotations":{"k8s.io/initial-events-end":"true"},`
 	}
-	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"%s/%s","kind":"Shop","metadata":{%s"resourceVersion":"%d"}}}`+"\n",
+	return fmt.Sprintf(
+		`{"type":"BOOKMARK","object":{"apiVersion":"%s/%s","kind":"Shop","metadata":{%s"resourceVersion":"%d"}}}`+"\n",
 		group, version, annotations, s.store.version())
 }
 
@@ -190,8 +191,10 @@ func discovery() map[string][]byte {
 	groupVersion := map[string]any{"groupVersion": group + "/" + version, "version": version}
 	verbs := []string{"get", "list", "watch"}
 	return map[string][]byte{
-		"/api":  object("APIVersions", map[string]any{"versions": []string{"v1"}}),
-		"/apis": object("APIGroupList", map[string]any{"groups": []any{map[string]any{"name": group, "versions": []any{groupVersion}, "preferredVersion": groupVersion}}}),
+		"/api": object("APIVersions", map[string]any{"versions": []string{"v1"}}),
+		"/apis": object("APIGroupList", map[string]any{
+			"groups": []any{map[string]any{"name": group, "versions": []any{groupVersion}, "preferredVersion": groupVersion}},
+		}),
 		"/apis/" + group: object("APIGroup", map[string]any{
 			"name": group, "versions": []any{groupVersion}, "preferredVersion": groupVersion,
 		}),

@@ -180,5 +180,6 @@ func fieldsOf(v any) map[string]any {
 // newUID returns a random UUID of version 4.
 func newUID(random *rand.Rand) string {
 	high, low := random.Uint64(), random.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", high>>32, high>>16&0xffff, high&0xfff, 0x8000|low>>48&0x3fff, low&0xffff_ffff_ffff)
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x",
+		high>>32, high>>16&0xffff, high&0xfff, 0x8000|low>>48&0x3fff, low&0xffff_ffff_ffff)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
@@ -75,12 +76,16 @@ func NewShop(i int) *Shop {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: team + "-" + pick(stages()...), Name: name,
 			Labels: map[string]string{
-				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": pick("argocd", "flux", "helm"), "team": team, "tier": pick("front", "back"),
+				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": pick("argocd", "flux", "helm"), "team": team,
+				"tier": pick("front", "back"),
 			},
-			Annotations: map[string]string{"example.com/contact": letters(6) + "@example.com", "example.com/checksum": letters(32)},
+			Annotations: map[string]string{
+				"example.com/contact": letters(6) + "@example.com", "example.com/checksum": letters(32),
+			},
 		},
 		Spec: ShopSpec{
-			Image:    fmt.Sprintf("registry.example.com/%s/%s:%d.%d.%d", team, pick("api", "web", "worker", "cron"), random.IntN(4), random.IntN(30), random.IntN(9)),
+			Image: fmt.Sprintf("registry.example.com/%s/%s:%d.%d.%d",
+				team, pick("api", "web", "worker", "cron"), random.IntN(4), random.IntN(30), random.IntN(9)),
 			Replicas: 1 + random.Int32N(9),
 			Host:     name + ".apps.example.com",
 			Env:      []Variable{{"LOG_LEVEL", pick("debug", "info", "warn")}},
@@ -90,7 +95,9 @@ func NewShop(i int) *Shop {
 		s.Spec.Env = append(s.Spec.Env, Variable{name, letters(8 + random.IntN(12))})
 	}
 	if random.IntN(2) == 0 {
-		s.Spec.Limits = map[string]string{"cpu": fmt.Sprint(50*(1+random.IntN(20)), "m"), "memory": fmt.Sprint(64*(1+random.IntN(16)), "Mi")}
+		s.Spec.Limits = map[string]string{
+			"cpu": fmt.Sprint(50*(1+random.IntN(20)), "m"), "memory": fmt.Sprint(64*(1+random.IntN(16)), "Mi"),
+		}
 	}
 	s.Status.AvailableReplicas = s.Spec.Replicas
 	kube.SetCondition(context.Background(), &s.Status.Conditions, s, "Ready", random.IntN(4) > 0, "Reconciled",
@@ -108,4 +115,14 @@ func Create(ctx context.Context, client *kube.Client, i int) error {
 	}
 	made.Status = status
 	return client.WithFieldManager("shop-operator").ApplyStatus(ctx, made)
+}
+
+// NewPod returns the i-th Pod. Its name ends in i. A Pod that runs has 4 to 5 KB.
+func NewPod(i int) *corev1.Pod {
+	s := NewShop(i)
+	main := corev1.Container{Name: "main", Image: s.Spec.Image}
+	for _, v := range s.Spec.Env {
+		main.Env = append(main.Env, corev1.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	return &corev1.Pod{ObjectMeta: s.ObjectMeta, Spec: corev1.PodSpec{Containers: []corev1.Container{main}}}
 }

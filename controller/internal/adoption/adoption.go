@@ -41,8 +41,8 @@
 // by a live read. One race remains: between the decision and the apply, somebody may change the owner
 // references or managedFields of the same object.
 //
-// Two other guards check the applies of clients outside of reconciles: guardChild of package kube for owner references, and
-// labelGuard of package operator for labels.
+// Two other guards check the applies of clients outside of reconciles: guardChild of package kube for owner references,
+// and labelGuard of package operator for labels.
 package adoption
 
 import (
@@ -102,13 +102,17 @@ type child struct{ uid, owner types.UID }
 
 // NewGuard returns a Guard that finds current objects in view, and asks ownerExistence about their owners by label.
 func NewGuard(view View, ownerExistence OwnerExistence, formerManagers, labels []string) *Guard {
-	return &Guard{view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels, children: make(map[wire.Ref]child)}
+	return &Guard{
+		view: view, ownerExistence: ownerExistence, formerManagers: formerManagers, labels: labels,
+		children: make(map[wire.Ref]child),
+	}
 }
 
 // maxRemembered limits the memory of a Guard and of a Mover. A forgotten object costs one read.
 const maxRemembered = 4096
 
-// maxAttempts is how often an apply is decided, and how often a move before it is tried, when the object changes meanwhile.
+// maxAttempts is how often an apply is decided, and how often a move before it is tried, when the object changes
+// meanwhile.
 const maxAttempts = 3
 
 // Handler returns a handler for the reconcile of owner. It belongs after the no-op check: an apply
@@ -161,8 +165,8 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	}
 }
 
-// checkOwnerExists returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
-// the garbage collector deletes the children of an owner that is gone.
+// checkOwnerExists returns a conflict if the owner is gone. It is called if the child has vanished between two
+// decisions: the garbage collector deletes the children of an owner that is gone.
 func (h *handler) checkOwnerExists(ctx context.Context, r *wire.Request, owner wire.Ref) error {
 	h.makeNextReadLive(owner)
 	response, err := h.next.Do(ctx, &wire.Request{
@@ -207,7 +211,9 @@ type decision struct {
 
 // decide finds the child of r, and returns an error if r must not be sent. With mustRead, neither the
 // cache nor an earlier decision counts.
-func (g *Guard) decide(ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref, mustRead bool) (decision, error) {
+func (g *Guard) decide(
+	ctx context.Context, next wire.Handler, r *wire.Request, owner wire.Ref, mustRead bool,
+) (decision, error) {
 	ref := childRef(r)
 	var metadata []byte
 	var err error
@@ -267,7 +273,8 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *wire.Request, own
 		case isEarlier:
 			isChild = true
 		case controls:
-			return decision{}, fmt.Errorf("apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
+			return decision{}, fmt.Errorf(
+				"apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
 				r.Ref(), owner, kube.ErrForeignChild, o.Kind, o.Name)
 		}
 	}
@@ -299,7 +306,8 @@ func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *wire.Request, own
 		isFromBackup := g.hasWritten(r, object) && !g.hasWrittenSinceCreation(r, object)
 		switch {
 		case existence == Exists:
-			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
+			return fmt.Errorf(
+				"apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
 				r.Ref(), owner, kube.ErrForeignChild, label, owner.Resource.Kind, uid)
 		case !r.Adopt && !(existence == Gone && isFromBackup):
 			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to the uid %s: choose another name, or pass kube.Adopt() to Apply if that owner is gone",
@@ -316,8 +324,8 @@ func (g *Guard) hasWritten(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return g.isWrite(r, e) })
 }
 
-// hasWrittenSinceCreation reports whether the sender of r has an entry in the managed fields of the object that is not older
-// than the object. An older entry came with the object from a backup.
+// hasWrittenSinceCreation reports whether the sender of r has an entry in the managed fields of the object that is not
+// older than the object. An older entry came with the object from a backup.
 func (g *Guard) hasWrittenSinceCreation(r *wire.Request, object *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return g.isWrite(r, e) && !e.Time.Before(&object.CreationTimestamp)
@@ -326,14 +334,16 @@ func (g *Guard) hasWrittenSinceCreation(r *wire.Request, object *metav1.ObjectMe
 
 // isWrite reports whether e has fields of the field manager of r, or fields that a former one has applied.
 func (g *Guard) isWrite(r *wire.Request, e metav1.ManagedFieldsEntry) bool {
-	isOurs := e.Manager == r.Query.Get("fieldManager") || e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
+	isOurs := e.Manager == r.Query.Get("fieldManager") ||
+		e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
 	return isOurs && e.Subresource == "" && e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}")
 }
 
 // earlierOwnerConflict returns the refusal of an apply to a child of an earlier owner. An apply
 // by the same field manager would replace the owner, and the new owner would inherit the child.
 func earlierOwnerConflict(r *wire.Request, owner wire.Ref) error {
-	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
+	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted",
+		owner.Resource.Kind, owner.Name))
 }
 
 // conflict returns the refusal of an apply that may succeed later.

@@ -12,9 +12,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// fieldSet is a set of fields in the notation of managedFields (FieldsV1): "f:NAME" is a member of an object, "k:{KEYS}"
-// is the item of a list with these keys, "v:VALUE" is a value of a set, and "." is the object or item itself. The fields
-// spec.replicas and the label team are {"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:replicas":{}}}.
+// fieldSet is a set of fields in the notation of managedFields (FieldsV1): "f:NAME" is a member of an object,
+// "k:{KEYS}" is the item of a list with these keys, "v:VALUE" is a value of a set, and "." is the object or item
+// itself. The fields spec.replicas and the label team are
+// {"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:replicas":{}}}.
 type fieldSet map[string]fieldSet
 
 // parseFields returns the fields of an entry of managedFields.
@@ -160,8 +161,8 @@ func (f *moveFilter) hasPrefix(key string) bool {
 	return slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// moveElements moves the elements of a member for which the condition holds from one set to another. The element "." goes with
-// the last one.
+// moveElements moves the elements of a member for which the condition holds from one set to another. The element "."
+// goes with the last one.
 func moveElements(from, to fieldSet, member string, condition func(element string) bool) {
 	elements, moving := from[member], make(fieldSet)
 	for element, fields := range elements {

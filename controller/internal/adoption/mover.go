@@ -89,8 +89,8 @@ func (m *Mover) isUnchangedSinceCheck(ref wire.Ref, o checkedObject) bool {
 	return ok && known == o
 }
 
-// hasNothingToMove reports whether an object was found to have nothing to move. It is for an object that no cache shows, so
-// that its version is not known.
+// hasNothingToMove reports whether an object was found to have nothing to move. It is for an object that no cache
+// shows, so that its version is not known.
 func (m *Mover) hasNothingToMove(ref wire.Ref) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +162,8 @@ func (h *moveHandler) moveOwnership(ctx context.Context, r *wire.Request, mustRe
 	known := h.mover.view.KnownState(ref)
 	switch {
 	case known.IsCertain && !mustRead:
-		if !known.IsPresent || h.mover.isUnchangedSinceCheck(ref, checkedObject{known.Record.UID, known.Record.ResourceVersion}) {
+		if !known.IsPresent ||
+			h.mover.isUnchangedSinceCheck(ref, checkedObject{known.Record.UID, known.Record.ResourceVersion}) {
 			return nil
 		}
 		metadata, err = known.Metadata()
@@ -216,8 +217,8 @@ func (h *moveHandler) moveOwnership(ctx context.Context, r *wire.Request, mustRe
 	return nil
 }
 
-// belongsToOwner reports whether the object of r belongs to the owner: an owner reference or an owner label has its uid, or
-// the object is the owner.
+// belongsToOwner reports whether the object of r belongs to the owner: an owner reference or an owner label has its
+// uid, or the object is the owner.
 func (h *moveHandler) belongsToOwner(object *metav1.ObjectMeta, r *wire.Request) bool {
 	if r.Subresource != "" {
 		return object.UID == h.owner.UID
@@ -250,7 +251,8 @@ func (m *Mover) plan(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref)
 		return nil, err
 	}
 	target := metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: apiVersion, FieldsType: "FieldsV1", Subresource: r.Subresource,
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: apiVersion, FieldsType: "FieldsV1",
+		Subresource: r.Subresource,
 	}
 	owned, moved := make(fieldSet), make(fieldSet)
 	move := &ownershipMove{version: object.ResourceVersion}
@@ -318,7 +320,8 @@ func (m *ownershipMove) send(ctx context.Context, next wire.Handler, r *wire.Req
 		return fmt.Errorf("encode a patch: %w", err)
 	}
 	patch := *r
-	patch.Subresource, patch.ContentType, patch.Body, patch.Preconditions = "", wire.ContentJSONPatch, body, wire.Preconditions{ResourceVersion: m.version}
+	patch.Subresource, patch.ContentType, patch.Body, patch.Preconditions = "", wire.ContentJSONPatch, body,
+		wire.Preconditions{ResourceVersion: m.version}
 	patch.Query = map[string][]string{"fieldManager": {r.Query.Get("fieldManager")}}
 	_, err = next.Do(ctx, &patch)
 	if kube.IsNotFound(err) {
@@ -342,7 +345,8 @@ func (m *Mover) logMove(r *wire.Request, move *ownershipMove) {
 		return
 	}
 	arguments := []any{
-		"object", r.Ref(), "subresource", r.Subresource, "to", r.Query.Get("fieldManager"), "from", m.former, "removed", move.removed,
+		"object", r.Ref(), "subresource", r.Subresource,
+		"to", r.Query.Get("fieldManager"), "from", m.former, "removed", move.removed,
 	}
 	if slices.Contains(move.removed, "spec.replicas") {
 		m.log.Warn("the fields of former field managers now belong to this controller, and the apply removes spec.replicas: it gets its default, unless the apply names it", arguments...)

@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// The functions of this file find out whether an object names an owner: by an owner reference, or by an owner label, which is
-// a label of controller.OwnsByLabel.
+// The functions of this file find out whether an object names an owner: by an owner reference, or by an owner label,
+// which is a label of controller.OwnsByLabel.
 
 // hasController reports whether the object in body has a controlling owner reference to owner.
 func hasController(body []byte, owner types.UID) (found bool) {
@@ -66,7 +66,8 @@ func isOwnedBy(owners []kube.Owner, owner wire.Ref) bool {
 // isEarlierOwner reports whether the reference names an object that had the name of owner.
 func isEarlierOwner(o metav1.OwnerReference, owner wire.Ref) bool {
 	version, err := schema.ParseGroupVersion(o.APIVersion)
-	return err == nil && o.UID != owner.UID && version.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind && o.Name == owner.Name
+	return err == nil && o.UID != owner.UID && version.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind &&
+		o.Name == owner.Name
 }
 
 // hasOwnerLabel reports whether the object in body has the uid of owner in one of ownerLabels.
@@ -80,5 +81,6 @@ func hasOwnerLabel(body []byte, owner types.UID, ownerLabels []string) bool {
 
 // labelsNameOwner reports whether the labels of an object include one of ownerLabels with the uid of owner.
 func labelsNameOwner(labels map[string]string, owner types.UID, ownerLabels []string) bool {
-	return owner != "" && slices.ContainsFunc(ownerLabels, func(label string) bool { return labels[label] == string(owner) })
+	return owner != "" &&
+		slices.ContainsFunc(ownerLabels, func(label string) bool { return labels[label] == string(owner) })
 }

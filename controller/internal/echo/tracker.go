@@ -122,8 +122,8 @@ type Tracker struct {
 	uncertain map[queue.Key][]uncertainWrite
 }
 
-// origin is the key whose reconcile made a version. echo is how certain it is that the reconcile made the version. replaced is
-// the version that a write of the own status replaced.
+// origin is the key whose reconcile made a version. echo is how certain it is that the reconcile made the version.
+// replaced is the version that a write of the own status replaced.
 type origin struct {
 	key      queue.Key
 	echo     queue.Echo
@@ -160,8 +160,8 @@ func NewTracker() *Tracker {
 type Streams interface {
 	// NewestShown returns the newest version of an object that the streams have shown.
 	NewestShown(Target) Version
-	// CollectionObjects returns the objects of a collection that the streams show. The value is true for an object that the
-	// selector selects, and false for any other object.
+	// CollectionObjects returns the objects of a collection that the streams show. The value is true for an object that
+	// the selector selects, and false for any other object.
 	CollectionObjects(collection Target, selector labels.Selector) map[types.UID]bool
 }
 
@@ -170,7 +170,9 @@ type Streams interface {
 // controller. add adds a held trigger to the queue.
 //
 // ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
-func (t *Tracker) Handler(next wire.Handler, key queue.Key, ownStatus Target, streams Streams, add func(queue.Trigger)) wire.Handler {
+func (t *Tracker) Handler(
+	next wire.Handler, key queue.Key, ownStatus Target, streams Streams, add func(queue.Trigger),
+) wire.Handler {
 	return &handler{tracker: t, next: next, key: key, ownStatus: ownStatus, streams: streams, add: add}
 }
 
@@ -206,10 +208,10 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	return response, err
 }
 
-// possiblyDeleted returns the objects of a collection that r may have deleted, although the answer is lost: those that the
-// streams show and the selector of r selects, and those that the reconciles of the key have written and no stream shows
-// yet. Another object was created later, or by somebody else a moment before. Its deletion then counts as the work of
-// somebody else, which only hastens a reconcile. The result is nil if there are too many objects.
+// possiblyDeleted returns the objects of a collection that r may have deleted, although the answer is lost: those that
+// the streams show and the selector of r selects, and those that the reconciles of the key have written and no stream
+// shows yet. Another object was created later, or by somebody else a moment before. Its deletion then counts as the
+// work of somebody else, which only hastens a reconcile. The result is nil if there are too many objects.
 func (h *handler) possiblyDeleted(collection Target, r *wire.Request) uidSet {
 	selector, err := labels.Parse(r.Query.Get("labelSelector"))
 	if err != nil {
@@ -300,10 +302,12 @@ func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 	t.uncertain[k] = append(writes, w)
 }
 
-// forgetUncertainLocked drops the writes of unknown result to id's target that had ended when a later write to the target
-// began. The later write was carried out, so a later change of the object is most likely the work of somebody else.
+// forgetUncertainLocked drops the writes of unknown result to id's target that had ended when a later write to the
+// target began. The later write was carried out, so a later change of the object is most likely the work of somebody
+// else.
 func (t *Tracker) forgetUncertainLocked(id writeID, laterBegan time.Time) {
-	writes := slices.DeleteFunc(t.uncertain[id.key], func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(laterBegan) })
+	writes := slices.DeleteFunc(t.uncertain[id.key],
+		func(w uncertainWrite) bool { return w.Target == id.target && !w.ended.After(laterBegan) })
 	if len(writes) == 0 {
 		delete(t.uncertain, id.key)
 		return

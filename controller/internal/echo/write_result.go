@@ -24,8 +24,8 @@ type writeResult struct {
 	replaced string
 	// isUncertain is true if it is not known what the write did. isCarriedOut is true if the server has carried it out.
 	isUncertain, isCarriedOut bool
-	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if the objects are
-	// not known.
+	// deleted holds the objects that a write to a collection has deleted, or may have deleted. It is nil if the objects
+	// are not known.
 	deleted uidSet
 }
 
@@ -39,9 +39,11 @@ type uidSet map[types.UID]struct{}
 // Only three kinds of writes certainly made the version of their answer: a create, a delete, and a
 // write that named the replaced version.
 //
-// writesOwnStatus is true if r writes the status of the reconciled object, and the echoes of such writes are to be found.
-// The echo is queue.OwnStatus if r named the replaced version and the stored status is the status in r.
-func newWriteResult(r *wire.Request, response *wire.Response, err error, before Version, writesOwnStatus bool) writeResult {
+// writesOwnStatus is true if r writes the status of the reconciled object, and the echoes of such writes are to be
+// found. The echo is queue.OwnStatus if r named the replaced version and the stored status is the status in r.
+func newWriteResult(
+	r *wire.Request, response *wire.Response, err error, before Version, writesOwnStatus bool,
+) writeResult {
 	switch {
 	case err != nil:
 		e, ok := kube.AsError(err)
@@ -119,10 +121,10 @@ func isStatusStored(r *wire.Request, answer []byte) bool {
 		sent.Status != nil && reflect.DeepEqual(sent.Status, stored.Status)
 }
 
-// uncertainWrite is a write of unknown result. It explains a change that a stream shows later if the write may have made the
-// change. A write of one object explains at most one change. The deletion of a collection explains one change of each
-// object in its answer or, if the answer is lost, of each object that the deletion may have deleted. If these objects are
-// not known, or too many, the deletion explains each deletion in the collection.
+// uncertainWrite is a write of unknown result. It explains a change that a stream shows later if the write may have
+// made the change. A write of one object explains at most one change. The deletion of a collection explains one change
+// of each object in its answer or, if the answer is lost, of each object that the deletion may have deleted. If these
+// objects are not known, or too many, the deletion explains each deletion in the collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time

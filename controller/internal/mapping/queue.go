@@ -134,8 +134,8 @@ func (q *Queue[S]) Add(k Key[S], b Batch, before *cache.Object) {
 	}
 }
 
-// AddReplaced adds the state before a change that the predicates reject. The state counts only if an earlier change of the
-// object has not been handled.
+// AddReplaced adds the state before a change that the predicates reject. The state counts only if an earlier change of
+// the object has not been handled.
 func (q *Queue[S]) AddReplaced(k Key[S], before cache.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -77,8 +77,8 @@ const (
 	metadataMember partKind = 'm'
 )
 
-// contentHash hashes the parts of an apply. The lengths of a name and a value precede them, so that two sequences of parts
-// never hash the same bytes.
+// contentHash hashes the parts of an apply. The lengths of a name and a value precede them, so that two sequences of
+// parts never hash the same bytes.
 type contentHash struct {
 	hash   hash.Hash
 	prefix [1 + 2*8]byte

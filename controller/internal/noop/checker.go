@@ -206,7 +206,8 @@ func (h *handler) recordAnswer(k applyKey, a *apply, object []byte) {
 		h.forgetKey(k)
 		return
 	}
-	h.recordApplied(k, applied{uid: current.uid, contentDigest: a.contentDigest, version: current.version, stateDigest: state})
+	h.recordApplied(k,
+		applied{uid: current.uid, contentDigest: a.contentDigest, version: current.version, stateDigest: state})
 }
 
 // findKnownObject returns the object as it certainly is, or nil.

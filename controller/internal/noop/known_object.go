@@ -18,7 +18,8 @@ var (
 	errNoIdentity = errors.New("the object has no uid or no resourceVersion")
 )
 
-// knownObject is an object in the state that the server certainly has: the cache shows it, or an apply was answered with it.
+// knownObject is an object in the state that the server certainly has: the cache shows it, or an apply was answered
+// with it.
 type knownObject struct {
 	uid     types.UID
 	version string

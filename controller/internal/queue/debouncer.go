@@ -48,7 +48,9 @@ func (d *Debouncer) Add(t Trigger) {
 	defer d.mu.Unlock()
 	h := d.held[t.Key]
 	if h == nil {
-		d.held[t.Key] = &debouncedTrigger{Trigger: t, first: time.Now(), timer: time.AfterFunc(d.quiet, func() { d.release(t.Key) })}
+		d.held[t.Key] = &debouncedTrigger{
+			Trigger: t, first: time.Now(), timer: time.AfterFunc(d.quiet, func() { d.release(t.Key) }),
+		}
 		return
 	}
 	// The merged trigger is an echo only if each of the triggers is an echo.

@@ -1,3 +1,19 @@
+// Package queue decides which object a controller reconciles next.
+//
+// Triggers go in, reconciles come out. The queue has one entry per key that has work to do. These
+// rules hold:
+//
+//   - One worker per key. A running key is not handed out again until Done. Triggers that come
+//     meanwhile cause exactly one more reconcile, after it.
+//   - Earliest wins. A key has one next reconcile, at the earliest time that a trigger, a requeue
+//     or a retry asks for. The outcome of that reconcile replaces a later requeue or retry. A
+//     delayed trigger stays until its time has come.
+//   - A failed reconcile is followed by a back-off. A High trigger ends the back-off early. Low
+//     triggers and echoes do not, and a possible echo does once.
+//   - High overtakes Due, and Due overtakes Low. Within a class the first comes first. While Low
+//     has work, at least one of every five reconciles is Low; while Due has work, at least one of
+//     every three that are not Low is Due.
+//   - Only work takes memory. A key that has nothing to do is not in the queue.
 package queue
 
 import (
@@ -178,8 +194,8 @@ func (q *Queue) Get(ctx context.Context) (Work, bool) {
 }
 
 // HoldLow makes the queue hand out no key of the class Low while isHeld returns true. The key of a Low trigger is
-// handed out all the same if another trigger, a retry or a requeue asks for it. Get calls isHeld, which must not use the
-// queue. Whoever ends the condition calls [Queue.ReleaseLow].
+// handed out all the same if another trigger, a retry or a requeue asks for it. Get calls isHeld, which must not use
+// the queue. Whoever ends the condition calls [Queue.ReleaseLow].
 func (q *Queue) HoldLow(isHeld func() bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -210,8 +226,8 @@ func (q *Queue) handOut(e *entry, now instant) Work {
 	return work
 }
 
-// Done ends the work on key that began with Get. next is what the reconcile asks of the next one. Done does nothing for a key
-// that no worker has.
+// Done ends the work on key that began with Get. next is what the reconcile asks of the next one. Done does nothing for
+// a key that no worker has.
 func (q *Queue) Done(key Key, next Next) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -230,7 +246,8 @@ func (q *Queue) Done(key Key, next Next) {
 		e.afterEcho.merge(schedule{high: true, due: never})
 	}
 	e.hasWrittenStatus = false
-	if !next.IsRetried && !hasRequeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.delayedTriggers) == 0 {
+	if !next.IsRetried && !hasRequeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() &&
+		len(e.delayedTriggers) == 0 {
 		q.table.drop(at)
 		return
 	}
@@ -299,8 +316,8 @@ func (q *Queue) setDue(e *entry, since instant) {
 	q.setReady(e, Due, since)
 }
 
-// setReady puts e into the list of a class, unless e is in that list or in a list of a higher class. A worker could have
-// taken e since the instant since.
+// setReady puts e into the list of a class, unless e is in that list or in a list of a higher class. A worker could
+// have taken e since the instant since.
 func (q *Queue) setReady(e *entry, class Priority, since instant) {
 	switch {
 	case e.state == ready && e.class >= class:
@@ -369,8 +386,8 @@ func (q *Queue) Shutdown() {
 
 // Stats is a snapshot of a queue.
 type Stats struct {
-	// Ready is the number of keys that wait for a worker. Waiting is the number of keys that wait for their time. Running is
-	// the number of keys that a worker has.
+	// Ready is the number of keys that wait for a worker. Waiting is the number of keys that wait for their time. Running
+	// is the number of keys that a worker has.
 	Ready, Waiting, Running int
 	// OldestReady is the longest time that a ready key has been waiting.
 	OldestReady time.Duration

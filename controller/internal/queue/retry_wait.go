@@ -17,8 +17,8 @@ type RetryWait struct {
 	end     time.Time
 }
 
-// Next returns the time from now, when something has failed, to the retry. delay returns the wait of an attempt, from 1 on.
-// The time is not shorter than demanded, the wait that a server demands.
+// Next returns the time from now, when something has failed, to the retry. delay returns the wait of an attempt, from 1
+// on. The time is not shorter than demanded, the wait that a server demands.
 func (w *RetryWait) Next(now time.Time, demanded time.Duration, delay func(attempt int) time.Duration) time.Duration {
 	rest := w.end.Sub(now)
 	if rest <= 0 {

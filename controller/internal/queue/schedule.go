@@ -1,8 +1,8 @@
 package queue
 
 // schedule is when the next reconcile of a key should run: at once and before all other work (high), at
-// once and behind the other work, except for the share of readyKeys (low), at a certain time (due), or several of these. None of the three replaces
-// another one, because a Low trigger must not delay a retry that is due soon.
+// once and behind the other work, except for the share of readyKeys (low), at a certain time (due), or several of
+// these. None of the three replaces another one, because a Low trigger must not delay a retry that is due soon.
 //
 // An example. The reconcile of a key has ended at 10:00:00, and asks for another one after 30 seconds:
 //

@@ -25,7 +25,8 @@ const (
 // Echo is whether a trigger comes from a write of the key's own reconcile. An echo does not end
 // a back-off. Otherwise a reconcile that writes and then fails would retry itself at once.
 //
-// The values are in the order of how much of the change the reconcile has made. So two merged triggers have the smaller value.
+// The values are in the order of how much of the change the reconcile has made. So two merged triggers have the smaller
+// value.
 type Echo uint8
 
 const (

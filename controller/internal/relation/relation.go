@@ -25,8 +25,8 @@ type Relation interface {
 	// WriteVerbs returns the verbs with which a program usually writes the watched objects. It returns
 	// nil for objects that are not children.
 	WriteVerbs() []wire.Verb
-	// IsSlow reports whether Keys may take long, may call a function of the author, or needs objects of other streams. Then the
-	// stream must not wait for Keys.
+	// IsSlow reports whether Keys may take long, may call a function of the author, or needs objects of other streams.
+	// Then the stream must not wait for Keys.
 	IsSlow() bool
 	// NeedsObjects reports whether a key matters only while its object exists. A function of the author may
 	// return keys of other objects.
@@ -127,7 +127,8 @@ func (Owner) WriteVerbs() []wire.Verb { return []wire.Verb{wire.VerbCreate, wire
 // Keys returns the owners of o.
 func (r Owner) Keys(_ context.Context, o Object, reconciled ReconciledKind) (keys []Key, err error) {
 	for _, owner := range o.Record.Owners {
-		if !owner.Controller && !r.IsAny || owner.Group != reconciled.Resource.Group || owner.Kind != reconciled.Resource.Kind {
+		if !owner.Controller && !r.IsAny || owner.Group != reconciled.Resource.Group ||
+			owner.Kind != reconciled.Resource.Kind {
 			continue
 		}
 		k := Key{Key: kube.Key{Cluster: o.Cluster, Name: owner.Name}, UID: owner.UID}
@@ -169,8 +170,37 @@ func (r Reference) Keys(_ context.Context, o Object, reconciled ReconciledKind) 
 	case reconciled.Resource.ClusterScoped:
 		return reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name), nil
 	default:
-		return append(reconciled.Referrers(r.By, o.Cluster, namespace, name), reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
+		return append(reconciled.Referrers(r.By, o.Cluster, namespace, name),
+			reconciled.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
 	}
+}
+
+// Label connects a child with the owner whose uid is the value of the label Name of the child.
+type Label struct {
+	baseRelation
+	Name string
+}
+
+// WriteVerbs returns the verbs of an apply that may create its object, and of the deletion in the
+// cleanup.
+func (Label) WriteVerbs() []wire.Verb {
+	return []wire.Verb{wire.VerbCreate, wire.VerbPatch, wire.VerbDelete}
+}
+
+// IsSlow returns true, because Keys needs the owners, which are known once all streams are synced.
+func (Label) IsSlow() bool { return true }
+
+// Keys returns the owner of o.
+func (r Label) Keys(_ context.Context, o Object, reconciled ReconciledKind) ([]Key, error) {
+	uid := types.UID(o.Record.Labels.Get(r.Name))
+	if uid == "" {
+		return nil, nil
+	}
+	k, ok := reconciled.KeyOfUID(o.Cluster, uid)
+	if !ok {
+		return nil, nil
+	}
+	return []Key{{Key: k, UID: uid}}, nil
 }
 
 // Map connects objects by a map function of the author.
@@ -202,7 +232,10 @@ func (m Map) Keys(ctx context.Context, o Object, reconciled ReconciledKind) (key
 			k.Namespace = ""
 		case k.Namespace == "":
 			if err == nil {
-				err = &LastingError{fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces", m.Watched, k.Name, reconciled.Resource)}
+				err = &LastingError{
+					fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces",
+						m.Watched, k.Name, reconciled.Resource),
+				}
 			}
 			continue
 		}

@@ -23,8 +23,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
-// newContext makes the context that all controllers share. app.CreateControllerContext does the same, but first waits until
-// the API server is healthy. The API server is healthy only a second after it answers requests, and
+// newContext makes the context that all controllers share. app.CreateControllerContext does the same, but first waits
+// until the API server is healthy. The API server is healthy only a second after it answers requests, and
 // app.CreateControllerContext asks only once a second.
 func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerContext, error) {
 	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
@@ -39,7 +39,8 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 	resync := app.ResyncPeriod(c)
 	typed := informers.NewSharedInformerFactoryWithOptions(client, resync(),
 		informers.WithTransform(dropManagedFields), informers.WithCustomResyncConfig(workloadResync()))
-	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(), metadatainformer.WithTransform(dropManagedFields))
+	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(),
+		metadatainformer.WithTransform(dropManagedFields))
 
 	cc := app.ControllerContext{
 		ClientBuilder:                   builder,
@@ -86,7 +87,8 @@ func workloadResync() map[metav1.Object]time.Duration {
 	}
 }
 
-// dropManagedFields drops the managed fields of an object. No controller reads them, and they make up a third of an object.
+// dropManagedFields drops the managed fields of an object. No controller reads them, and they make up a third of an
+// object.
 func dropManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

@@ -58,9 +58,12 @@ func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.
 		lister: informer.Lister(),
 		synced: informer.Informer().HasSynced,
 	}
-	n.workers = workers.Workers{Count: namespaceWorkers, Sync: n.deleteContent, Report: func(ctx context.Context, name string, err error) {
-		utilruntime.HandleErrorWithContext(ctx, err, "Deleting the content of a namespace failed", "namespace", name)
-	}}
+	n.workers = workers.Workers{
+		Count: namespaceWorkers, Sync: n.deleteContent,
+		Report: func(ctx context.Context, name string, err error) {
+			utilruntime.HandleErrorWithContext(ctx, err, "Deleting the content of a namespace failed", "namespace", name)
+		},
+	}
 	n.workers.Init(50 * time.Millisecond)
 	if err := n.workers.Watch(informer.Informer(), isDeleted); err != nil {
 		return nil, fmt.Errorf("watch namespaces: %w", err)

@@ -1,6 +1,6 @@
 // Package egress keeps the API server of a control plane without a real node from dialing into the network of the
-// machine. The addresses of Services and simulated Pods are made up, and may belong to somebody else there. A proxy passes
-// the connections of the API server to loopback addresses on, and refuses all others.
+// machine. The addresses of Services and simulated Pods are made up, and may belong to somebody else there. A proxy
+// passes the connections of the API server to loopback addresses on, and refuses all others.
 package egress
 
 import (
@@ -26,8 +26,8 @@ const (
 		"and no Service, Pod or ExternalName: give a webhook or a conversion a url with 127.0.0.1 in place of its service"
 )
 
-// Configuration returns the EgressSelectorConfiguration by which the API server dials what belongs to the cluster through
-// the proxy at socket: webhooks, conversions, aggregated API servers, kubelets, and the subresources proxy.
+// Configuration returns the EgressSelectorConfiguration by which the API server dials what belongs to the cluster
+// through the proxy at socket: webhooks, conversions, aggregated API servers, kubelets, and the subresources proxy.
 func Configuration(socket string) []byte {
 	return fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
@@ -128,8 +128,8 @@ func respond(conn net.Conn, code int, reason string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\n\r\n", code, reason) // a peer that is gone needs no response
 }
 
-// loopbackAddress returns hostport if it is an address of this machine alone, and otherwise an error. It looks up no name,
-// because a look-up is a request to the network.
+// loopbackAddress returns hostport if it is an address of this machine alone, and otherwise an error. It looks up no
+// name, because a look-up is a request to the network.
 func loopbackAddress(hostport string) (string, error) {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

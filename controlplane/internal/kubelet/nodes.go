@@ -152,7 +152,9 @@ func (n *nodes) object(node int, now time.Time) *corev1.Node {
 				lifecycle.Prefix + "node": "its Pods are simulated: no container runs",
 			},
 		},
-		Spec:   corev1.NodeSpec{PodCIDR: podCIDR(node), PodCIDRs: []string{podCIDR(node)}, ProviderID: lifecycle.Scheme + name},
+		Spec: corev1.NodeSpec{
+			PodCIDR: podCIDR(node), PodCIDRs: []string{podCIDR(node)}, ProviderID: lifecycle.Scheme + name,
+		},
 		Status: n.status(node, now),
 	}
 }
@@ -167,7 +169,9 @@ func (n *nodes) status(node int, now time.Time) corev1.NodeStatus {
 		corev1.ResourceEphemeralStorage: resource.MustParse("20Ti"),
 		corev1.ResourcePods:             resource.MustParse("5000"),
 	}
-	condition := func(kind corev1.NodeConditionType, is corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
+	condition := func(
+		kind corev1.NodeConditionType, is corev1.ConditionStatus, reason, message string,
+	) corev1.NodeCondition {
 		return corev1.NodeCondition{
 			Type: kind, Status: is, Reason: reason, Message: message,
 			LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
@@ -208,7 +212,8 @@ func (n *nodes) status(node int, now time.Time) corev1.NodeStatus {
 // or is so old that the node would be taken for dead.
 func isOutdated(current, wanted corev1.NodeStatus, now time.Time) bool {
 	const statusLifetime = 5 * time.Minute
-	if current.DaemonEndpoints != wanted.DaemonEndpoints || current.NodeInfo.KubeletVersion != wanted.NodeInfo.KubeletVersion {
+	if current.DaemonEndpoints != wanted.DaemonEndpoints ||
+		current.NodeInfo.KubeletVersion != wanted.NodeInfo.KubeletVersion {
 		return true
 	}
 	is := map[corev1.NodeConditionType]corev1.NodeCondition{}

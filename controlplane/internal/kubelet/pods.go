@@ -58,9 +58,12 @@ func newPods(client kubernetes.Interface, nodeNames []string) *pods {
 		nodes:     map[string]lifecycle.Node{},
 		records:   map[string]*podRecord{},
 	}
-	p.workers = workers.Workers{Count: podWorkers, Sync: p.syncPod, Report: func(_ context.Context, key string, err error) {
-		slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
-	}}
+	p.workers = workers.Workers{
+		Count: podWorkers, Sync: p.syncPod,
+		Report: func(_ context.Context, key string, err error) {
+			slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
+		},
+	}
 	p.workers.Init(20 * time.Millisecond)
 	for i, name := range nodeNames {
 		p.addresses[name] = newAddresses(i)
@@ -96,7 +99,8 @@ func (p *pods) run(ctx context.Context) {
 	}
 }
 
-// markUsedAddresses marks the addresses of the Pods that existed before as used, so that no second Pod gets one of them.
+// markUsedAddresses marks the addresses of the Pods that existed before as used, so that no second Pod gets one of
+// them.
 func (p *pods) markUsedAddresses() {
 	for _, object := range p.informer.GetStore().List() {
 		pod := object.(*corev1.Pod)
@@ -106,8 +110,8 @@ func (p *pods) markUsedAddresses() {
 	}
 }
 
-// syncPod writes the status that one Pod should have by now, or removes the Pod. It returns after which time it wants the
-// Pod again.
+// syncPod writes the status that one Pod should have by now, or removes the Pod. It returns after which time it wants
+// the Pod again.
 func (p *pods) syncPod(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
 	object, found, err := p.informer.GetStore().GetByKey(key)
 	if err != nil {
@@ -161,8 +165,8 @@ func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *podRecord) error 
 	return nil
 }
 
-// findOrMakeRecord returns the record of a Pod. It makes a record for a new Pod, also if the Pod has replaced another Pod of
-// the same name.
+// findOrMakeRecord returns the record of a Pod. It makes a record for a new Pod, also if the Pod has replaced another
+// Pod of the same name.
 func (p *pods) findOrMakeRecord(key string, pod *corev1.Pod) *podRecord {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,9 @@ import (
 
 // reportProblems writes an Event for each problem with a Pod's annotations, once per Pod and problem.
 // A failure to write the Event is only logged.
-func reportProblems(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, r *podRecord, problems []lifecycle.Problem) {
+func reportProblems(
+	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, r *podRecord, problems []lifecycle.Problem,
+) {
 	for _, problem := range problems {
 		if r.reported[problem] {
 			continue

@@ -59,7 +59,9 @@ func writeCredentials(folder *Folder, server string, serviceAddress net.IP, now 
 	}
 	loopback := net.IPv4(127, 0, 0, 1)
 	serving, err := ca.Server("kube-apiserver",
-		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
+		[]string{
+			"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+		},
 		[]net.IP{loopback, serviceAddress}, now)
 	if err != nil {
 		return credentials{}, err

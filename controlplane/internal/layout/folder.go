@@ -46,7 +46,9 @@ func NewFolder(path string) (*Folder, error) {
 		if isTemporary {
 			_ = os.Remove(path)
 		}
-		return nil, fmt.Errorf("the path of the folder is too long for a socket in it (%d of %d bytes): choose a shorter --dir or TMPDIR", len(socket), socketLimit)
+		return nil, fmt.Errorf(
+			"the path of the folder is too long for a socket in it (%d of %d bytes): choose a shorter --dir or TMPDIR",
+			len(socket), socketLimit)
 	}
 	if !isTemporary {
 		if err := makeFolder(path); err != nil {
@@ -168,7 +170,8 @@ func openLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	content := make([]byte, len(marker)+1)
-	if n, err := io.ReadFull(lock, content); err != io.ErrUnexpectedEOF || string(content[:n]) != marker { //nolint:errorlint // as it is documented
+	n, err := io.ReadFull(lock, content)
+	if err != io.ErrUnexpectedEOF || string(content[:n]) != marker { //nolint:errorlint // as it is documented
 		lock.Close()
 		return nil, fmt.Errorf("%s is not the lock of a control plane", lock.Name())
 	}

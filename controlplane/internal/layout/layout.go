@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/yare-go/yare/controlplane/internal/egress"
@@ -110,8 +113,8 @@ func (p *Plane) readyAt(url string) func(context.Context) error {
 	return func(ctx context.Context) error { return waitUntil(ctx, p.prober.answersOK(url)) }
 }
 
-// WaitUsable waits until Pods can be created and will run: the default ServiceAccount exists, and the nodes are ready and
-// accept Pods. It is called when all components are ready.
+// WaitUsable waits until Pods can be created and will run: the default ServiceAccount exists, and the nodes are ready
+// and accept Pods. It is called when all components are ready.
 func (p *Plane) WaitUsable(ctx context.Context) error {
 	account := p.Server() + "/api/v1/namespaces/default/serviceaccounts/default"
 	if err := waitUntil(ctx, p.prober.answersOK(account)); err != nil {
@@ -121,4 +124,24 @@ func (p *Plane) WaitUsable(ctx context.Context) error {
 		return fmt.Errorf("wait for the nodes: %w", err)
 	}
 	return nil
+}
+
+// Ports are chosen below the ports that operating systems give to outgoing connections. So a component finds
+// its port free when it is started once more.
+const firstPort, lastPort = 20000, 32000
+
+// freePort returns a port on the loopback address that nobody listens on at the moment.
+func freePort() (int, error) {
+	const tries = 100
+	var last error
+	for range tries {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			last = err
+			continue
+		}
+		return port, listener.Close()
+	}
+	return 0, fmt.Errorf("no free port on 127.0.0.1 in %d tries: %w", tries, last)
 }

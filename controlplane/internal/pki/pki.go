@@ -56,7 +56,8 @@ func (a *Authority) Server(name string, dnsNames []string, addresses []net.IP, n
 // Client makes a client certificate. Kubernetes reads the user from its common name and
 // the user's groups from its organizations.
 func (a *Authority) Client(user string, groups []string, now time.Time) (Pair, error) {
-	return a.issue(cert.Config{CommonName: user, Organization: groups, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, now)
+	return a.issue(
+		cert.Config{CommonName: user, Organization: groups, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, now)
 }
 
 func (a *Authority) issue(c cert.Config, now time.Time) (Pair, error) {
@@ -74,7 +75,9 @@ func (a *Authority) issue(c cert.Config, now time.Time) (Pair, error) {
 // config returns the configuration of a certificate that is made now.
 func config(c cert.Config, now time.Time) *pkiutil.CertConfig {
 	c.NotBefore = now.Add(-skew)
-	return &pkiutil.CertConfig{Config: c, NotAfter: now.Add(lifetime), EncryptionAlgorithm: kubeadm.EncryptionAlgorithmECDSAP256}
+	return &pkiutil.CertConfig{
+		Config: c, NotAfter: now.Add(lifetime), EncryptionAlgorithm: kubeadm.EncryptionAlgorithmECDSAP256,
+	}
 }
 
 // NewSigningKey makes the key pair that service account tokens are signed with. It is no certificate.

@@ -1,5 +1,5 @@
-// Package serverwait lets a component begin its work as soon as the API server can be used. All components start at the same
-// time. A stock component that finds no server tries once more only after a second or later.
+// Package serverwait lets a component begin its work as soon as the API server can be used. All components start at the
+// same time. A stock component that finds no server tries once more only after a second or later.
 package serverwait
 
 import (
@@ -15,9 +15,9 @@ import (
 // interval is short: a request to a port nobody listens on costs next to nothing.
 const interval = 20 * time.Millisecond
 
-// probe is the path that is requested. It is the namespace that the server makes last at its first start. A server that has
-// made this namespace can serve a component. It calls itself healthy a second later, when it has made its roles. Components do
-// not need these roles.
+// probe is the path that is requested. It is the namespace that the server makes last at its first start. A server that
+// has made this namespace can serve a component. It calls itself healthy a second later, when it has made its roles.
+// Components do not need these roles.
 const probe = "/api/v1/namespaces/kube-node-lease"
 
 // WaitUsable waits until the API server can be used by a component, or the context ends.

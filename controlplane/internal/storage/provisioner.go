@@ -47,9 +47,12 @@ func NewProvisioner(client kubernetes.Interface) *Provisioner {
 		claims:    factory.Core().V1().PersistentVolumeClaims(),
 		volumes:   factory.Core().V1().PersistentVolumes(),
 	}
-	p.workers = workers.Workers{Count: workerCount, Sync: p.syncObject, Report: func(_ context.Context, key string, err error) {
-		slog.Warn("serving storage failed; trying again", "object", key, "error", err)
-	}}
+	p.workers = workers.Workers{
+		Count: workerCount, Sync: p.syncObject,
+		Report: func(_ context.Context, key string, err error) {
+			slog.Warn("serving storage failed; trying again", "object", key, "error", err)
+		},
+	}
 	p.workers.Init(20 * time.Millisecond)
 	return p
 }
@@ -132,7 +135,9 @@ func (p *Provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 	_, err = p.client.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{originAnnotation: Name}},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage],
+			},
 			AccessModes:                   claim.Spec.AccessModes,
 			VolumeMode:                    claim.Spec.VolumeMode,
 			StorageClassName:              class.Name,

@@ -64,8 +64,8 @@ func (r *run) step(ctx context.Context) error {
 	}
 }
 
-// recordStart records the result err of a start that no user asked for. It plans another start of a component that has ended
-// again. It returns any other error.
+// recordStart records the result err of a start that no user asked for. It plans another start of a component that has
+// ended again. It returns any other error.
 func (r *run) recordStart(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return nil
@@ -206,9 +206,9 @@ func (r *run) setPaused(pause bool) error {
 	return nil
 }
 
-// recordUnexpectedEnd reports the end of the component and plans its restart. It returns an error if the component has ended
-// too often in a row. For example, a component that ends four times at once is started again after 250 ms, 500 ms, 1 s and
-// 2 s. The fifth end is an error.
+// recordUnexpectedEnd reports the end of the component and plans its restart. It returns an error if the component has
+// ended too often in a row. For example, a component that ends four times at once is started again after 250 ms, 500
+// ms, 1 s and 2 s. The fifth end is an error.
 func (r *run) recordUnexpectedEnd(exit *ExitError) error {
 	r.current = nil
 	r.reportExit(exit)

@@ -68,12 +68,14 @@ func (c *commands) serve(ctx context.Context, p *layout.Plane, components []*sup
 func (c *commands) dispatch(r control.Request, components map[string]*supervise.Component) {
 	verb := supervise.Verb(r.Do)
 	if !verb.IsValid() {
-		c.answer(r, fmt.Errorf("unknown verb %q: want start, stop, kill, restart, pause, resume, compact or shutdown", r.Do), 0)
+		c.answer(r, fmt.Errorf("unknown verb %q: want start, stop, kill, restart, pause, resume, compact or shutdown", r.Do),
+			0)
 		return
 	}
 	component, found := components[r.Component]
 	if !found {
-		c.answer(r, fmt.Errorf("unknown component %q: want one of %s", r.Component, strings.Join(layout.Components(), ", ")), 0)
+		c.answer(r, fmt.Errorf("unknown component %q: want one of %s", r.Component, strings.Join(layout.Components(), ", ")),
+			0)
 		return
 	}
 	component.Enqueue(verb, func(pid int, err error) { c.answer(r, err, pid) })

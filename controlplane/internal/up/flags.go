@@ -33,17 +33,20 @@ Flags:
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that appears when the plane is ready and goes when it stops (default: kubeconfig in the plane's folder)")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"`file` that appears when the plane is ready and goes when it stops (default: kubeconfig in the plane's folder)")
 	flags.StringVar(&o.dir, "dir", "", "the plane's private `folder`; it is removed at the end (default: a temporary one)")
 	flags.IntVar(&o.nodes, "nodes", 1, "`number` of simulated nodes")
-	flags.Func("apiserver-arg", "one more `argument` for kube-apiserver, such as --watch-cache=false (repeatable)", func(arg string) error {
-		if !strings.HasPrefix(arg, "-") {
-			return fmt.Errorf("want a flag of kube-apiserver, such as --watch-cache=false")
-		}
-		o.apiServerArgs = append(o.apiServerArgs, arg)
-		return nil
-	})
-	flags.BoolVar(&o.control, "control", false, "speak JSON lines: events and answers on standard output, requests on standard input, whose end stops the plane")
+	flags.Func("apiserver-arg", "one more `argument` for kube-apiserver, such as --watch-cache=false (repeatable)",
+		func(arg string) error {
+			if !strings.HasPrefix(arg, "-") {
+				return fmt.Errorf("want a flag of kube-apiserver, such as --watch-cache=false")
+			}
+			o.apiServerArgs = append(o.apiServerArgs, arg)
+			return nil
+		})
+	flags.BoolVar(&o.control, "control", false,
+		"speak JSON lines: events and answers on standard output, requests on standard input, whose end stops the plane")
 	flags.BoolVar(&o.verbose, "v", false, "copy the logs of the components to standard error")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), help)

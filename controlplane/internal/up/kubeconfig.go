@@ -44,7 +44,8 @@ func checkKubeconfig(path string) error {
 	n, _ := file.Read(first)
 	line, _, _ := bytes.Cut(first[:n], []byte("\n"))
 	if !bytes.HasPrefix(line, []byte(marker)) {
-		return fmt.Errorf("%s exists and was not written by yare up, so it is left alone: remove it, or give another --kubeconfig", path)
+		return fmt.Errorf(
+			"%s exists and was not written by yare up, so it is left alone: remove it, or give another --kubeconfig", path)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s belongs to a control plane that still runs (%s): stop it, or give another --kubeconfig",

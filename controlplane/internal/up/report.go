@@ -27,9 +27,11 @@ func (r textReporter) report(e control.Event) {
 	case control.Starting:
 		fmt.Fprintf(r.output, "starting %s\n", e.Component)
 	case control.Ready:
-		fmt.Fprintf(r.output, "ready after %.1f s: %s\nlogs: %s/logs\n\n  export KUBECONFIG=%s\n\n", e.Seconds, e.Server, e.Dir, quote(e.Kubeconfig))
+		fmt.Fprintf(r.output, "ready after %.1f s: %s\nlogs: %s/logs\n\n  export KUBECONFIG=%s\n\n",
+			e.Seconds, e.Server, e.Dir, quote(e.Kubeconfig))
 	case control.Exited:
-		fmt.Fprintf(r.output, "%s; it is restarted, up to four times in a row; the end of its log:\n%s\n", e.Error, indent(e.Log))
+		fmt.Fprintf(r.output, "%s; it is restarted, up to four times in a row; the end of its log:\n%s\n",
+			e.Error, indent(e.Log))
 	case control.Failed:
 		if e.Log != "" {
 			fmt.Fprintf(r.output, "the end of the log of %s:\n%s\n", e.Component, indent(e.Log))

@@ -129,10 +129,12 @@ func (s *session) start(ctx context.Context, components []*supervise.Component) 
 	return pids, context.Cause(ctx)
 }
 
-// restartingClients returns a readiness check for the API server, which waits for ready. If the plane was ready before, the
-// API server was started once more. Then the check also restarts the clients of the API server, and waits until they are
-// ready. Without the restart they would find the API server only after up to half a minute.
-func (s *session) restartingClients(ready func(context.Context) error, components func() []*supervise.Component) func(context.Context) error {
+// restartingClients returns a readiness check for the API server, which waits for ready. If the plane was ready before,
+// the API server was started once more. Then the check also restarts the clients of the API server, and waits until
+// they are ready. Without the restart they would find the API server only after up to half a minute.
+func (s *session) restartingClients(
+	ready func(context.Context) error, components func() []*supervise.Component,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := ready(ctx); err != nil || !s.isReady.Load() {
 			return err

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// signalContext returns a context that ends with the first SIGINT, SIGTERM or SIGHUP, or by end. A second one of these signals
-// ends the process at once, and its children with it. The cause of the end of the context names the signal.
+// signalContext returns a context that ends with the first SIGINT, SIGTERM or SIGHUP, or by end. A second one of these
+// signals ends the process at once, and its children with it. The cause of the end of the context names the signal.
 //
-// SIGPIPE has no effect. The process gets it for each write to a connection that the peer has closed, such as a request to an
-// API server that is starting. Writes to the output end the context by [outputWriter].
+// SIGPIPE has no effect. The process gets it for each write to a connection that the peer has closed, such as a request
+// to an API server that is starting. Writes to the output end the context by [outputWriter].
 func signalContext() (ctx context.Context, end context.CancelCauseFunc, stop func()) {
 	ctx, end = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

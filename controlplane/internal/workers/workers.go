@@ -1,5 +1,5 @@
-// Package workers brings objects up to date, by their keys, in several goroutines. A key whose sync has failed is tried again
-// with back-off.
+// Package workers brings objects up to date, by their keys, in several goroutines. A key whose sync has failed is tried
+// again with back-off.
 package workers
 
 import (
@@ -29,14 +29,16 @@ type Workers struct {
 
 // Init makes the queue. firstDelay is the wait after the first failure of a key.
 func (w *Workers) Init(firstDelay time.Duration) {
-	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstDelay, maxDelay))
+	w.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstDelay, maxDelay))
 }
 
 // Watch adds the key of each object that an informer reports, if isWanted returns true for the object. A nil isWanted
 // wants all.
 func (w *Workers) Watch(informer cache.SharedIndexInformer, isWanted func(object any) bool) error {
 	add := func(object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && (isWanted == nil || isWanted(object)) {
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if err == nil && (isWanted == nil || isWanted(object)) {
 			w.queue.Add(key)
 		}
 	}

@@ -40,7 +40,8 @@ func newBadObjects(t *testing.T, o Operator, cluster *yaretest.Cluster, program 
 	apply(string(loose))
 	for _, bad := range s.Bad {
 		yaretest.Eventually(t, func() error { // the server takes its time with a new definition
-			_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name, bad.Spec), "create", "--validate=false", "--namespace", s.namespace, "-f", "-")
+			_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name, bad.Spec),
+				"create", "--validate=false", "--namespace", s.namespace, "-f", "-")
 			if err != nil && !strings.Contains(stderr, "AlreadyExists") {
 				return fmt.Errorf("%w: %s", err, stderr)
 			}
@@ -56,7 +57,8 @@ func newBadObjects(t *testing.T, o Operator, cluster *yaretest.Cluster, program 
 
 // checkRefused returns nil if the schema refuses a bad object and names the field.
 func (s *badObjects) checkRefused(t *testing.T, bad BadObject) error {
-	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec), "create", "--validate=false", "--dry-run=server", "--namespace", s.namespace, "-f", "-")
+	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec),
+		"create", "--validate=false", "--dry-run=server", "--namespace", s.namespace, "-f", "-")
 	switch {
 	case err == nil:
 		return fmt.Errorf("the schema allows the spec %s", bad.Spec)

@@ -17,7 +17,8 @@ func checkChild(owner, want, child *unstructured.Unstructured) error {
 	}
 	owners := child.GetOwnerReferences()
 	if len(owners) != 1 || owners[0].UID != owner.GetUID() || owners[0].Controller == nil || !*owners[0].Controller {
-		return fmt.Errorf("its owners are %+v, and should be the %s %s %s", owners, owner.GetKind(), owner.GetName(), owner.GetUID())
+		return fmt.Errorf("its owners are %+v, and should be the %s %s %s",
+			owners, owner.GetKind(), owner.GetName(), owner.GetUID())
 	}
 	if diff := difference("", want.Object, child.Object); diff != "" {
 		return fmt.Errorf("%s", diff)
@@ -68,7 +69,8 @@ func checkRolledOut(object *unstructured.Unstructured) error {
 	if d.Spec.Replicas != nil {
 		n = *d.Spec.Replicas
 	}
-	if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != n || d.Status.UpdatedReplicas != n || d.Status.AvailableReplicas != n {
+	if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != n || d.Status.UpdatedReplicas != n ||
+		d.Status.AvailableReplicas != n {
 		return fmt.Errorf("of %d replicas there are %d, %d of them up to date, %d available",
 			n, d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
 	}

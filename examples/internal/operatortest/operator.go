@@ -70,8 +70,10 @@ const (
 )
 
 var definitionResource = wire.Resource{
-	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-	Plural:           "customresourcedefinitions", ClusterScoped: true,
+	GroupVersionKind: schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+	},
+	Plural: "customresourcedefinitions", ClusterScoped: true,
 }
 
 var (
@@ -123,7 +125,12 @@ func (o Operator) testChanges(t *testing.T, cluster *yaretest.Cluster, program s
 	r := newOperatorRun(t, o, cluster, program, namespace, account.Proxy(t))
 	r.requireNoRefusal(t)
 	r.start(t)
-	for _, state := range []State{firstState, {Replicas: 3, Image: secondState.Image}, {Replicas: 0, Image: secondState.Image}, secondState} {
+	for _, state := range []State{
+		firstState,
+		{Replicas: 3, Image: secondState.Image},
+		{Replicas: 0, Image: secondState.Image},
+		secondState,
+	} {
 		r.apply(t, "app", state)
 		r.waitUntilReady(t, "app", state)
 	}

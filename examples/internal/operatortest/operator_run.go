@@ -31,9 +31,14 @@ type operatorRun struct {
 }
 
 // newOperatorRun returns an operatorRun whose process has not started.
-func newOperatorRun(t *testing.T, o Operator, cluster *yaretest.Cluster, program, namespace string, proxy *yaretest.Proxy) *operatorRun {
+func newOperatorRun(
+	t *testing.T, o Operator, cluster *yaretest.Cluster, program, namespace string, proxy *yaretest.Proxy,
+) *operatorRun {
 	t.Helper()
-	return &operatorRun{Operator: o, cluster: cluster, program: program, namespace: namespace, proxy: proxy, client: cluster.Client(t).WithFieldManager("user")}
+	return &operatorRun{
+		Operator: o, cluster: cluster, program: program, namespace: namespace, proxy: proxy,
+		client: cluster.Client(t).WithFieldManager("user"),
+	}
 }
 
 // requireNoRefusal fails t at its end if the operator sent a request that it had no right to.
@@ -214,8 +219,10 @@ func (r *operatorRun) waitForReports(t *testing.T, times int) {
 
 // childResources holds the resources of children, by kind.
 var childResources = map[string]wire.Resource{
-	"Deployment": {GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"},
-	"Service":    {GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Plural: "services"},
+	"Deployment": {
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments",
+	},
+	"Service": {GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Plural: "services"},
 }
 
 func (r *operatorRun) apiOf(t *testing.T, child *unstructured.Unstructured) kube.API[unstructured.Unstructured] {

@@ -98,7 +98,8 @@ func hasGot(granted []rbacv1.PolicyRule, requests []yaretest.Request) bool {
 	for p := range all {
 		isWritten := false
 		for other := range all {
-			isWritten = isWritten || strings.TrimSuffix(other.resource, "/status") == p.resource && wire.Verb(other.verb).IsWrite()
+			isWritten = isWritten ||
+				strings.TrimSuffix(other.resource, "/status") == p.resource && wire.Verb(other.verb).IsWrite()
 		}
 		if p.verb == "get" && isWritten && !slices.ContainsFunc(requests, func(r yaretest.Request) bool {
 			return r.Verb == wire.VerbGet && r.Resource == p.resource && r.Code != 0

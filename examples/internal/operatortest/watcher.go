@@ -157,7 +157,11 @@ func (w Watcher) testNamespaces(t *testing.T) {
 	all := cluster.Run(t, program)
 	narrow := cluster.Run(t, program, "--watch-namespace", one, "--watch-namespace="+two)
 	// The other namespace's object comes first, so that it would be seen before the objects that are waited for.
-	for _, object := range []struct{ namespace, name string }{{other, "hidden-" + other}, {one, "first-" + one}, {two, "second-" + two}} {
+	for _, object := range []struct{ namespace, name string }{
+		{other, "hidden-" + other},
+		{one, "first-" + one},
+		{two, "second-" + two},
+	} {
 		w.apply(t, cluster, object.namespace, object.name, false)
 		waitForLast(t, all, w.Added(object.name))
 	}
@@ -165,7 +169,8 @@ func (w Watcher) testNamespaces(t *testing.T) {
 	waitForLast(t, narrow, w.Added("second-"+two))
 	narrow.Interrupt(t)
 	got := slices.Sorted(slices.Values(narrow.Lines()))
-	compareLines(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))), got)
+	compareLines(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))),
+		got)
 }
 
 // testFewRights checks that the program runs in its own namespace with the permissions that it prints, and no others.

@@ -1,5 +1,6 @@
-// Command book runs one of several operators that are written with controller-runtime as its book writes them. Its argument
-// names the operator. The operators are explored: the right ones must have no finding, and the wrong ones must have one.
+// Command book runs one of several operators that are written with controller-runtime as its book writes them. Its
+// argument names the operator. The operators are explored: the right ones must have no finding, and the wrong ones must
+// have one.
 package main
 
 import (
@@ -57,7 +58,8 @@ func run(name string) error {
 		}
 		return write(ctx, c, scheme, &page)
 	})
-	if err := ctrl.NewControllerManagedBy(manager).For(&Page{}).Owns(&corev1.ConfigMap{}).Complete(reconciler); err != nil {
+	err = ctrl.NewControllerManagedBy(manager).For(&Page{}).Owns(&corev1.ConfigMap{}).Complete(reconciler)
+	if err != nil {
 		return err
 	}
 	return manager.Start(ctrl.SetupSignalHandler())

@@ -62,7 +62,10 @@ func completeAcceptance(a *finding.Acceptance) error {
 func ownAcceptances() []finding.Acceptance {
 	return []finding.Acceptance{
 		{Path: "metadata.annotations[" + faults.ChangedAnnotation + "]", Reason: "the faults themselves write it"},
-		{Objects: "*" + faults.UnreadableSuffix, Path: "*", Faults: []faults.Kind{faults.Unreadable}, Reason: "the fault itself makes it"},
+		{
+			Objects: "*" + faults.UnreadableSuffix, Path: "*", Faults: []faults.Kind{faults.Unreadable},
+			Reason: "the fault itself makes it",
+		},
 	}
 }
 

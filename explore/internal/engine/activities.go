@@ -74,8 +74,8 @@ func (a *activity) end() {
 // longWait is how long a run waits before its wait is worth a line.
 const longWait = 4 * time.Second
 
-// describe returns what the run does that waits longest, or the oldest run if no run waits for long. It is empty if there
-// is no run. Example:
+// describe returns what the run does that waits longest, or the oldest run if no run waits for long. It is empty if
+// there is no run. Example:
 //
 //	crash at patch configmaps a (step 1, occurrence 1), restart at once: waits for healing, at most 40 s
 func (a *activities) describe() string {
@@ -90,7 +90,8 @@ func (a *activities) describe() string {
 	}
 	switch {
 	case longest.reason != "":
-		return fmt.Sprintf("%s: waits for %s, at most %.0f s", name, longest.reason, max(time.Until(longest.until).Seconds(), 0))
+		return fmt.Sprintf("%s: waits for %s, at most %.0f s",
+			name, longest.reason, max(time.Until(longest.until).Seconds(), 0))
 	case len(a.all) > 0:
 		return a.all[0].name
 	}

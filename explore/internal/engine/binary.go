@@ -47,12 +47,14 @@ func (b Binary) String() string { return filepath.Base(b.Path) }
 func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
 	out, printed, err := b.output(ctx, "crd")
 	if err != nil {
-		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s", b.Path, err, printed)
+		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install; its last lines: %s",
+			b.Path, err, printed)
 	}
 	return out, nil
 }
 
-// Policies returns the admission policies that the program's command manifests prints. A program without this command has none.
+// Policies returns the admission policies that the program's command manifests prints. A program without this command
+// has none.
 func (b Binary) Policies(ctx context.Context) ([]unstructured.Unstructured, error) {
 	args := []string{"manifests", "--image", "explore"}
 	if b.Account != nil {
@@ -115,8 +117,8 @@ func (b Binary) launch(s processSettings) (process, error) {
 	return &childProcess{process: p, isCounted: b.CoverFolder != "", activityFile: s.activityFile()}, nil
 }
 
-// environment returns the environment of a process. Of the environment of this process it has only PATH and what Env names. So the
-// runs of a user and of a CI are the same, and no credential of the user reaches the program.
+// environment returns the environment of a process. Of the environment of this process it has only PATH and what Env
+// names. So the runs of a user and of a CI are the same, and no credential of the user reaches the program.
 func (b Binary) environment(s processSettings, fill *strings.Replacer) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder,
@@ -162,7 +164,8 @@ type childProcess struct {
 	process *osprocess.Process
 	// isCounted is true if the program writes which statements have run when it ends in an orderly way.
 	isCounted bool
-	// activityFile is the file in which a program that uses yare writes whether it works. Other programs make no such file.
+	// activityFile is the file in which a program that uses yare writes whether it works. Other programs make no such
+	// file.
 	activityFile string
 }
 

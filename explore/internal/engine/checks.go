@@ -57,7 +57,8 @@ func (c *checks) checkRest(step int, isLast bool, state history.State) (failed [
 			continue
 		}
 		if err := check.Verify(state); err != nil {
-			failed = append(failed, finding.Difference{Check: check.Name, Reason: fmt.Sprintf("at rest after step %d: %v", step+1, err)})
+			failed = append(failed,
+				finding.Difference{Check: check.Name, Reason: fmt.Sprintf("at rest after step %d: %v", step+1, err)})
 		}
 	}
 	return failed
@@ -96,8 +97,8 @@ func (c *checks) checkHistory(out *runResult) {
 	out.differences = append(out.differences, failed...)
 }
 
-// pending returns the checks to make at every version, by their indices: the checks not failed by any reference, and the
-// conditions that have not held.
+// pending returns the checks to make at every version, by their indices: the checks not failed by any reference, and
+// the conditions that have not held.
 func (c *checks) pending() map[int]Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +181,9 @@ func (c *checks) conditions() (total int, unheld []finding.Difference) {
 // recordFailedCheck records in the trace of a run that a check has failed, and returns the difference.
 func recordFailedCheck(c Check, v history.Version, state history.State, err error, out *runResult) finding.Difference {
 	at, object := v.At.Sub(out.began), state.ObjectOf(v).String()
-	event := finding.Event{At: at, Step: v.Step, Lane: finding.Server, Text: fmt.Sprintf("the check %q fails: %v", c.Name, err)}
+	event := finding.Event{
+		At: at, Step: v.Step, Lane: finding.Server, Text: fmt.Sprintf("the check %q fails: %v", c.Name, err),
+	}
 	out.trace = append(out.trace, event)
 	slices.SortStableFunc(out.trace, func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
 	if out.verdict == "" {
@@ -188,6 +191,7 @@ func recordFailedCheck(c Check, v history.Version, state history.State, err erro
 	}
 	return finding.Difference{
 		Object: object, Check: c.Name,
-		Reason: fmt.Sprintf("in step %d, %.3f s after the start, when %s had the resource version %s: %v", v.Step+1, at.Seconds(), object, v.ResourceVersion, err),
+		Reason: fmt.Sprintf("in step %d, %.3f s after the start, when %s had the resource version %s: %v",
+			v.Step+1, at.Seconds(), object, v.ResourceVersion, err),
 	}
 }

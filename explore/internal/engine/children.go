@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// children compares the children of several clones of the samples: see [finding.CompareChildren]. For example, the sample
-// web has 2 ConfigMaps, and the samples web and other-web have 4. Then 6 clones must have 12 ConfigMaps.
+// children compares the children of several clones of the samples: see [finding.CompareChildren]. For example, the
+// sample web has 2 ConfigMaps, and the samples web and other-web have 4. Then 6 clones must have 12 ConfigMaps.
 type children struct {
 	options history.Options
 	// shared counts the objects by resource that all clones have in common, and perClone counts those of one clone.
@@ -28,8 +28,8 @@ type children struct {
 	cloneCounts []int
 }
 
-// madeObjects returns the objects of a state that the program has written, by resource, without the objects that the user has
-// applied.
+// madeObjects returns the objects of a state that the program has written, by resource, without the objects that the
+// user has applied.
 func madeObjects(state history.State, o history.Options, applied map[faults.Object]bool) map[string][]history.Version {
 	all := make(map[string][]history.Version)
 	for _, v := range state.WrittenBy(o) {
@@ -119,7 +119,8 @@ func (c *children) compare(step int, state history.State) (differences []finding
 			}
 			if len(owners) > 1 {
 				differences = append(differences, finding.Difference{
-					Object: resource + "/" + v.Name, Path: ownersPath, Reason: "one child for two objects: " + strings.Join(owners, " and "),
+					Object: resource + "/" + v.Name, Path: ownersPath,
+					Reason: "one child for two objects: " + strings.Join(owners, " and "),
 				})
 			}
 		}
@@ -135,7 +136,9 @@ func (c *children) compare(step int, state history.State) (differences []finding
 
 // lacking returns a difference for each sample that owns fewer children than another one. If no sample owns a child, it
 // returns one difference for the resource.
-func (c *children) lacking(resource string, samples map[types.UID]history.Version, owned map[types.UID]int, text string) (differences []finding.Difference) {
+func (c *children) lacking(
+	resource string, samples map[types.UID]history.Version, owned map[types.UID]int, text string,
+) (differences []finding.Difference) {
 	most := make(map[string]int)
 	for uid, sample := range samples {
 		most[sample.Resource] = max(most[sample.Resource], owned[uid])
@@ -143,7 +146,8 @@ func (c *children) lacking(resource string, samples map[types.UID]history.Versio
 	for uid, sample := range samples {
 		if owned[uid] < most[sample.Resource] {
 			differences = append(differences, finding.Difference{
-				Object: sample.Resource + "/" + sample.Name, Reason: fmt.Sprintf("the object has %d of %d %s. %s", owned[uid], most[sample.Resource], resource, text),
+				Object: sample.Resource + "/" + sample.Name,
+				Reason: fmt.Sprintf("the object has %d of %d %s. %s", owned[uid], most[sample.Resource], resource, text),
 			})
 		}
 	}
@@ -160,7 +164,8 @@ const ownersPath = "metadata.ownerReferences"
 // minVersionsInTurn is how many versions of one child in one step show that two objects change the child in turn.
 const minVersionsInTurn = 6
 
-// childChangedInTurn returns the child that two clones change in turn, so that a step does not come to rest, or nothing.
+// childChangedInTurn returns the child that two clones change in turn, so that a step does not come to rest, or
+// nothing.
 func childChangedInTurn(h history.History, step int) finding.Differences {
 	versions := make(map[types.UID]int)
 	for _, v := range h.Versions {
@@ -169,7 +174,8 @@ func childChangedInTurn(h history.History, step int) finding.Differences {
 		}
 		if versions[v.UID]++; versions[v.UID] == minVersionsInTurn {
 			return finding.Differences{{
-				Object: v.Resource + "/" + v.Name, Reason: "two objects with similar names change this child in turn, so that the run never comes to rest",
+				Object: v.Resource + "/" + v.Name,
+				Reason: "two objects with similar names change this child in turn, so that the run never comes to rest",
 			}}
 		}
 	}

@@ -39,8 +39,10 @@ func (c *cluster) APIOf(kind schema.GroupVersionKind, namespace string) (kube.AP
 // Definitions returns the API of CustomResourceDefinitions, for the user.
 func (c *cluster) Definitions() kube.API[unstructured.Unstructured] {
 	return kube.Dynamic(c.client.WithFieldManager(userManager), wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 }
 
@@ -62,7 +64,8 @@ func (c *cluster) resourceOfKind(kind schema.GroupVersionKind) (wire.Resource, e
 			return r, nil
 		}
 	}
-	return wire.Resource{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
+	return wire.Resource{}, fmt.Errorf(
+		"the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
 }
 
 // decode returns an object of a step, in a namespace.
@@ -77,7 +80,9 @@ func (c *cluster) decode(raw json.RawMessage, namespace string) (*unstructured.U
 
 // find returns the object of a normalized name in a namespace, with the API of its kind. It reports whether the object
 // exists.
-func (c *cluster) find(ctx context.Context, o faults.Object, namespace string, names *history.Names) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+func (c *cluster) find(
+	ctx context.Context, o faults.Object, namespace string, names *history.Names,
+) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 	var api kube.API[unstructured.Unstructured]
 	resource, err := c.resource(o.Resource)
 	if err != nil {
@@ -102,7 +107,8 @@ func (c *cluster) releaseLease(ctx context.Context, namespace, name string) erro
 		return err
 	}
 	api := kube.Dynamic(c.client.WithFieldManager(faults.ForeignManager), resource, namespace)
-	_, err = api.Patch(ctx, name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
+	_, err = api.Patch(ctx, name,
+		kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
 	return kube.IgnoreNotFound(err)
 }
 
@@ -179,7 +185,8 @@ func (c *cluster) appliedUntil(steps []finding.Step, step int) (text string, obj
 			delete(latest, o)
 		}
 	}
-	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, o := range slices.SortedFunc(maps.Keys(latest),
+		func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
 		object, err := c.decode(latest[o], "")
 		if err != nil {
 			return "", nil, err

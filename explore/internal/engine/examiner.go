@@ -24,8 +24,8 @@ const (
 // state is expected.
 type compareState func(step int, state history.State) []finding.Difference
 
-// expectAnyState returns no difference, whatever the state is. It is for a run whose states are not compared, such as a run
-// that shows what is expected of other runs.
+// expectAnyState returns no difference, whatever the state is. It is for a run whose states are not compared, such as a
+// run that shows what is expected of other runs.
 func expectAnyState(int, history.State) []finding.Difference { return nil }
 
 // examiner makes planned runs, compares them with the references, and confirms and minimizes what they find.
@@ -39,8 +39,8 @@ type examiner struct {
 	limits     waitLimits
 }
 
-// examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened, and reports
-// whether the fault has happened.
+// examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened, and
+// reports whether the fault has happened.
 func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err error) {
 	compare, err := e.comparison(ctx, j)
 	if err != nil {
@@ -58,7 +58,8 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			j = fewer
 			try-- // a run with fewer steps is not a repetition
 			if len(j.schedule.Steps) == 1 {
-				e.results.addRun(j, &runResult{notApplicable: []notApplicable{{faults.Fault{Kind: j.kind}, "the API server refuses the values"}}})
+				e.results.addRun(j,
+					&runResult{notApplicable: []notApplicable{{faults.Fault{Kind: j.kind}, "the API server refuses the values"}}})
 				return false, nil
 			}
 			if compare, err = e.comparison(ctx, j); err != nil {
@@ -70,7 +71,8 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 			return false, err
 		}
 		e.results.update(func(c *finding.Coverage) { c.Runs++ })
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.HasServerInterruption()) || out.verdict != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || j.schedule.Faults.HasServerInterruption()) ||
+			out.verdict != "" {
 			break
 		}
 	}
@@ -151,7 +153,8 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
 	isChanged := func(f faults.Fault) bool { return f.IsDenial() && f.At == nil } // the user changes the sample
-	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.HasFaultBeyond(0) || slices.ContainsFunc(f.Schedule.Faults, isChanged) {
+	if len(f.Schedule.Faults) == 0 || f.Schedule.Faults.HasFaultBeyond(0) ||
+		slices.ContainsFunc(f.Schedule.Faults, isChanged) {
 		j.changed = "the steps"
 	}
 	compare, err := e.comparison(ctx, j)
@@ -169,8 +172,8 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 
 // minimize removes steps from the schedule of a finding, as long as the verdict stays the same. The
 // first step and the step after which the verdict was found stay. Runs with faults keep all steps. For example,
-// of the steps 1 to 9, minimize first leaves out 2 to 5. If the verdict changes, it leaves out 2 and 3, 4 and 5, 6 and 7, and then
-// single steps.
+// of the steps 1 to 9, minimize first leaves out 2 to 5. If the verdict changes, it leaves out 2 and 3, 4 and 5, 6 and
+// 7, and then single steps.
 func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) error {
 	if len(f.Schedule.Steps) < 3 || !j.changesSamples() {
 		return nil
@@ -228,9 +231,9 @@ func (e *examiner) comparison(ctx context.Context, planned job) (compareState, e
 	return e.references.comparison(planned.schedule.Faults), nil
 }
 
-// compareEnd returns the comparison of the state after the last step with the last state of the references. An object that
-// the user has deleted and that waits for a finalizer is no difference: its deletion came before the deletion of the objects
-// that refer to it.
+// compareEnd returns the comparison of the state after the last step with the last state of the references. An object
+// that the user has deleted and that waits for a finalizer is no difference: its deletion came before the deletion of
+// the objects that refer to it.
 func (e *examiner) compareEnd(steps []finding.Step) compareState {
 	compareLast := e.references.comparison(nil)
 	return func(step int, state history.State) []finding.Difference {
@@ -262,7 +265,8 @@ func (e *examiner) judgeHistory(planned job, out *runResult) {
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if !planned.changesSamples() && !planned.schedule.Faults.AreJudgedByRules() && (!hasGaps || planned.schedule.Faults.HasServerInterruption()) { // other values may replace objects
+	if !planned.changesSamples() && !planned.schedule.Faults.AreJudgedByRules() &&
+		(!hasGaps || planned.schedule.Faults.HasServerInterruption()) { // other values may replace objects
 		e.judgeDestruction(planned, out)
 	}
 	if !hasGaps {

@@ -44,13 +44,14 @@ type Settings struct {
 	Settle time.Duration
 	// ExternalSystem is the external system of the operator. It may be nil.
 	ExternalSystem *ExternalSystem
-	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried too.
+	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried
+	// too.
 	SecondSamples []json.RawMessage
 	// PairSamples are objects of the same kinds as the samples, with the objects that they refer to. The second clone of
 	// each pair in [faults.SimilarNames] is made of them. Default: the clones of a pair refer to the same objects.
 	PairSamples []json.RawMessage
-	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no faults
-	// of the control plane.
+	// Components are the components of the control plane of Config, for the faults that stop its components. Default: no
+	// faults of the control plane.
 	Components faults.Components
 	// Accepted are the differences that are intended.
 	Accepted []finding.Acceptance
@@ -114,7 +115,9 @@ func List(ctx context.Context, l Launcher, s Settings) (all []string, err error)
 
 // Replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
 // Seen is 0 if no run has the verdict.
-func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
+func Replay(
+	ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int,
+) (seen finding.Finding, err error) {
 	s.Steps, seen = referenceSteps(f.Schedule), f
 	err = withReferences(ctx, l, s, func(e *explorer) (err error) {
 		e.checks.includeFailed() // a check that fails without faults is replayed too
@@ -124,8 +127,8 @@ func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, trie
 	return seen, err
 }
 
-// referenceSteps returns the steps of the references for the replay of a schedule. Without faults, the states after a change
-// are not those of the references.
+// referenceSteps returns the steps of the references for the replay of a schedule. Without faults, the states after a
+// change are not those of the references.
 func referenceSteps(s finding.Schedule) []finding.Step {
 	if s.Comparison == "" {
 		return s.Steps
@@ -160,7 +163,8 @@ func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries 
 	if err != nil {
 		return replayed, err
 	}
-	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
+	record.Findings = slices.DeleteFunc(record.Findings,
+		func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
 	if len(record.Findings) == 0 {
 		return replayed, fmt.Errorf("%s has no finding that can be replayed", path)
 	}

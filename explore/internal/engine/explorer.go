@@ -75,16 +75,22 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		return nil, err
 	}
 	e := &explorer{settings: s, runner: &runner{
-		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}, emptyExternalSystem: externalSystem.Empty},
+		launcher: l, cluster: c, permissions: permissions,
+		namespaces: &namespaces{
+			cluster: cluster{client: quiet, resources: resources}, emptyExternalSystem: externalSystem.Empty,
+		},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager, faults.ConflictManager}, Accepted: accepted}, components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
+		options: history.Options{
+			Users: []string{userManager, faults.ForeignManager, faults.ConflictManager}, Accepted: accepted,
+		},
+		components: s.Components, steps: s.Steps, externalSystem: externalSystem, webhooks: webhooks,
 	}}
 	e.rules = newRuleJudge(c, e.options, e.results, e.runWithoutRules)
 	return e, nil
 }
 
-// close removes the namespaces of the runs, and ends the recorder. Then it releases what the processes have had in common:
-// the removal of a namespace needs the conversions of its objects.
+// close removes the namespaces of the runs, and ends the recorder. Then it releases what the processes have had in
+// common: the removal of a namespace needs the conversions of its objects.
 func (e *explorer) close() error {
 	defer e.recorder.Close()
 	defer e.webhooks.close()
@@ -274,8 +280,8 @@ func (e *explorer) runAll(ctx context.Context, planned, more []job, began time.T
 // maxFailuresInRow is how many runs in a row may fail to be made before the exploration ends.
 const maxFailuresInRow = 8
 
-// makeJob makes a run of a queue. A run that cannot be made costs that run. Error: many runs in a row could not be made, or
-// the exploration has ended.
+// makeJob makes a run of a queue. A run that cannot be made costs that run. Error: many runs in a row could not be
+// made, or the exploration has ended.
 func (e *explorer) makeJob(ctx context.Context, x *examiner, queue *jobQueue, j job, isMore bool) error {
 	if isMore {
 		e.results.addPlan(j)
@@ -334,7 +340,8 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		c.Conditions = finding.Count{Done: total - len(unheld), Total: total}
 		used, unused := countedAcceptances(e.options.Accepted)
 		c.Acceptances = used
-		if only := e.settings.Only; len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
+		only := e.settings.Only
+		if len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
 			warnOfUnchanged(c)
 		}
 		if c.IsComplete {

@@ -77,7 +77,8 @@ func Install(ctx context.Context, config *kube.Config, text []byte) error {
 		return err
 	}
 	client = client.WithFieldManager(userManager)
-	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait, fmt.Errorf("the server does not serve the new kinds within %s", maxServedWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait,
+		fmt.Errorf("the server does not serve the new kinds within %s", maxServedWait))
 	defer cancel()
 	for i := range objects {
 		o := &objects[i]
@@ -111,7 +112,8 @@ func makeNamespace(ctx context.Context, client *kube.Client, name string) error 
 	if name == "" {
 		return nil
 	}
-	_, err := kube.Everywhere[corev1.Namespace](client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	_, err := kube.Everywhere[corev1.Namespace](client).Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if kube.IsAlreadyExists(err) {
 		return nil
 	}

@@ -17,15 +17,15 @@ type job struct {
 	schedule finding.Schedule
 	// kind is what the run tries. Its faults have this kind, if there are any.
 	kind faults.Kind
-	// changed is what of the samples the user changes: the path of a field, or a text such as "the samples" for more. It is empty if
-	// the user makes the steps of the exploration.
+	// changed is what of the samples the user changes: the path of a field, or a text such as "the samples" for more. It
+	// is empty if the user makes the steps of the exploration.
 	changed string
 	// transitionSteps are the steps in which the run makes a transition.
 	transitionSteps []int
 }
 
-// changesSamples reports whether the user changes the samples. By default the state after each step is then compared with that of a
-// program that has seen only the objects of the step, and else with that of the references.
+// changesSamples reports whether the user changes the samples. By default the state after each step is then compared
+// with that of a program that has seen only the objects of the step, and else with that of the references.
 func (j job) changesSamples() bool { return j.changed != "" }
 
 // String returns the job in a line.
@@ -39,8 +39,8 @@ func (j job) String() string {
 	return string(j.kind)
 }
 
-// withoutRefused returns the run without the step of an error. It reports whether the error is a refusal of the values of that step.
-// A dry run does not show that the server refuses the way from one value to the next.
+// withoutRefused returns the run without the step of an error. It reports whether the error is a refusal of the values
+// of that step. A dry run does not show that the server refuses the way from one value to the next.
 func (j job) withoutRefused(err error) (job, bool) {
 	failed, ok := errors.AsType[*stepError](err)
 	if !ok || !j.changesSamples() || failed.index == 0 || !kube.IsInvalid(failed) {
@@ -75,9 +75,12 @@ func splitJobs(jobs []job) (shared, alone []job) {
 // makeRunFunc makes the run of a job. isMore is true for a run that was not planned, for the rest of the budget.
 type makeRunFunc func(ctx context.Context, j job, isMore bool) error
 
-// runJobs makes the runs of a queue, parallel runs at a time. For 0 the number follows the load. It begins no run after a
-// time, unless the time is zero. It reports whether all planned runs were made. The first error of a run ends the others.
-func runJobs(ctx context.Context, queue *jobQueue, parallel int, until time.Time, makeRun makeRunFunc) (isComplete bool, err error) {
+// runJobs makes the runs of a queue, parallel runs at a time. For 0 the number follows the load. It begins no run after
+// a time, unless the time is zero. It reports whether all planned runs were made. The first error of a run ends the
+// others.
+func runJobs(
+	ctx context.Context, queue *jobQueue, parallel int, until time.Time, makeRun makeRunFunc,
+) (isComplete bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	loadCtx, stopLoad := context.WithCancel(ctx)

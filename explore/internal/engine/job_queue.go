@@ -12,11 +12,12 @@ type jobQueue struct {
 	mu sync.Mutex
 	// planned holds the planned runs, which are begun first. more holds further runs: see hasBudget.
 	planned, more []job
-	// hasBudget is true if the exploration has a budget of time. Then the first run of each kind comes before all second runs,
-	// and all of more may be begun. Without a budget, only a kind without a try gets runs of more, and at most maxMoreTries.
+	// hasBudget is true if the exploration has a budget of time. Then the first run of each kind comes before all second
+	// runs, and all of more may be begun. Without a budget, only a kind without a try gets runs of more, and at most
+	// maxMoreTries.
 	hasBudget bool
-	// tries counts, by the kind, the runs that were begun, without those that have missed their faults. moreTries counts, by the
-	// kind, all runs of more that were begun.
+	// tries counts, by the kind, the runs that were begun, without those that have missed their faults. moreTries counts,
+	// by the kind, all runs of more that were begun.
 	tries, moreTries map[faults.Kind]int
 }
 
@@ -31,10 +32,10 @@ func newJobQueue(planned, more []job, hasBudget bool) *jobQueue {
 	}
 }
 
-// next removes and returns the run to begin. Example with a budget: of runs with a crash, a crash and a conflict, the crash
-// comes first, then the conflict, and then the second crash. isMore is true for a run of more. isLeft is false if no run is to
-// be begun now. A later call may return a run all the same, after recordMissed: the kind of a run that has missed its fault
-// needs another run.
+// next removes and returns the run to begin. Example with a budget: of runs with a crash, a crash and a conflict, the
+// crash comes first, then the conflict, and then the second crash. isMore is true for a run of more. isLeft is false if
+// no run is to be begun now. A later call may return a run all the same, after recordMissed: the kind of a run that has
+// missed its fault needs another run.
 func (q *jobQueue) next() (j job, isMore, isLeft bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,7 +47,8 @@ func (q *jobQueue) next() (j job, isMore, isLeft bool) {
 		}
 		return q.beginLocked(&q.planned, i), false, true
 	}
-	i := slices.IndexFunc(q.more, func(j job) bool { return isUntried(j) && (q.hasBudget || q.moreTries[j.kind] < maxMoreTries) })
+	i := slices.IndexFunc(q.more,
+		func(j job) bool { return isUntried(j) && (q.hasBudget || q.moreTries[j.kind] < maxMoreTries) })
 	if i < 0 && q.hasBudget && len(q.more) > 0 {
 		i = 0
 	}

@@ -43,14 +43,14 @@ func (s processSettings) activityFile() string { return s.kubeconfig + ".activit
 type process interface {
 	// advance lets time pass for the process. It reports false if the process has the time of the machine.
 	advance(ctx context.Context) (bool, error)
-	// writeCoverage lets the process write which statements have run, if they are counted, and returns when it has ended. Other
-	// processes go on.
+	// writeCoverage lets the process write which statements have run, if they are counted, and returns when it has ended.
+	// Other processes go on.
 	writeCoverage()
 	// kill ends the process as a crash does, and returns when nothing of it runs any more. The process has
 	// been cut off from the server before.
 	kill()
-	// isWorking reports whether a reconcile is under way, as far as the program shows that. A reconcile that works on an external
-	// system sends no requests meanwhile.
+	// isWorking reports whether a reconcile is under way, as far as the program shows that. A reconcile that works on an
+	// external system sends no requests meanwhile.
 	isWorking() bool
 	// ended returns a channel that is closed when the process has ended.
 	ended() <-chan struct{}

@@ -120,7 +120,8 @@ func (e *election) lateWrites(requests []proxy.RequestRecord) (late []finding.Di
 		}
 		d := finding.Difference{
 			Object: faults.Object{Resource: r.Point.Resource, Name: r.Point.Name}.String(),
-			Reason: fmt.Sprintf("The server carried out a %s of a former leader after another replica had taken the lease.", r.Point.Verb),
+			Reason: fmt.Sprintf("The server carried out a %s of a former leader after another replica had taken the lease.",
+				r.Point.Verb),
 		}
 		if len(late) == 0 {
 			step = r.Point.Step

@@ -56,7 +56,8 @@ func (n *namespaces) acquire() (name string, isNew bool) {
 
 // create makes a namespace with its ResourceQuota.
 func (n *namespaces) create(ctx context.Context, name string) error {
-	_, err := kube.Everywhere[corev1.Namespace](n.cluster.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	_, err := kube.Everywhere[corev1.Namespace](n.cluster.client).Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,8 @@ func (n *namespaces) release(name string, recording *history.Recording, isReusab
 	n.emptying.Go(func() {
 		defer recording.Close()
 		// The context of the exploration may have ended.
-		ctx, cancel := context.WithTimeoutCause(context.Background(), maxEmptying, errors.New("the namespace does not become empty"))
+		ctx, cancel := context.WithTimeoutCause(context.Background(), maxEmptying,
+			errors.New("the namespace does not become empty"))
 		defer cancel()
 		if n.emptyExternalSystem != nil {
 			if err := n.emptyExternalSystem(ctx, name); err != nil {
@@ -110,8 +112,8 @@ func (n *namespaces) addError(err error) {
 	n.errs = append(n.errs, err)
 }
 
-// empty deletes the objects in a namespace, until the recording shows that none is left. The recording shows no quotas. A run that
-// could not be made may have left a full one.
+// empty deletes the objects in a namespace, until the recording shows that none is left. The recording shows no quotas.
+// A run that could not be made may have left a full one.
 func (n *namespaces) empty(ctx context.Context, name string, recording *history.Recording) error {
 	quotas := kube.Namespaced[corev1.ResourceQuota](n.cluster.client, name)
 	if err := kube.IgnoreNotFound(quotas.Delete(ctx, faults.FullQuotaName)); err != nil {

@@ -52,7 +52,9 @@ func (p *objectChangePlanner) plan() (jobs []job, err error) {
 }
 
 // changeJob returns the job in whose run the user changes one object of the samples.
-func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, changed *unstructured.Unstructured) (job, error) {
+func (p *objectChangePlanner) changeJob(
+	samples []*unstructured.Unstructured, changed *unstructured.Unstructured,
+) (job, error) {
 	object, err := p.cluster.objectOf(marshalObject(changed))
 	if err != nil {
 		return job{}, err
@@ -72,14 +74,16 @@ func (p *objectChangePlanner) changeJob(samples []*unstructured.Unstructured, ch
 		steps = append(steps, deleted,
 			finding.Step{Name: object.String() + " of the second sample", Apply: []json.RawMessage{marshalObject(second)}})
 	}
-	steps = append(steps, deleted, finding.Step{Name: "make " + object.String() + " again", Apply: []json.RawMessage{original}})
+	steps = append(steps, deleted,
+		finding.Step{Name: "make " + object.String() + " again", Apply: []json.RawMessage{original}})
 	return job{
-		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, changed: object.String(), transitionSteps: transitionSteps,
+		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, changed: object.String(),
+		transitionSteps: transitionSteps,
 	}, nil
 }
 
-// lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one after
-// the other. If all objects are custom, their order is the reverse of the file's order.
+// lateReferredObjects returns the run in which the user applies custom objects first, and then all other objects one
+// after the other. If all objects are custom, their order is the reverse of the file's order.
 func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstructured) (job, error) {
 	isReferred := func(o *unstructured.Unstructured) bool { return !hasCustomGroup(o) }
 	order := slices.Clone(samples)
@@ -95,14 +99,19 @@ func (p *objectChangePlanner) lateReferredObjects(samples []*unstructured.Unstru
 		if err != nil {
 			return job{}, err
 		}
-		if i > 0 && hasCustomGroup(sample) && rankOf(sample) == rankOf(order[i-1]) && slices.ContainsFunc(samples, isReferred) {
+		if i > 0 && hasCustomGroup(sample) && rankOf(sample) == rankOf(order[i-1]) &&
+			slices.ContainsFunc(samples, isReferred) {
 			steps[len(steps)-1].Apply = append(steps[len(steps)-1].Apply, raw) // all objects that refer to others come at once
 			continue
 		}
-		steps = append(steps, finding.Step{Name: "apply " + object.String(), Apply: []json.RawMessage{raw}, IsUncompared: i < len(order)-1})
+		steps = append(steps,
+			finding.Step{Name: "apply " + object.String(), Apply: []json.RawMessage{raw}, IsUncompared: i < len(order)-1})
 	}
 	steps[len(steps)-1].IsUncompared = false
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange, changed: "referred objects that come late"}, nil
+	return job{
+		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.ObjectChange,
+		changed: "referred objects that come late",
+	}, nil
 }
 
 // rankOf returns 0 for a custom object, which may refer to others, and 1 for any other object.
@@ -113,7 +122,8 @@ func rankOf(o *unstructured.Unstructured) int {
 	return 1
 }
 
-// hasCustomGroup reports whether an object is of a custom kind: the group of a built-in kind has no dot, or ends in .k8s.io.
+// hasCustomGroup reports whether an object is of a custom kind: the group of a built-in kind has no dot, or ends in
+// .k8s.io.
 func hasCustomGroup(o *unstructured.Unstructured) bool {
 	group := o.GroupVersionKind().Group
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
@@ -126,8 +136,8 @@ type objectChange struct {
 	object *unstructured.Unstructured
 }
 
-// changesOf returns other contents of a ConfigMap or Secret: some keys have other values, a key is missing, and a key is
-// added. Other kinds have none, and neither have immutable objects and Secrets of types that require keys.
+// changesOf returns other contents of a ConfigMap or Secret: some keys have other values, a key is missing, and a key
+// is added. Other kinds have none, and neither have immutable objects and Secrets of types that require keys.
 func (p *objectChangePlanner) changesOf(o *unstructured.Unstructured) (changes []objectChange) {
 	data, _, _ := unstructured.NestedMap(o.Object, "data")
 	keys := slices.Sorted(maps.Keys(data))
@@ -151,14 +161,17 @@ func (p *objectChangePlanner) changesOf(o *unstructured.Unstructured) (changes [
 		c.Transitions.Total += len(changing) + min(len(keys), 1) + 1
 	})
 	for _, key := range changing {
-		changes = append(changes, objectChange{"data." + key + " has another value", withKey(o, key, func(text string) string { return values.OtherText(text) })})
+		changes = append(changes, objectChange{
+			"data." + key + " has another value", withKey(o, key, func(text string) string { return values.OtherText(text) }),
+		})
 	}
 	if len(keys) > 0 {
 		fewer := o.DeepCopy()
 		unstructured.RemoveNestedField(fewer.Object, "data", keys[0])
 		changes = append(changes, objectChange{"data." + keys[0] + " is missing", fewer})
 	}
-	return append(changes, objectChange{"data.explored is added", withKey(o, "explored", func(string) string { return "explored" })})
+	return append(changes,
+		objectChange{"data.explored is added", withKey(o, "explored", func(string) string { return "explored" })})
 }
 
 // reasonToKeep returns why an exploration keeps the content of a ConfigMap or Secret, or an empty text.
@@ -209,8 +222,8 @@ func withData(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return changed
 }
 
-// secondOf returns the object of second samples that stands for a sample, under the name of the sample, or nil: the object
-// of the same kind and name, or the only object of the kind.
+// secondOf returns the object of second samples that stands for a sample, under the name of the sample, or nil: the
+// object of the same kind and name, or the only object of the kind.
 func secondOf(seconds []json.RawMessage, sample *unstructured.Unstructured) *unstructured.Unstructured {
 	var ofKind []*unstructured.Unstructured
 	for _, raw := range seconds {

@@ -66,14 +66,15 @@ func (o *oneValueStates) stateOf(ctx context.Context, text string, objects []jso
 // oneValueRuns is how many runs show the state. What differs between these runs is masked.
 const oneValueRuns = 2
 
-// makeRuns makes the runs that show the state, and returns the state. The state has no masks if the objects are unusable: the program
-// ends with an error, ends its log of errors with an error that the references do not log, or makes no object although it makes
-// some in the references. To keep the last good state is right then.
+// makeRuns makes the runs that show the state, and returns the state. The state has no masks if the objects are
+// unusable: the program ends with an error, ends its log of errors with an error that the references do not log, or
+// makes no object although it makes some in the references. To keep the last good state is right then.
 func (o *oneValueStates) makeRuns(ctx context.Context, objects []json.RawMessage) (oneValueState, error) {
 	var states []history.State
 	unusable := 0
 	for range oneValueRuns {
-		out, err := o.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, o.limits, expectAnyState)
+		out, err := o.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}},
+			o.limits, expectAnyState)
 		if err != nil {
 			return oneValueState{}, err
 		}
@@ -84,7 +85,9 @@ func (o *oneValueStates) makeRuns(ctx context.Context, objects []json.RawMessage
 		}
 	}
 	if unusable == oneValueRuns {
-		return oneValueState{state: states[0], reason: "a program that starts with these objects reports an error, or makes no object"}, nil
+		return oneValueState{
+			state: states[0], reason: "a program that starts with these objects reports an error, or makes no object",
+		}, nil
 	}
 	masks, err := history.NewMasks(states, o.options)
 	if err != nil {
@@ -103,8 +106,8 @@ func (o *oneValueStates) isUnusable(objects []json.RawMessage, out *runResult) b
 	return o.reference.hasMadeObjects && len(madeObjects(out.states[0], o.options, o.cluster.namesOf(objects))) == 0
 }
 
-// recordWaiting records the objects that the user has deleted and that wait for a finalizer, and reports whether there are any.
-// Then nobody knows the right state, even if the user has applied such an object again.
+// recordWaiting records the objects that the user has deleted and that wait for a finalizer, and reports whether there
+// are any. Then nobody knows the right state, even if the user has applied such an object again.
 func (o *oneValueStates) recordWaiting(steps []finding.Step, state history.State) (isWaiting bool) {
 	for _, v := range state.Objects() {
 		object, finalizers := faults.Object{Resource: v.Resource, Name: v.Name}, v.Content().GetFinalizers()

@@ -64,9 +64,10 @@ func (o *output) errorLines() (lines []string) {
 	return lines
 }
 
-// errorShape returns the words of a line with an error that are equal in all runs, so that errors of two runs can be compared.
-// Words with digits and words without vowels are left out: they are times, numbers, uids and the ends of namespaces. Example:
-// `E1126 12:00:00 x.go:7] "Reconciler error" namespace="test-qtjgk"` gives "go Reconciler error namespace test".
+// errorShape returns the words of a line with an error that are equal in all runs, so that errors of two runs can be
+// compared. Words with digits and words without vowels are left out: they are times, numbers, uids and the ends of
+// namespaces. Example: `E1126 12:00:00 x.go:7] "Reconciler error" namespace="test-qtjgk"` gives "go Reconciler error
+// namespace test".
 func errorShape(line string) string {
 	words := strings.FieldsFunc(line, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool {

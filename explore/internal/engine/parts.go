@@ -20,8 +20,8 @@ func Parts(name string, parts func() []operator.Part) Launcher {
 	return RunParts(name, func(string, string) []operator.Part { return parts() })
 }
 
-// RunParts returns the launcher of an operator, as [Parts] does. The function parts gets the namespace of the run, and the
-// address by which the parts reach the external system.
+// RunParts returns the launcher of an operator, as [Parts] does. The function parts gets the namespace of the run, and
+// the address by which the parts reach the external system.
 func RunParts(name string, parts func(namespace, relayAddress string) []operator.Part) Launcher {
 	return partsLauncher{name, parts, new(programctx.Shared)}
 }
@@ -50,7 +50,8 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
 	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
-	ctx := logctx.WithProgramLogger(clock.With(programctx.WithRestarts(programctx.WithShared(context.Background(), p.shared)), running.clock), log)
+	ctx := logctx.WithProgramLogger(
+		clock.With(programctx.WithRestarts(programctx.WithShared(context.Background(), p.shared)), running.clock), log)
 	ctx, cancel := context.WithCancel(access.WithCheck(ctx, s.namespace))
 	running.cancel = cancel
 	go func() {

@@ -60,7 +60,8 @@ func (p *permissions) grant(ctx context.Context, namespace string) error {
 			continue
 		}
 		if err := p.copyBinding(ctx, b, namespace); err != nil {
-			return fmt.Errorf("give the account %s in the namespace %s what the RoleBinding %s gives: %w", a, namespace, b.Name, err)
+			return fmt.Errorf("give the account %s in the namespace %s what the RoleBinding %s gives: %w",
+				a, namespace, b.Name, err)
 		}
 	}
 	return nil
@@ -75,7 +76,8 @@ func (p *permissions) copyBinding(ctx context.Context, b *rbacv1.RoleBinding, na
 	}
 	if b.RoleRef.Kind == "Role" {
 		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: b.RoleRef.Name, Namespace: namespace}, Rules: rules}
-		if _, err := kube.Namespaced[rbacv1.Role](client, namespace).Create(ctx, role); err != nil && !kube.IsAlreadyExists(err) {
+		_, err := kube.Namespaced[rbacv1.Role](client, namespace).Create(ctx, role)
+		if err != nil && !kube.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -120,13 +122,15 @@ func (p *permissions) waitGranted(ctx context.Context, namespace string, rules [
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.UserName, Groups: user.Groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: rules[0].Verbs[0], Group: rules[0].APIGroups[0], Resource: resource, Subresource: subresource,
+			Namespace: namespace, Verb: rules[0].Verbs[0], Group: rules[0].APIGroups[0], Resource: resource,
+			Subresource: subresource,
 		},
 	}}
 	if names := rules[0].ResourceNames; len(names) > 0 {
 		review.Spec.ResourceAttributes.Name = names[0]
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, maxGrantedWait, errors.New("the API server does not observe the new binding"))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxGrantedWait,
+		errors.New("the API server does not observe the new binding"))
 	defer cancel()
 	for {
 		answer, err := kube.Everywhere[authorizationv1.SubjectAccessReview](p.client).Create(ctx, review)

@@ -27,8 +27,8 @@ type planner struct {
 	random     *rand.Rand
 }
 
-// plan returns the runs of the exploration. With a budget the seed chooses the order, and more has runs for the rest of the
-// budget. The runs that need the control plane for themselves come last.
+// plan returns the runs of the exploration. With a budget the seed chooses the order, and more has runs for the rest of
+// the budget. The runs that need the control plane for themselves come last.
 func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 	input, err := p.planInput()
 	if err != nil {
@@ -39,7 +39,8 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 		return nil, nil, err
 	}
 	var transitions []job
-	if slices.ContainsFunc([]faults.Kind{faults.Transition, faults.DeniedInvalid, faults.DeniedConflict}, func(k faults.Kind) bool { return slices.Contains(input.Kinds, k) }) {
+	if slices.ContainsFunc([]faults.Kind{faults.Transition, faults.DeniedInvalid, faults.DeniedConflict},
+		func(k faults.Kind) bool { return slices.Contains(input.Kinds, k) }) {
 		if transitions, err = p.planTransitions(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -81,9 +82,11 @@ func (p *planner) plan(ctx context.Context) (jobs, more []job, err error) {
 	return jobs, more, nil
 }
 
-// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others. It
-// records why kinds of faults cannot happen.
-func (p *planner) planFamilies(ctx context.Context, input *faults.PlanInput, areAlone bool) (jobs, more []job, err error) {
+// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others.
+// It records why kinds of faults cannot happen.
+func (p *planner) planFamilies(
+	ctx context.Context, input *faults.PlanInput, areAlone bool,
+) (jobs, more []job, err error) {
 	for _, family := range faults.Families() {
 		if family.Describe().NeedsOwnControlPlane != areAlone {
 			continue
@@ -135,15 +138,17 @@ func (p *planner) planInvalidity(points []proxy.Point, changes []job) (jobs []jo
 	return jobs
 }
 
-// planConflicts returns runs in which the user makes one of the changes, and the writes of an object that follow are denied
-// with a conflict for a time: one run for each object that the program has made. The references may have no such write.
+// planConflicts returns runs in which the user makes one of the changes, and the writes of an object that follow are
+// denied with a conflict for a time: one run for each object that the program has made. The references may have no such
+// write.
 func (p *planner) planConflicts(objects []faults.WrittenObject, changes []job) (jobs []job) {
 	if len(changes) == 0 {
 		return nil
 	}
 	for i := range objects {
 		change := changes[p.random.IntN(len(changes))]
-		j := p.newJob(faults.DeniedConflict, change.changed, faults.Fault{Kind: faults.DeniedConflict, Step: 1, Object: &objects[i].Object})
+		j := p.newJob(faults.DeniedConflict, change.changed,
+			faults.Fault{Kind: faults.DeniedConflict, Step: 1, Object: &objects[i].Object})
 		j.schedule.Steps = change.schedule.Steps[:2]
 		jobs = append(jobs, j)
 	}
@@ -152,7 +157,9 @@ func (p *planner) planConflicts(objects []faults.WrittenObject, changes []job) (
 
 // newJob returns a run of the steps. changed is [job.changed].
 func (p *planner) newJob(kind faults.Kind, changed string, all ...faults.Fault) job {
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, changed: changed}
+	return job{
+		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, changed: changed,
+	}
 }
 
 // planInput returns what the families of faults plan from.
@@ -167,13 +174,18 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 		c.Unrepeated = append(c.Unrepeated, unrepeated...)
 	})
 	input := &faults.PlanInput{
-		Kinds: plannedKinds(p.settings), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
-		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0, IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
+		Kinds: plannedKinds(p.settings), Points: points, Codes: p.references.codes(),
+		IsElecting:        p.references.election != nil,
+		CanStopComponents: p.settings.Components != nil, IsLimited: p.settings.Budget > 0,
+		IsExhaustive: p.settings.IsExhaustive, Random: p.random, Cluster: p.cluster,
 		SampleContents: p.settings.Steps[0].Apply, HasWebhooks: hasWebhooks(p.references.runs[0].requests),
 		HasExternalSystem: p.settings.ExternalSystem != nil && p.settings.ExternalSystem.Address != "",
 	}
 	for i := range p.settings.Steps {
-		input.Steps = append(input.Steps, faults.Step{Streams: p.references.streams(i), ExternalParts: p.references.externalParts(i), CanRestartLater: later[i], HasDeletion: len(p.settings.Steps[i].Delete) > 0})
+		input.Steps = append(input.Steps, faults.Step{
+			Streams: p.references.streams(i), ExternalParts: p.references.externalParts(i), CanRestartLater: later[i],
+			HasDeletion: len(p.settings.Steps[i].Delete) > 0,
+		})
 	}
 	names := history.NewNames()
 	for _, raw := range p.settings.Steps[0].Apply {
@@ -188,8 +200,8 @@ func (p *planner) planInput() (*faults.PlanInput, error) {
 	return input, err
 }
 
-// plannedKinds returns the kinds that an exploration plans. Where components of the control plane may be stopped, the kinds
-// that stop them are planned too, unless the settings name some of them.
+// plannedKinds returns the kinds that an exploration plans. Where components of the control plane may be stopped, the
+// kinds that stop them are planned too, unless the settings name some of them.
 func plannedKinds(s Settings) []faults.Kind {
 	kinds := s.Only
 	if len(kinds) == 0 {
@@ -301,7 +313,9 @@ func (p *planner) planTransitions(ctx context.Context) (jobs []job, err error) {
 }
 
 // definitionOf returns the CRD of an object. It reports whether the object is of a custom kind.
-func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, hasDefinition bool, err error) {
+func (p *planner) definitionOf(
+	ctx context.Context, object *unstructured.Unstructured,
+) (crd []byte, hasDefinition bool, err error) {
 	r, err := p.cluster.resourceOfKind(object.GroupVersionKind())
 	if err != nil {
 		return nil, false, err
@@ -319,7 +333,9 @@ func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstruc
 
 // transitionsOf returns the transitions of a sample that the server accepts, and records what is
 // covered.
-func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstructured, crd []byte) ([]values.Transition, error) {
+func (p *planner) transitionsOf(
+	ctx context.Context, sample *unstructured.Unstructured, crd []byte,
+) ([]values.Transition, error) {
 	definition, err := values.ParseDefinition(crd, sample.GroupVersionKind().Version)
 	if err != nil {
 		return nil, err
@@ -403,5 +419,8 @@ func (p *planner) transitionJob(index int, transitions []values.Transition) (job
 		transitionSteps = append(transitionSteps, len(steps)-1)
 		steps = append(steps, finding.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
-	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, changed: transitions[0].Field, transitionSteps: transitionSteps}, nil
+	return job{
+		schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition,
+		changed: transitions[0].Field, transitionSteps: transitionSteps,
+	}, nil
 }

@@ -48,8 +48,8 @@ func (m *quietMeter) measure() (quiet time.Duration, isBusy bool) {
 	return time.Since(last), activity.InFlight > 0 || activity.StreamsBehind > 0 && activity.Held == 0
 }
 
-// waitForReaction waits until the program has reacted to a change of the user, and has been quiet for a moment. It waits for a
-// second at most.
+// waitForReaction waits until the program has reacted to a change of the user, and has been quiet for a moment. It
+// waits for a second at most.
 func (m *quietMeter) waitForReaction(ctx context.Context) error {
 	const interval, quietFor, limit = 60 * time.Millisecond, 60 * time.Millisecond, time.Second
 	for began := time.Now(); ; {

@@ -45,9 +45,9 @@ type references struct {
 // minReferenceCount is how many references are necessary: what differs between runs shows only in two.
 const minReferenceCount = 2
 
-// newReferences returns the references of these runs. errs holds why a run could not be made, by the index of the run. A
-// run that could not be made, or that did not come to rest, is left out. Error: [ErrNoReference] if fewer than two runs are
-// left.
+// newReferences returns the references of these runs. errs holds why a run could not be made, by the index of the run.
+// A run that could not be made, or that did not come to rest, is left out. Error: [ErrNoReference] if fewer than two
+// runs are left.
 func newReferences(runs []*runResult, errs []error, steps []finding.Step, o history.Options) (*references, error) {
 	r := &references{unstable: make(map[int]error)}
 	var failures []error
@@ -96,8 +96,8 @@ func (r *references) masked() (paths []string) {
 	return paths
 }
 
-// waitLimits returns the limits of all other runs. They follow from the longest pause in a reference that is not slow. settle
-// is the least time without a change.
+// waitLimits returns the limits of all other runs. They follow from the longest pause in a reference that is not slow.
+// settle is the least time without a change.
 func (r *references) waitLimits(settle time.Duration) waitLimits {
 	var pause time.Duration
 	for _, out := range r.runs[:max(len(r.runs)-1, 1)] {
@@ -187,15 +187,16 @@ func hasWebhooks(requests []proxy.RequestRecord) bool {
 	})
 }
 
-// servesCalls reports whether a program has published webhook configurations or a conversion, so that API servers call it.
+// servesCalls reports whether a program has published webhook configurations or a conversion, so that API servers call
+// it.
 func servesCalls(requests []proxy.RequestRecord) bool {
 	return hasWebhooks(requests) || slices.ContainsFunc(requests, func(request proxy.RequestRecord) bool {
 		return request.Point.IsWrite() && request.Point.Resource == faults.Definitions && request.Code/100 == 2
 	})
 }
 
-// externalParts returns how many parts of data passed to the external system and back in a step of each of the first two
-// references.
+// externalParts returns how many parts of data passed to the external system and back in a step of each of the first
+// two references.
 func (r *references) externalParts(step int) int {
 	parts := func(out *runResult) int {
 		if step < len(out.externalParts) {
@@ -225,7 +226,9 @@ func (r *references) warnings() (warnings []string) {
 		warnings = append(warnings, "A run without faults is left out. "+text)
 	}
 	for _, step := range slices.Sorted(maps.Keys(r.unstable)) {
-		warnings = append(warnings, fmt.Sprintf("The state after step %d is not compared, because the runs without faults differ there: %s", step+1, oneLine(r.unstable[step])))
+		warnings = append(warnings,
+			fmt.Sprintf("The state after step %d is not compared, because the runs without faults differ there: %s", step+1,
+				oneLine(r.unstable[step])))
 	}
 	writes, failures, lastFailure := 0, 0, ""
 	errorLine, linesCount := "", 0
@@ -250,7 +253,8 @@ func (r *references) warnings() (warnings []string) {
 	}
 	switch {
 	case writes == 0:
-		warnings = append(warnings, "The program wrote no object in the reference runs. Their end states are those of a program that does nothing.")
+		warnings = append(warnings,
+			"The program wrote no object in the reference runs. Their end states are those of a program that does nothing.")
 	case writes == failures:
 		warnings = append(warnings, fmt.Sprintf("Each of the %d writes of the reference runs failed: the last one, %s. Their end states are those of a program that does nothing.", writes, lastFailure))
 	}

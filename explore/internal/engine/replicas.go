@@ -47,8 +47,13 @@ type replicas struct {
 	released string
 }
 
-func newReplicas(l Launcher, p *faults.InjectingProxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error) *replicas {
-	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, numbers: make(map[string]int)}
+func newReplicas(
+	l Launcher, p *faults.InjectingProxy, t *trace, e *election, s processSettings,
+	releaseLease func(context.Context, string) error,
+) *replicas {
+	return &replicas{
+		launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, numbers: make(map[string]int),
+	}
 }
 
 // pollInterval is the time between two looks at who leads.
@@ -64,7 +69,8 @@ func (r *replicas) start(ctx context.Context, needsStandby bool) error {
 	if election == nil {
 		return errors.New("the schedule has a fault of a leader, and the program elects none")
 	}
-	err = r.waitForRequests(ctx, first, func(requests []proxy.RequestRecord) bool { return election.leader(requests) == first.session.Name() })
+	err = r.waitForRequests(ctx, first,
+		func(requests []proxy.RequestRecord) bool { return election.leader(requests) == first.session.Name() })
 	if err != nil {
 		return err
 	}
@@ -110,7 +116,8 @@ func (r *replicas) startReplicaLocked(rep *replica) error {
 		return err
 	}
 	settings := r.settings
-	settings.config, settings.kubeconfig = session.Config(), filepath.Join(settings.folder, fmt.Sprintf("kubeconfig-%d", r.processCount))
+	settings.config, settings.kubeconfig = session.Config(), filepath.Join(settings.folder,
+		fmt.Sprintf("kubeconfig-%d", r.processCount))
 	if err := os.WriteFile(settings.kubeconfig, session.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
@@ -138,8 +145,8 @@ func (r *replicas) killLocked() {
 	}
 }
 
-// crash kills the processes of the program. The program starts again at once if restartsNow is true, or else when restart is
-// called.
+// crash kills the processes of the program. The program starts again at once if restartsNow is true, or else when
+// restart is called.
 func (r *replicas) crash(why string, restartsNow bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,8 +218,8 @@ const (
 	startBackoff = 500 * time.Millisecond
 )
 
-// hasEndedAtStartLocked reports whether a replica has ended before its first write, in a run with faults, and may be started again:
-// a fault can keep a program from its start, and a kubelet starts the program again.
+// hasEndedAtStartLocked reports whether a replica has ended before its first write, in a run with faults, and may be
+// started again: a fault can keep a program from its start, and a kubelet starts the program again.
 func (r *replicas) hasEndedAtStartLocked(rep *replica) bool {
 	if !r.mayRestart || rep.startFailures >= maxStartFailures {
 		return false
@@ -263,7 +270,10 @@ func (r *replicas) supervise(ctx context.Context) error {
 		if rep.process == nil || rep.isRunning() || !r.hasLostLeaseLocked(rep) {
 			continue
 		}
-		r.trace.record(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", rep.number)})
+		r.trace.record(finding.Event{
+			Lane: finding.Operator,
+			Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", rep.number),
+		})
 		rep.kill()
 		if err := r.startReplicaLocked(rep); err != nil {
 			return err
@@ -345,7 +355,8 @@ func (r *replicas) handOver(armed *faults.Armed, isKilled bool, over <-chan stru
 			break
 		}
 		if time.Now().After(until) {
-			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", limit, r.election.duration)}
+			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.",
+				limit, r.election.duration)}
 		}
 		select {
 		case <-over:

@@ -46,8 +46,8 @@ func (w *restWaiter) preventRest(work func() error) error {
 // exitLines is how many lines of the log are shown for a program that ended by itself.
 const exitLines = 20
 
-// waitForRest returns when the run has come to rest. It records a verdict if the program has ended by itself, or if the run
-// does not come to rest in time.
+// waitForRest returns when the run has come to rest. It records a verdict if the program has ended by itself, or if the
+// run does not come to rest in time.
 func (w *restWaiter) waitForRest(ctx context.Context) error {
 	until := time.Now().Add(w.limits.rest)
 	w.activity.setWait("rest", until)
@@ -58,7 +58,8 @@ func (w *restWaiter) waitForRest(ctx context.Context) error {
 			return err
 		}
 		if err := w.replicas.exitError(); err != nil {
-			w.recordVerdict(finding.Exited, fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, w.output.last(exitLines)))
+			w.recordVerdict(finding.Exited, fmt.Sprintf("the program ended by itself: %v; its last lines: %s",
+				err, w.output.last(exitLines)))
 			return nil
 		}
 		if isPrevented && time.Now().Before(until) {
@@ -76,7 +77,8 @@ func (w *restWaiter) waitForRest(ctx context.Context) error {
 			if w.faults.HasFaultBeyond(w.trace.currentStep()) {
 				return nil // the program tries the denied write again and again
 			}
-			w.recordVerdict(finding.Busy, fmt.Sprintf("the run does not come to rest within %s: the last request was %s", w.limits.rest, lastRequest(w.requests())))
+			w.recordVerdict(finding.Busy, fmt.Sprintf("the run does not come to rest within %s: the last request was %s",
+				w.limits.rest, lastRequest(w.requests())))
 			return nil
 		}
 		if err := clock.SleepReal(ctx, min(max(w.limits.window-quiet, 10*time.Millisecond), w.limits.window)); err != nil {
@@ -92,11 +94,12 @@ func (w *restWaiter) superviseProgram(ctx context.Context) (isPrevented bool, er
 		return false, err
 	}
 	isWaiting, err := w.replicas.restartFailedStarts()
-	return isWaiting || w.isDisturbed() || w.preventions.Load() > 0 || w.replicas.isWorking() || w.replicas.isRestPrevented(), err
+	return isWaiting || w.isDisturbed() || w.preventions.Load() > 0 || w.replicas.isWorking() ||
+		w.replicas.isRestPrevented(), err
 }
 
-// isAtRest reports whether nothing has happened for the window of the limits, also after the recording was brought up to the
-// present. It returns for how long nothing has happened.
+// isAtRest reports whether nothing has happened for the window of the limits, also after the recording was brought up
+// to the present. It returns for how long nothing has happened.
 func (w *restWaiter) isAtRest(ctx context.Context) (isAtRest bool, quiet time.Duration, err error) {
 	quiet, isBusy := w.quiet.measure()
 	if isBusy || quiet < w.limits.window {

@@ -126,8 +126,9 @@ const minSeen = 2
 // maxAlsoWith is how many other runs a finding of a rule names.
 const maxAlsoWith = 12
 
-// addViolations adds where a run breaks rules. The first run that breaks a rule in one way is the schedule of the finding,
-// and later runs are listed. Notes stand in the coverage. recreated are the objects that the program has replaced.
+// addViolations adds where a run breaks rules. The first run that breaks a rule in one way is the schedule of the
+// finding, and later runs are listed. Notes stand in the coverage. recreated are the objects that the program has
+// replaced.
 func (r *results) addViolations(s finding.Schedule, out *runResult, recreated []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,9 +172,12 @@ func (r *results) addNoteLocked(v rules.Violation) {
 }
 
 // newRuleFinding returns the finding of a violation. former is the finding of a violation that is less severe.
-func newRuleFinding(operator string, s finding.Schedule, v rules.Violation, out *runResult, former finding.Finding) finding.Finding {
+func newRuleFinding(
+	operator string, s finding.Schedule, v rules.Violation, out *runResult, former finding.Finding,
+) finding.Finding {
 	f := finding.Finding{
-		Operator: operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text, Schedule: s, Differences: v.Differences(),
+		Operator: operator, Verdict: finding.BreaksRule, Rule: v.Rule, Summary: v.Text,
+		Schedule: s, Differences: v.Differences(),
 		Seen: former.Seen, AlsoWith: former.AlsoWith, Trace: out.trace,
 	}
 	if v.Severity == rules.Warning {
@@ -182,8 +186,8 @@ func newRuleFinding(operator string, s finding.Schedule, v rules.Violation, out 
 	return f
 }
 
-// addRun counts a run that has broken the rule. If a run without faults has shown the finding, the faults of other runs do
-// not matter.
+// addRun counts a run that has broken the rule. If a run without faults has shown the finding, the faults of other runs
+// do not matter.
 func (b *brokenRule) addRun(s finding.Schedule) {
 	b.finding.Seen++
 	if len(b.finding.Schedule.Faults) == 0 {
@@ -332,13 +336,14 @@ func (r *results) reportUntil(ctx context.Context) {
 func (r *results) reportLocked(ended string) {
 	if r.report != nil {
 		r.report(Progress{
-			Done: r.done, Total: r.total, Findings: len(r.findings), Text: ended, Present: r.activities.describe(), Left: r.timeLeftLocked(time.Now()),
+			Done: r.done, Total: r.total, Findings: len(r.findings), Text: ended, Present: r.activities.describe(),
+			Left: r.timeLeftLocked(time.Now()),
 		})
 	}
 }
 
-// timeLeftLocked returns about how long the other planned runs take, from the time that the runs so far have taken, and not
-// longer than the budget. Example: if 10 of 30 runs took 20 s, the others take 40 s.
+// timeLeftLocked returns about how long the other planned runs take, from the time that the runs so far have taken, and
+// not longer than the budget. Example: if 10 of 30 runs took 20 s, the others take 40 s.
 func (r *results) timeLeftLocked(now time.Time) time.Duration {
 	if r.done == 0 || r.plannedAt.IsZero() {
 		return 0
@@ -350,8 +355,8 @@ func (r *results) timeLeftLocked(now time.Time) time.Duration {
 	return left
 }
 
-// addOutOfBoundsWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were
-// refused, and in no namespace.
+// addOutOfBoundsWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which
+// were refused, and in no namespace.
 func (r *results) addOutOfBoundsWrites(requests []proxy.RequestRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

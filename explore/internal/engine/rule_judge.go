@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruleJudge checks the rules of package rules in each run, and adds what it finds to the results. Its methods are safe for
-// concurrent use.
+// ruleJudge checks the rules of package rules in each run, and adds what it finds to the results. Its methods are safe
+// for concurrent use.
 type ruleJudge struct {
 	cluster *cluster
 	options history.Options
@@ -32,8 +32,8 @@ func newRuleJudge(c *cluster, o history.Options, r *results, runWithoutRules run
 	return &ruleJudge{cluster: c, options: o, results: r, runWithoutRules: runWithoutRules}
 }
 
-// findOwnObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call makes a
-// run.
+// findOwnObjects returns the objects that the program makes without any sample, or nil if nobody knows. The first call
+// makes a run.
 func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -41,7 +41,8 @@ func (j *ruleJudge) findOwnObjects(ctx context.Context) map[faults.Object]bool {
 		return j.ownObjects
 	}
 	limits := waitLimits{window: referenceWindow, rest: referenceRest}
-	out, err := j.runWithoutRules(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits, expectAnyState)
+	out, err := j.runWithoutRules(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply nothing"}}}, limits,
+		expectAnyState)
 	if ctx.Err() != nil {
 		return nil // a later call makes the run
 	}
@@ -64,7 +65,8 @@ func (j *ruleJudge) judge(ctx context.Context, s finding.Schedule, out *runResul
 		return err
 	}
 	r := &rules.Run{
-		View: history.NewView(out.history, j.options), Steps: steps, Faults: s.Faults, States: out.states, Requests: out.requests,
+		View: history.NewView(out.history, j.options), Steps: steps, Faults: s.Faults, States: out.states,
+		Requests:   out.requests,
 		Deliveries: out.deliveries, Observations: out.observations,
 	}
 	if rules.NeedsOwnObjects(r) {
@@ -75,8 +77,8 @@ func (j *ruleJudge) judge(ctx context.Context, s finding.Schedule, out *runResul
 	return nil
 }
 
-// exempt leaves out of all comparisons where the references break rules. Otherwise a run that is right there would differ
-// from them.
+// exempt leaves out of all comparisons where the references break rules. Otherwise a run that is right there would
+// differ from them.
 func (j *ruleJudge) exempt(references []*runResult) {
 	for _, out := range references {
 		for _, v := range out.violations {

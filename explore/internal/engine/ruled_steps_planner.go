@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ruledStepsPlanner plans runs with a fault that names their kind and disturbs nothing, and rules alone judge the runs: see
-// [faults.Deletion], [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting]. The runs of
+// ruledStepsPlanner plans runs with a fault that names their kind and disturbs nothing, and rules alone judge the runs:
+// see [faults.Deletion], [faults.Clones], [faults.Pair], [faults.ManyChanges] and [faults.Waiting]. The runs of
 // [comparedChangesPlanner] and of [deletionOrderPlanner] have no fault, and are compared.
 type ruledStepsPlanner struct{ planner *planner }
 
@@ -24,7 +24,13 @@ func (r *ruledStepsPlanner) plan(ctx context.Context, kinds []faults.Kind) (jobs
 	for _, each := range []struct {
 		kind  faults.Kind
 		steps func(context.Context) (steps []finding.Step, why string, err error)
-	}{{faults.Deletion, r.deletion}, {faults.Clones, r.clones}, {faults.Pair, r.pair}, {faults.ManyChanges, r.manyChanges}, {faults.Waiting, r.waiting}} {
+	}{
+		{faults.Deletion, r.deletion},
+		{faults.Clones, r.clones},
+		{faults.Pair, r.pair},
+		{faults.ManyChanges, r.manyChanges},
+		{faults.Waiting, r.waiting},
+	} {
 		if !slices.Contains(kinds, each.kind) {
 			continue
 		}
@@ -71,7 +77,8 @@ func (r *ruledStepsPlanner) deletion(context.Context) (steps []finding.Step, why
 	return nil, "the steps of the user end with the deletion in all runs", nil
 }
 
-// remainingObjects returns the objects that the user has applied and not deleted, in the order in which the user can delete them.
+// remainingObjects returns the objects that the user has applied and not deleted, in the order in which the user can
+// delete them.
 func (r *ruledStepsPlanner) remainingObjects(steps []rules.Step) (objects []faults.Object) {
 	for _, step := range steps {
 		for _, sample := range step.Applied {
@@ -93,8 +100,8 @@ func newDeletion(objects []faults.Object) finding.Step {
 const cloneSuffix = "-other"
 
 // clones returns three steps: the user applies the samples of custom kinds a second time under other names, deletes the
-// first ones, and deletes the rest. What the samples refer to is shared. A text that is the name of a sample becomes the
-// name of its clone.
+// first ones, and deletes the rest. What the samples refer to is shared. A text that is the name of a sample becomes
+// the name of its clone.
 func (r *ruledStepsPlanner) clones(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	first := finding.Step{Name: "apply the samples twice", Apply: slices.Clone(p.settings.Steps[0].Apply)}
@@ -149,8 +156,8 @@ func (r *ruledStepsPlanner) clones(ctx context.Context) (steps []finding.Step, w
 	return []finding.Step{first, second, newDeletion(rest)}, "", nil
 }
 
-// pair returns four steps: the user applies the samples, applies the second samples, deletes those of the first ones that
-// are of custom kinds and not among the second ones, and deletes the rest.
+// pair returns four steps: the user applies the samples, applies the second samples, deletes those of the first ones
+// that are of custom kinds and not among the second ones, and deletes the rest.
 func (r *ruledStepsPlanner) pair(ctx context.Context) (steps []finding.Step, why string, err error) {
 	p := r.planner
 	if len(p.settings.PairSamples) == 0 {
@@ -214,8 +221,8 @@ func (r *ruledStepsPlanner) refusal(ctx context.Context, object *unstructured.Un
 	return values.DryRun(ctx, api, object.Object)
 }
 
-// manyChanges returns four steps: the user applies the first step, changes the first sample of a custom kind there and back
-// in two steps, and deletes everything.
+// manyChanges returns four steps: the user applies the first step, changes the first sample of a custom kind there and
+// back in two steps, and deletes everything.
 func (r *ruledStepsPlanner) manyChanges(ctx context.Context) (steps []finding.Step, why string, err error) {
 	first := r.planner.settings.Steps[0]
 	there, back, isFound, err := r.findChange(ctx, first.Apply)
@@ -241,9 +248,11 @@ func (r *ruledStepsPlanner) manyChanges(ctx context.Context) (steps []finding.St
 	return append(steps, newDeletion(r.remainingObjects(own))), "", nil
 }
 
-// findChange returns a sample of a custom kind with another value of a field, and with the value before. A sample whose fields
-// have no other values gets an annotation. It reports whether there is a sample of a custom kind.
-func (r *ruledStepsPlanner) findChange(ctx context.Context, samples []json.RawMessage) (there, back json.RawMessage, isFound bool, err error) {
+// findChange returns a sample of a custom kind with another value of a field, and with the value before. A sample whose
+// fields have no other values gets an annotation. It reports whether there is a sample of a custom kind.
+func (r *ruledStepsPlanner) findChange(
+	ctx context.Context, samples []json.RawMessage,
+) (there, back json.RawMessage, isFound bool, err error) {
 	for _, raw := range samples {
 		sample, err := r.planner.cluster.decode(raw, "")
 		if err != nil {
@@ -260,7 +269,8 @@ func (r *ruledStepsPlanner) findChange(ctx context.Context, samples []json.RawMe
 		if err != nil {
 			return nil, nil, false, err
 		}
-		all, _, err := values.Transitions(definition, sample.Object, values.Options{Values: r.planner.settings.Values, Seed: r.planner.settings.Seed})
+		all, _, err := values.Transitions(definition, sample.Object,
+			values.Options{Values: r.planner.settings.Values, Seed: r.planner.settings.Seed})
 		if err != nil {
 			return nil, nil, false, err
 		}

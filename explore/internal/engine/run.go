@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// run is one run of an operator in a namespace of its own. It sets up the parts of the run, makes the steps of the user with
-// their faults, and ends the parts.
+// run is one run of an operator in a namespace of its own. It sets up the parts of the run, makes the steps of the user
+// with their faults, and ends the parts.
 type run struct {
 	runner   *runner
 	schedule finding.Schedule
@@ -59,7 +59,8 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	var err error
 	r.proxy, err = faults.New(faults.Options{
-		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin, Namespace: r.namespace, Normalize: r.names.Normalize,
+		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin,
+		Namespace: r.namespace, Normalize: r.names.Normalize,
 		Delay: r.limits.delay,
 	})
 	if err != nil {
@@ -76,7 +77,9 @@ func (r *run) begin(ctx context.Context) error {
 		return r.runner.cluster.releaseLease(ctx, r.namespace, lease)
 	}
 	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
-		processSettings{namespace: r.namespace, folder: r.folder, output: r.output, relayAddress: address, webhooks: r.runner.webhooks}, releaseLease)
+		processSettings{
+			namespace: r.namespace, folder: r.folder, output: r.output, relayAddress: address, webhooks: r.runner.webhooks,
+		}, releaseLease)
 	r.replicas.mayRestart = len(r.schedule.Faults) > 0
 	r.makeParts()
 	if err := r.replicas.start(ctx, r.schedule.Faults.NeedsStandby()); err != nil || !r.runner.servesCalls {
@@ -92,27 +95,34 @@ func (r *run) makeParts() {
 	isDisturbed := func() bool { return false }
 	var externalParts func() int
 	if r.externalConnections != nil {
-		r.quiet.lastPart, isDisturbed, externalParts = r.externalConnections.LastPart, r.externalConnections.IsDisturbing, r.externalConnections.Parts
+		r.quiet.lastPart, isDisturbed, externalParts = r.externalConnections.LastPart, r.externalConnections.IsDisturbing,
+			r.externalConnections.Parts
 	}
 	reader := &stateReader{
 		recording: r.recording, requests: r.proxy.Requests, canBeRefused: r.schedule.Faults.HasServerInterruption(),
 		namespace: r.namespace, look: n.externalSystem.Look,
 	}
 	r.rest = &restWaiter{
-		limits: r.limits, operator: n.launcher.String(), faults: r.schedule.Faults, replicas: r.replicas, quiet: r.quiet, catchUp: reader.catchUp,
-		isDisturbed: isDisturbed, requests: r.proxy.Requests, activity: r.activity, trace: r.trace, output: r.output, result: &r.result,
+		limits: r.limits, operator: n.launcher.String(), faults: r.schedule.Faults, replicas: r.replicas, quiet: r.quiet,
+		catchUp:     reader.catchUp,
+		isDisturbed: isDisturbed, requests: r.proxy.Requests, activity: r.activity, trace: r.trace, output: r.output,
+		result: &r.result,
 	}
 	r.user = &userActor{
-		cluster: n.cluster, namespace: r.namespace, trace: r.trace, restartProgram: r.replicas.restart, waitForReaction: r.quiet.waitForReaction,
+		cluster: n.cluster, namespace: r.namespace, trace: r.trace, restartProgram: r.replicas.restart,
+		waitForReaction: r.quiet.waitForReaction,
 	}
 	r.judge = &stepJudge{
 		limits: r.limits, schedule: r.schedule, compare: r.compare, cluster: n.cluster, options: n.options, checks: n.checks,
-		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests, catchUp: reader.catchUp, externalParts: externalParts,
+		explorationSteps: n.steps, history: r.recording.History, requests: r.proxy.Requests,
+		catchUp: reader.catchUp, externalParts: externalParts,
 		replicas: r.replicas, quiet: r.quiet, rest: r.rest, output: r.output, activity: r.activity, result: &r.result,
 	}
 	r.actions = &runActions{
-		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps, proxy: r.proxy,
-		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet, rest: r.rest, trace: r.trace,
+		cluster: n.cluster, namespace: r.namespace, names: r.names, options: n.options, steps: r.schedule.Steps,
+		proxy:   r.proxy,
+		history: r.recording.History, catchUp: reader.catchUp, user: r.user, replicas: r.replicas, quiet: r.quiet,
+		rest: r.rest, trace: r.trace,
 		result: &r.result,
 	}
 }
@@ -124,8 +134,8 @@ const (
 	publicationQuiet = 500 * time.Millisecond
 )
 
-// waitForPublications waits until the program has published its webhooks and conversions, and is at rest. It gives up after some
-// time, because the rest of the run shows what is wrong. A conversion may be there from the run before.
+// waitForPublications waits until the program has published its webhooks and conversions, and is at rest. It gives up
+// after some time, because the rest of the run shows what is wrong. A conversion may be there from the run before.
 func (r *run) waitForPublications(ctx context.Context) error {
 	for until := time.Now().Add(maxPublication); time.Now().Before(until); {
 		quiet, isBusy := r.quiet.measure()
@@ -150,7 +160,8 @@ func (r *run) end() error {
 	}
 	var removal error
 	if r.proxy != nil {
-		r.result.requests, r.result.deliveries, r.result.observations = r.proxy.Requests(), r.proxy.Deliveries(), r.proxy.Observations()
+		r.result.requests, r.result.deliveries, r.result.observations = r.proxy.Requests(), r.proxy.Deliveries(),
+			r.proxy.Observations()
 		r.runner.results.addOutOfBoundsWrites(r.result.requests)
 		// The context of the exploration may have ended.
 		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
@@ -225,8 +236,8 @@ func (r *run) runStep(ctx context.Context, i int, step finding.Step) (err error)
 	return r.judge.judgeStep(ctx, i)
 }
 
-// beginFaultStep begins a step of the actions, and returns the run as the faults of the step see it. The channel over is closed
-// when the step is over.
+// beginFaultStep begins a step of the actions, and returns the run as the faults of the step see it. The channel over
+// is closed when the step is over.
 func (r *run) beginFaultStep(over <-chan struct{}) *faults.Run {
 	r.actions.beginStep(over)
 	first := r.schedule.Steps[0].Apply
@@ -237,8 +248,8 @@ func (r *run) beginFaultStep(over <-chan struct{}) *faults.Run {
 	}
 }
 
-// externalConnectionsOrNil returns the connections to the external system. It returns a nil interface, and no nil pointer, if
-// there are none.
+// externalConnectionsOrNil returns the connections to the external system. It returns a nil interface, and no nil
+// pointer, if there are none.
 func (r *run) externalConnectionsOrNil() faults.ExternalConnections {
 	if r.externalConnections == nil {
 		return nil
@@ -252,6 +263,7 @@ func (r *run) recordHandOver(err error) error {
 	if !ok {
 		return err
 	}
-	r.result.recordVerdict(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: failed.text}})
+	r.result.recordVerdict(finding.Wrong, r.trace.currentStep(),
+		[]finding.Difference{{Object: proxy.Leases, Reason: failed.text}})
 	return nil
 }

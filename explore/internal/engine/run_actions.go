@@ -56,7 +56,9 @@ func (r *runActions) endStep() error {
 }
 
 // Object implements [faults.Actions].
-func (r *runActions) Object(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+func (r *runActions) Object(
+	ctx context.Context, o faults.Object,
+) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 	return r.cluster.find(ctx, o, r.namespace, r.names)
 }
 
@@ -66,7 +68,9 @@ func (r *runActions) Objects(ctx context.Context) (all []faults.FoundObject, err
 		return nil, err
 	}
 	for _, v := range r.history().State().Objects() {
-		all = append(all, faults.FoundObject{Object: faults.Object{Resource: v.Resource, Name: r.names.Normalize(v.Name)}, Content: v.Content()})
+		all = append(all, faults.FoundObject{
+			Object: faults.Object{Resource: v.Resource, Name: r.names.Normalize(v.Name)}, Content: v.Content(),
+		})
 	}
 	return all, nil
 }
@@ -154,7 +158,8 @@ func (r *runActions) ExpectNoChange(ctx context.Context, work func() error) erro
 // RecordReread implements [faults.Actions].
 func (r *runActions) RecordReread(o faults.Object, path, reason string) {
 	object := faults.Object{Resource: o.Resource, Name: r.names.Normalize(o.Name)}
-	r.result.recordVerdict(finding.Reread, r.trace.currentStep(), []finding.Difference{{Object: object.String(), Path: path, Reason: reason}})
+	r.result.recordVerdict(finding.Reread, r.trace.currentStep(),
+		[]finding.Difference{{Object: object.String(), Path: path, Reason: reason}})
 }
 
 // RecordFault implements [faults.Actions].
@@ -168,8 +173,8 @@ func (r *runActions) RecordNotApplicable(f faults.Fault, reason string) {
 	r.result.notApplicable = append(r.result.notApplicable, notApplicable{f, reason})
 }
 
-// samplesOf returns the objects that the user applies in a step, with normalized names. The step has been taken, so their
-// kinds are known.
+// samplesOf returns the objects that the user applies in a step, with normalized names. The step has been taken, so
+// their kinds are known.
 func samplesOf(raw []json.RawMessage, c *cluster, names *history.Names) (all []faults.Object) {
 	for _, each := range raw {
 		if o, err := c.objectOf(each); err == nil {

@@ -50,7 +50,8 @@ func (r *runResult) lastError() string {
 	return r.errorLines[len(r.errorLines)-1]
 }
 
-// recordVerdict records a verdict after a step, with the differences that show it. Only the first verdict of the run counts.
+// recordVerdict records a verdict after a step, with the differences that show it. Only the first verdict of the run
+// counts.
 func (r *runResult) recordVerdict(v finding.Verdict, step int, differences []finding.Difference) {
 	if r.verdict == "" {
 		r.verdict, r.verdictStep, r.differences = v, step, differences

@@ -36,8 +36,8 @@ type runner struct {
 	election *election
 	// webhooks takes the calls of the API server to a compiled program.
 	webhooks *webhookFront
-	// servesCalls is true if API servers call the program: it has published webhook configurations or a conversion in a reference.
-	// hasWebhooks is true if it has published webhook configurations.
+	// servesCalls is true if API servers call the program: it has published webhook configurations or a conversion in a
+	// reference. hasWebhooks is true if it has published webhook configurations.
 	servesCalls, hasWebhooks bool
 	// rules checks the rules in all runs that run makes.
 	rules *ruleJudge
@@ -48,7 +48,9 @@ type runFunc func(ctx context.Context, s finding.Schedule, limits waitLimits, co
 
 // run makes one run, and checks the rules in it. An error means that the run could not be made. It is no verdict on the
 // program.
-func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
+func (n *runner) run(
+	ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState,
+) (*runResult, error) {
 	out, err := n.runWithoutRules(ctx, s, limits, compare)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,9 @@ func (n *runner) run(ctx context.Context, s finding.Schedule, limits waitLimits,
 }
 
 // runWithoutRules makes one run, and compares its states. It checks no rules.
-func (n *runner) runWithoutRules(ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState) (*runResult, error) {
+func (n *runner) runWithoutRules(
+	ctx context.Context, s finding.Schedule, limits waitLimits, compare compareState,
+) (*runResult, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// similarNamesPlanner plans the run of [faults.SimilarNames]: the user adds clones of the custom objects of the samples,
-// whose names are alike.
+// similarNamesPlanner plans the run of [faults.SimilarNames]: the user adds clones of the custom objects of the
+// samples, whose names are alike.
 type similarNamesPlanner struct {
 	settings Settings
 	cluster  *cluster
@@ -31,13 +31,15 @@ type namePair struct {
 	isSplit bool
 }
 
-// namePairs returns the pairs of names. Programs add a suffix to a name and cut the result to the 63 characters of a label,
-// and a name may have 253 characters.
+// namePairs returns the pairs of names. Programs add a suffix to a name and cut the result to the 63 characters of a
+// label, and a name may have 253 characters.
 func namePairs() []namePair {
 	appending := func(suffix string) func(string) string {
 		return func(name string) string { return name + suffix }
 	}
-	pairs := []namePair{{text: "the sample's name, then a hyphen or a dot", first: appending("-x"), second: appending(".x")}}
+	pairs := []namePair{
+		{text: "the sample's name, then a hyphen or a dot", first: appending("-x"), second: appending(".x")},
+	}
 	for _, length := range []int{50, 57, 61, 240} {
 		sharing := func(end string) func(string) string {
 			return func(name string) string {
@@ -45,7 +47,8 @@ func namePairs() []namePair {
 			}
 		}
 		pairs = append(pairs, namePair{
-			text: fmt.Sprintf("the first %d characters in common", length), first: sharing("a"), second: sharing("b"), isSplit: true,
+			text: fmt.Sprintf("the first %d characters in common", length), first: sharing("a"), second: sharing("b"),
+			isSplit: true,
 		})
 	}
 	return pairs
@@ -68,7 +71,10 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 		return nil, err
 	}
 	plain := renamed(others, func(name string) string { return "other-" + name })
-	steps := []finding.Step{p.settings.Steps[0], {Name: "apply a clone with another name", Apply: slices.Concat(referred, marshalObjects(plain))}}
+	steps := []finding.Step{
+		p.settings.Steps[0],
+		{Name: "apply a clone with another name", Apply: slices.Concat(referred, marshalObjects(plain))},
+	}
 	last := finding.Step{Name: "delete one of the objects with similar names"}
 	if last.Delete, err = p.objectsOf(originals); err != nil {
 		return nil, err
@@ -99,9 +105,11 @@ func (p *similarNamesPlanner) plan(ctx context.Context) ([]job, error) {
 	return []job{{schedule: schedule, kind: faults.SimilarNames, changed: "the samples"}}, nil
 }
 
-// others returns the objects that the second clone of each pair is made of, and the objects that they refer to. They are
-// those of the pairs of the settings, or the samples themselves.
-func (p *similarNamesPlanner) others(originals []*unstructured.Unstructured) (others []*unstructured.Unstructured, referred []json.RawMessage, err error) {
+// others returns the objects that the second clone of each pair is made of, and the objects that they refer to. They
+// are those of the pairs of the settings, or the samples themselves.
+func (p *similarNamesPlanner) others(
+	originals []*unstructured.Unstructured,
+) (others []*unstructured.Unstructured, referred []json.RawMessage, err error) {
 	for _, o := range originals {
 		other := secondOf(p.settings.PairSamples, o)
 		if other == nil {
@@ -140,7 +148,9 @@ func (p *similarNamesPlanner) objectsOf(all []*unstructured.Unstructured) (objec
 }
 
 // dryRun returns why the server refuses one of the objects, or an empty text.
-func (p *similarNamesPlanner) dryRun(ctx context.Context, objects []*unstructured.Unstructured) (refusal string, err error) {
+func (p *similarNamesPlanner) dryRun(
+	ctx context.Context, objects []*unstructured.Unstructured,
+) (refusal string, err error) {
 	for _, o := range objects {
 		api, err := p.cluster.APIOf(o.GroupVersionKind(), dryRunNamespace)
 		if err != nil {

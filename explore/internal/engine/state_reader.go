@@ -27,7 +27,8 @@ type stateReader struct {
 	look func(ctx context.Context, namespace string) (string, error)
 }
 
-// catchUp waits until the recorder has all objects that the server has, and records what the run has in the external system.
+// catchUp waits until the recorder has all objects that the server has, and records what the run has in the external
+// system.
 func (r *stateReader) catchUp(ctx context.Context) error {
 	written := writtenResources(r.requests())
 	for until := time.Now().Add(faults.MaxReturn); ; {

@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// abandonedWrite returns a write that a fault has denied until it passed by itself or the user changed the sample, and that
-// the program has not made again. It considers the faults up to a step, and reports whether there is such a write.
+// abandonedWrite returns a write that a fault has denied until it passed by itself or the user changed the sample, and
+// that the program has not made again. It considers the faults up to a step, and reports whether there is such a write.
 func abandonedWrite(all []faults.Fault, requests []proxy.RequestRecord, step int) (finding.Difference, bool) {
 	for _, f := range all {
 		if !f.IsDenial() || f.StepIndex() > step {
@@ -43,8 +43,8 @@ func abandonedWrite(all []faults.Fault, requests []proxy.RequestRecord, step int
 	return finding.Difference{}, false
 }
 
-// invalidWrites returns the writes of the program in a step that the API server found invalid: as a rule, changes of fields
-// that cannot change.
+// invalidWrites returns the writes of the program in a step that the API server found invalid: as a rule, changes of
+// fields that cannot change.
 func invalidWrites(requests []proxy.RequestRecord, step int) (writes []string) {
 	for _, request := range requests {
 		isInvalid := request.Point.IsWrite() && request.Code == http.StatusUnprocessableEntity && request.Fault == ""
@@ -55,8 +55,8 @@ func invalidWrites(requests []proxy.RequestRecord, step int) (writes []string) {
 	return writes
 }
 
-// hasReported reports whether the program has reported something to its user in a step: by an Event, or by another status of
-// an object that the user has applied. isApplied reports whether the user applies objects of a resource.
+// hasReported reports whether the program has reported something to its user in a step: by an Event, or by another
+// status of an object that the user has applied. isApplied reports whether the user applies objects of a resource.
 func hasReported(h history.History, step int, options history.Options, isApplied func(resource string) bool) bool {
 	before := 0
 	for _, v := range h.Versions {
@@ -76,10 +76,10 @@ func hasReported(h history.History, step int, options history.Options, isApplied
 // foreignOwnerPattern matches what a program logs that has found its child in the hands of another object.
 const foreignOwnerPattern = `(?i)already (owned|exists)|owned by another|controlled by another|controls it|belongs to another`
 
-// hasReportedMissing reports whether the program has reported why an object of the user lacks a child: in the status of the
-// object, in an Event about the object, or in a line of the log that names the object. A line that names another owner of the
-// child is no such report: the names of the children of two objects are the same. An empty name stands for all objects.
-// errorLines are the lines of the log with errors.
+// hasReportedMissing reports whether the program has reported why an object of the user lacks a child: in the status of
+// the object, in an Event about the object, or in a line of the log that names the object. A line that names another
+// owner of the child is no such report: the names of the children of two objects are the same. An empty name stands for
+// all objects. errorLines are the lines of the log with errors.
 func hasReportedMissing(name string, state history.State, errorLines []string) bool {
 	isOfOwner := regexp.MustCompile(foreignOwnerPattern).MatchString
 	hasName := regexp.MustCompile(`(^|[^a-z0-9.-])` + regexp.QuoteMeta(name) + `($|[^a-z0-9.-])`).MatchString
@@ -113,7 +113,8 @@ func hasProblem(status any) bool {
 		}
 		for name, value := range status {
 			text, isText := value.(string)
-			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|message|fail`).MatchString(name) || hasProblem(value) {
+			if isText && text != "" && regexp.MustCompile(`(?i)problem|error|message|fail`).MatchString(name) ||
+				hasProblem(value) {
 				return true
 			}
 		}
@@ -123,8 +124,8 @@ func hasProblem(status any) bool {
 	return false
 }
 
-// isProblemCondition reports whether a condition in a state shows a problem. Examples: Ready is bad if it is not True, Degraded is bad if
-// it is True, and Progressing is never bad.
+// isProblemCondition reports whether a condition in a state shows a problem. Examples: Ready is bad if it is not True,
+// Degraded is bad if it is True, and Progressing is never bad.
 func isProblemCondition(condition, state string) bool {
 	switch {
 	case regexp.MustCompile(`(?i)progress|reconcil|paused|suspend`).MatchString(condition):

@@ -23,8 +23,8 @@ type stepInjector struct {
 	err error
 }
 
-// newStepInjector returns the injector of the faults that belong to a step. beginRun returns the run for a channel that is
-// closed when the step is over. The caller must call end, which closes the channel.
+// newStepInjector returns the injector of the faults that belong to a step. beginRun returns the run for a channel that
+// is closed when the step is over. The caller must call end, which closes the channel.
 func newStepInjector(all []faults.Fault, step int, beginRun func(over <-chan struct{}) *faults.Run) *stepInjector {
 	i := &stepInjector{over: make(chan struct{})}
 	i.run = beginRun(i.over)
@@ -103,7 +103,8 @@ func (i *stepInjector) disarm() (missed []faults.Fault, err error) {
 			missed = append(missed, armed.Fault())
 		}
 	}
-	if !slices.ContainsFunc(i.faults, func(f faults.Fault) bool { return faults.FamilyOf(f.Kind).Describe().OutlastsStep }) {
+	if !slices.ContainsFunc(i.faults,
+		func(f faults.Fault) bool { return faults.FamilyOf(f.Kind).Describe().OutlastsStep }) {
 		i.run.Injector.Disarm()
 	}
 	i.mu.Lock()

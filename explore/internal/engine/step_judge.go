@@ -30,8 +30,8 @@ type stepJudge struct {
 	requests func() []proxy.RequestRecord
 	// catchUp brings the history up to the present: see [stateReader.catchUp].
 	catchUp func(ctx context.Context) error
-	// externalParts returns how many parts of data have passed to the external system in the step. It is nil if there is no
-	// external system.
+	// externalParts returns how many parts of data have passed to the external system in the step. It is nil if there is
+	// no external system.
 	externalParts func() int
 	replicas      *replicas
 	quiet         *quietMeter
@@ -50,11 +50,12 @@ func (j *stepJudge) isJudged() bool { return j.result.verdict != "" }
 // deletionWait is how long objects may take to go after the user has deleted all samples.
 const deletionWait = 12 * time.Second
 
-// waitForDeletion waits until no object is left after the last step, if that step deletes all samples, and if the rule about
-// left objects judges the run. It waits for deletionWait at most, or longer if the limits allow more.
+// waitForDeletion waits until no object is left after the last step, if that step deletes all samples, and if the rule
+// about left objects judges the run. It waits for deletionWait at most, or longer if the limits allow more.
 func (j *stepJudge) waitForDeletion(ctx context.Context, step int) error {
 	steps, err := ruleSteps(j.cluster, j.schedule.Steps)
-	if err != nil || step != len(steps)-1 || j.isJudged() || !rules.CanJudgeDeletion(j.schedule.Faults) || !rules.DeletesAll(steps, step) {
+	if err != nil || step != len(steps)-1 || j.isJudged() || !rules.CanJudgeDeletion(j.schedule.Faults) ||
+		!rules.DeletesAll(steps, step) {
 		return err
 	}
 	for until := time.Now().Add(max(deletionWait, j.limits.converge)); time.Now().Before(until); {
@@ -72,8 +73,8 @@ func (j *stepJudge) waitForDeletion(ctx context.Context, step int) error {
 	return nil
 }
 
-// judgeStep records the state at the rest after a step, and compares it. A wrong state gets time to become right, by itself
-// and then by a restart of the program.
+// judgeStep records the state at the rest after a step, and compares it. A wrong state gets time to become right, by
+// itself and then by a restart of the program.
 func (j *stepJudge) judgeStep(ctx context.Context, step int) error {
 	j.result.states = append(j.result.states, j.state())
 	if j.externalParts != nil {
@@ -105,8 +106,8 @@ func (j *stepJudge) differences(step int, state history.State) []finding.Differe
 	return append(j.unexpected(step, state), j.checks.checkRest(step, isLast, state)...)
 }
 
-// unexpected returns how a state differs from the expected one. Children that a clone of a sample lacks are no difference if
-// the program has reported why.
+// unexpected returns how a state differs from the expected one. Children that a clone of a sample lacks are no
+// difference if the program has reported why.
 func (j *stepJudge) unexpected(step int, state history.State) []finding.Difference {
 	differences := j.compare(step, state)
 	if j.schedule.Comparison != finding.CompareChildren {
@@ -121,8 +122,8 @@ func (j *stepJudge) unexpected(step int, state history.State) []finding.Differen
 // lateAfter is a time limit: a state that becomes right after more time is late.
 const lateAfter = 30 * time.Second
 
-// minDenialHealing and maxDenialHealing bound how long a program may take to make a write again that was denied. A back-off
-// that doubles its waits may wait for as long again as the write was denied, which is some seconds.
+// minDenialHealing and maxDenialHealing bound how long a program may take to make a write again that was denied. A
+// back-off that doubles its waits may wait for as long again as the write was denied, which is some seconds.
 const minDenialHealing, maxDenialHealing = 15 * time.Second, 30 * time.Second
 
 // waitForHealing waits for a wrong state to become right, and returns the differences that stay.
@@ -148,9 +149,11 @@ func (j *stepJudge) waitForHealing(ctx context.Context, step int) ([]finding.Dif
 	return differences, nil
 }
 
-// judgeAbandonedWrite judges a program that has not made a denied write again. A program whose clock can be moved gets its
-// next reconcile before.
-func (j *stepJudge) judgeAbandonedWrite(ctx context.Context, step int, write finding.Difference, differences []finding.Difference) error {
+// judgeAbandonedWrite judges a program that has not made a denied write again. A program whose clock can be moved gets
+// its next reconcile before.
+func (j *stepJudge) judgeAbandonedWrite(
+	ctx context.Context, step int, write finding.Difference, differences []finding.Difference,
+) error {
 	isAdvanced, err := j.replicas.advanceClock(ctx)
 	if err != nil {
 		return err
@@ -168,8 +171,8 @@ func (j *stepJudge) judgeAbandonedWrite(ctx context.Context, step int, write fin
 	return nil
 }
 
-// explainingWrites returns the writes that explain a wrong state of a run without faults: some fields cannot change, and the
-// program has reported that to its user. It returns nil if nothing explains the state.
+// explainingWrites returns the writes that explain a wrong state of a run without faults: some fields cannot change,
+// and the program has reported that to its user. It returns nil if nothing explains the state.
 func (j *stepJudge) explainingWrites(step int) []string {
 	writes := invalidWrites(j.requests(), step)
 	if len(writes) == 0 || len(j.schedule.Faults) > 0 || step+1 == len(j.schedule.Steps) {
@@ -193,7 +196,8 @@ func (j *stepJudge) judgeAfterRestart(ctx context.Context, step int, differences
 	if err := j.rest.waitForRest(ctx); err != nil {
 		return err
 	}
-	for until := time.Now().Add(min(j.limits.converge, restartedConverge)); len(j.differences(step, j.state())) > 0 && time.Now().Before(until); {
+	until := time.Now().Add(min(j.limits.converge, restartedConverge))
+	for len(j.differences(step, j.state())) > 0 && time.Now().Before(until) {
 		if err := clock.SleepReal(ctx, j.limits.window); err != nil { // a busy machine starts a program late
 			return err
 		}

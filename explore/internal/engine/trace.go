@@ -61,7 +61,8 @@ func (t *trace) add(events ...finding.Event) {
 func (t *trace) all() []finding.Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	events := slices.SortedStableFunc(slices.Values(t.events), func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
+	events := slices.SortedStableFunc(slices.Values(t.events),
+		func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
 	return limitWatchEvents(events)
 }
 
@@ -126,7 +127,8 @@ func (t *trace) addElections(replicas *replicas, requests []proxy.RequestRecord)
 func (t *trace) addDeliveries(deliveries []proxy.Delivery, names *history.Names) {
 	for _, d := range deliveries {
 		t.add(finding.Event{
-			At: d.At.Sub(t.began), Step: d.Step, Lane: finding.Server, To: finding.Operator, Text: describeDelivery(d, names.Normalize),
+			At: d.At.Sub(t.began), Step: d.Step, Lane: finding.Server, To: finding.Operator,
+			Text: describeDelivery(d, names.Normalize),
 		})
 	}
 }

@@ -34,7 +34,9 @@ func (u *userActor) takeStep(ctx context.Context, step finding.Step) error {
 		if err != nil {
 			return err
 		}
-		u.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
+		u.trace.record(finding.Event{
+			Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName()),
+		})
 		if err := u.retryUnanswered(ctx, func() error { return applyAsUser(ctx, api, object) }); err != nil {
 			return err
 		}
@@ -66,15 +68,18 @@ const (
 	userRetryInterval = 200 * time.Millisecond
 )
 
-// retryUnanswered makes a request of the user, and repeats it while a webhook or a conversion does not answer. Before each
-// repetition it starts a program that waits for its restart, because the program itself may have to answer.
+// retryUnanswered makes a request of the user, and repeats it while a webhook or a conversion does not answer. Before
+// each repetition it starts a program that waits for its restart, because the program itself may have to answer.
 func (u *userActor) retryUnanswered(ctx context.Context, request func() error) error {
 	for until := time.Now().Add(maxUserRetry); ; {
 		err := request()
 		if !isUnanswered(err) || time.Now().After(until) {
 			return err
 		}
-		u.trace.record(finding.Event{Lane: finding.Server, To: finding.User, Text: "refuses the request, because a webhook or a conversion does not answer"})
+		u.trace.record(finding.Event{
+			Lane: finding.Server, To: finding.User,
+			Text: "refuses the request, because a webhook or a conversion does not answer",
+		})
 		if err := u.restartProgram(); err != nil {
 			return err
 		}
@@ -84,12 +89,13 @@ func (u *userActor) retryUnanswered(ctx context.Context, request func() error) e
 	}
 }
 
-// isUnanswered reports whether the API server has refused a request because a webhook or a conversion has not answered as it
-// should.
+// isUnanswered reports whether the API server has refused a request because a webhook or a conversion has not answered
+// as it should.
 func isUnanswered(err error) bool {
 	answer, ok := kube.AsError(err)
 	if !ok || answer.Code != http.StatusInternalServerError {
 		return false
 	}
-	return strings.Contains(err.Error(), "failed calling webhook") || strings.Contains(err.Error(), "conversion webhook for")
+	return strings.Contains(err.Error(), "failed calling webhook") ||
+		strings.Contains(err.Error(), "conversion webhook for")
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// applyAsUser applies an object for the user. If an apply empties a map or a list that the user has filled before, an API
-// server of Kubernetes makes null of it, and refuses the object: spec.options: Invalid value: "null". Then the user empties
-// the fields by a patch first.
-func applyAsUser(ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured) error {
+// applyAsUser applies an object for the user. If an apply empties a map or a list that the user has filled before, an
+// API server of Kubernetes makes null of it, and refuses the object: spec.options: Invalid value: "null". Then the user
+// empties the fields by a patch first.
+func applyAsUser(
+	ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured,
+) error {
 	_, err := api.Apply(ctx, object)
 	if !kube.IsInvalid(err) || !strings.Contains(err.Error(), `"null"`) {
 		return err
@@ -34,8 +36,9 @@ func applyAsUser(ctx context.Context, api kube.API[unstructured.Unstructured], o
 	return err
 }
 
-// emptyingPatch returns the merge patch that empties the maps and lists of stored that are empty in wanted. It reports whether
-// there are any. Example: {spec: {options: {}}} and {spec: {options: {a: 1}}} give {spec: {options: {a: null}}}.
+// emptyingPatch returns the merge patch that empties the maps and lists of stored that are empty in wanted. It reports
+// whether there are any. Example: {spec: {options: {}}} and {spec: {options: {a: 1}}} give {spec: {options: {a:
+// null}}}.
 func emptyingPatch(wanted, stored map[string]any) (patch map[string]any, isEmptied bool) {
 	patch = make(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

@@ -13,10 +13,11 @@ import (
 	"github.com/yare-go/yare/internal/proxy/loopback"
 )
 
-// webhookFront takes the calls of the API server to the webhooks and conversions of a compiled program, and forwards them to a
-// process of the program, by a Unix socket. Its address stays the same for all processes of an exploration. With an address of its
-// own, each new process would change the conversions of its CustomResourceDefinitions, and the API server would end all watches of
-// these kinds. A call is cut off while no process listens. Its methods are safe for concurrent use.
+// webhookFront takes the calls of the API server to the webhooks and conversions of a compiled program, and forwards
+// them to a process of the program, by a Unix socket. Its address stays the same for all processes of an exploration.
+// With an address of its own, each new process would change the conversions of its CustomResourceDefinitions, and the
+// API server would end all watches of these kinds. A call is cut off while no process listens. Its methods are safe for
+// concurrent use.
 type webhookFront struct {
 	server *loopback.Server
 	proxy  *httputil.ReverseProxy
@@ -50,8 +51,9 @@ func (f *webhookFront) close() {
 	}
 }
 
-// addProcess lets the front forward calls to a new process, and returns the variables by which a program of yare learns of the
-// front. path is the beginning of the paths of the files of the process. f may be nil: then there are no variables.
+// addProcess lets the front forward calls to a new process, and returns the variables by which a program of yare learns
+// of the front. path is the beginning of the paths of the files of the process. f may be nil: then there are no
+// variables.
 func (f *webhookFront) addProcess(path string) ([]string, error) {
 	if f == nil {
 		return nil, nil
@@ -64,7 +66,9 @@ func (f *webhookFront) addProcess(path string) ([]string, error) {
 	defer f.mu.Unlock()
 	f.sockets = append(f.sockets, socket)
 	f.sockets = slices.Delete(f.sockets, 0, max(0, len(f.sockets)-maxWebhookSockets))
-	return []string{"YARE_WEBHOOKS_URL=" + config.Host, "YARE_WEBHOOKS_CA=" + authority, "YARE_WEBHOOKS_SOCKET=" + socket}, nil
+	return []string{
+		"YARE_WEBHOOKS_URL=" + config.Host, "YARE_WEBHOOKS_CA=" + authority, "YARE_WEBHOOKS_SOCKET=" + socket,
+	}, nil
 }
 
 // dial connects to the newest process that listens.

@@ -1,3 +1,14 @@
+// Package externalsystem is the way of an explored program to an external system, such as a database server: a [Relay]
+// that refuses, cuts and delays connections.
+//
+// Example: the third part of data that passes in a step cuts all connections, and they pass again afterwards.
+//
+//	r, err := externalsystem.Listen("127.0.0.1:5432")
+//	defer r.Close()
+//	r.BeginStep()
+//	injection := r.Inject(externalsystem.Cut, 3)
+//	…                              // the program connects to r.Address()
+//	injection.HasHappened()
 package externalsystem
 
 import (
@@ -33,8 +44,8 @@ type Relay struct {
 	lastPart  time.Time
 }
 
-// Listen starts a relay on the loopback address. target is the address of the external system, as host:port. The caller calls
-// Close.
+// Listen starts a relay on the loopback address. target is the address of the external system, as host:port. The caller
+// calls Close.
 func Listen(target string) (*Relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

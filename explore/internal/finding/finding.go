@@ -33,8 +33,8 @@ type Verdict string
 
 // The verdicts. Late and Busy are warnings.
 const (
-	// Destroyed means that an object was deleted, was created twice, or lost a value, unlike in the reference runs. The end
-	// state may look right.
+	// Destroyed means that an object was deleted, was created twice, or lost a value, unlike in the reference runs. The
+	// end state may look right.
 	Destroyed Verdict = "destroyed"
 	// Exited means that the program ended by itself.
 	Exited Verdict = "exited"
@@ -90,8 +90,8 @@ type Finding struct {
 	Schedule Schedule `json:"schedule"`
 	// Differences describe what is wrong.
 	Differences Differences `json:"differences,omitempty"`
-	// StepNumber is the number of the step after which the state differs, as reports show it: counted from 1. It is 0 if the
-	// finding is not about the state after a step. The steps of faults and events are indexes, counted from 0.
+	// StepNumber is the number of the step after which the state differs, as reports show it: counted from 1. It is 0 if
+	// the finding is not about the state after a step. The steps of faults and events are indexes, counted from 0.
 	StepNumber int `json:"stepNumber,omitempty"`
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
@@ -104,8 +104,8 @@ type Finding struct {
 	Trace []Event `json:"trace,omitempty"`
 }
 
-// IsWarning reports whether the finding does not fail the exploration: its verdict is a warning, or nothing has confirmed
-// the finding.
+// IsWarning reports whether the finding does not fail the exploration: its verdict is a warning, or nothing has
+// confirmed the finding.
 func (f Finding) IsWarning() bool {
 	return f.Verdict.IsWarning() || f.IsUnconfirmed && !f.Verdict.IsCertain()
 }
@@ -311,8 +311,8 @@ type Coverage struct {
 	Statements map[string]Count `json:"statements,omitempty"`
 	// Recreated are the objects that the program has deleted and made again with other content.
 	Recreated []string `json:"recreated,omitempty"`
-	// Waiting are the objects that the user has deleted before the objects that refer to them, and the finalizers for which
-	// they wait.
+	// Waiting are the objects that the user has deleted before the objects that refer to them, and the finalizers for
+	// which they wait.
 	Waiting []string `json:"waiting,omitempty"`
 
 	// What the user should read.

@@ -30,7 +30,8 @@ func NewAccepted(acceptances ...finding.Acceptance) (*Accepted, error) {
 	for _, a := range acceptances {
 		switch {
 		case a.Path == "":
-			errs = append(errs, fmt.Errorf("an accepted path is empty (its reason is %q): the path * is the whole object", a.Reason))
+			errs = append(errs,
+				fmt.Errorf("an accepted path is empty (its reason is %q): the path * is the whole object", a.Reason))
 		case strings.TrimSpace(a.Reason) == "":
 			errs = append(errs, fmt.Errorf("the accepted path %s has no reason", strings.TrimSpace(a.Objects+" "+a.Path)))
 		}
@@ -55,8 +56,8 @@ func (a *Accepted) All() iter.Seq2[finding.Acceptance, int] {
 	}
 }
 
-// acceptDifference counts a difference for the acceptances that match it in a run with faults of these kinds. It reports whether
-// the difference is intended. A reference run has no kinds. The path of a whole object is empty.
+// acceptDifference counts a difference for the acceptances that match it in a run with faults of these kinds. It
+// reports whether the difference is intended. A reference run has no kinds. The path of a whole object is empty.
 func (a *Accepted) acceptDifference(object faults.Object, path string, kinds ...faults.Kind) (isAccepted bool) {
 	if a == nil {
 		return false
@@ -71,9 +72,11 @@ func (a *Accepted) acceptDifference(object faults.Object, path string, kinds ...
 	return accepted
 }
 
-// AcceptViolation counts the violation of a rule for the acceptances that match it, and reports whether the violation is intended.
-// An entry without a rule is for all rules.
-func (a *Accepted) AcceptViolation(rule string, object faults.Object, path string, kinds ...faults.Kind) (isAccepted bool) {
+// AcceptViolation counts the violation of a rule for the acceptances that match it, and reports whether the violation
+// is intended. An entry without a rule is for all rules.
+func (a *Accepted) AcceptViolation(
+	rule string, object faults.Object, path string, kinds ...faults.Kind,
+) (isAccepted bool) {
 	if a == nil {
 		return false
 	}

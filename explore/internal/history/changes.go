@@ -44,7 +44,10 @@ func Changes(h History, count int, o Options) []finding.Difference {
 		default:
 			changed, isAccepted := changedFields(object, fieldsOf(old, w, ownership{}), fieldsOf(v, w, ownership{}), o)
 			if len(changed) == 0 && !isAccepted && isSameContent(old, v) {
-				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions, and the same content in the end", written[uid])}}
+				changed = []finding.Difference{{
+					Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged",
+					Got: fmt.Sprintf("%d more versions, and the same content in the end", written[uid]),
+				}}
 			}
 			all = append(all, changed...)
 		}
@@ -55,7 +58,9 @@ func Changes(h History, count int, o Options) []finding.Difference {
 
 // changedFields returns the fields that have another value. isAccepted reports whether fields have changed
 // whose changes are intended.
-func changedFields(object faults.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
+func changedFields(
+	object faults.Object, before, after fields, o Options,
+) (changed []finding.Difference, isAccepted bool) {
 	paths := maps.Clone(before)
 	maps.Copy(paths, after)
 	for path := range paths {
@@ -70,7 +75,8 @@ func changedFields(object faults.Object, before, after fields, o Options) (chang
 	return changed, isAccepted
 }
 
-// isSameContent reports whether two versions of an object have the same content: all that the server does not keep itself.
+// isSameContent reports whether two versions of an object have the same content: all that the server does not keep
+// itself.
 func isSameContent(a, b Version) bool {
 	content := func(v Version) map[string]any {
 		all := maps.Clone(v.Object)

@@ -67,7 +67,8 @@ func Destroyed(references []History, got History, o Options, injected ...faults.
 		}
 	}
 	all := slices.Concat(c.deletions(), c.creations(), c.changes())
-	slices.SortFunc(all, func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.String(), b.String())) })
+	slices.SortFunc(all,
+		func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.String(), b.String())) })
 	return all
 }
 
@@ -121,12 +122,14 @@ func (c *destructionCheck) creations() []Destruction {
 	})
 }
 
-// tooOften returns a destruction for each event of an object beyond the number that the references and the faults allow.
+// tooOften returns a destruction for each event of an object beyond the number that the references and the faults
+// allow.
 func (c *destructionCheck) tooOften(events []event, what string, allowedFor func(event) int) (all []Destruction) {
 	count := make(map[faults.Object]int)
 	for _, each := range events {
 		allowed := allowedFor(each)
-		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] || c.accepted.acceptDifference(each.object, "", c.kinds...) {
+		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] ||
+			c.accepted.acceptDifference(each.object, "", c.kinds...) {
 			continue
 		}
 		all = append(all, Destruction{

@@ -136,8 +136,8 @@ func (e *events) countDeletions(object faults.Object, step int) (expected, unexp
 	return expected, unexpected
 }
 
-// countCreations returns how many objects of a name were created, and how many objects of the name were deleted because of
-// their owners before the last creation.
+// countCreations returns how many objects of a name were created, and how many objects of the name were deleted because
+// of their owners before the last creation.
 func (e *events) countCreations(object faults.Object) (creations, cascades int) {
 	for _, each := range e.creations {
 		if each.object == object {
@@ -150,7 +150,8 @@ func (e *events) countCreations(object faults.Object) (creations, cascades int) 
 // countCascadesBefore returns how many objects of a name were deleted because of their owners before a creation.
 func (e *events) countCascadesBefore(creation event) (count int) {
 	for _, each := range e.deletions {
-		if each.isCascaded && each.object == creation.object && ident.IsNewer(creation.ResourceVersion, each.ResourceVersion) {
+		if each.isCascaded && each.object == creation.object &&
+			ident.IsNewer(creation.ResourceVersion, each.ResourceVersion) {
 			count++
 		}
 	}

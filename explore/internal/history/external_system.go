@@ -14,9 +14,9 @@ const ExternalSystemResource = "outside"
 // externalSystemManager is the field manager of that object. It counts as the operator.
 const externalSystemManager = "external-system"
 
-// newExternalSystemVersion returns the version of the object that has a text about an external system. Each line of the text is
-// a member of data, with the number of times that the line occurs. So the order of the lines does not count, and a difference
-// names a line.
+// newExternalSystemVersion returns the version of the object that has a text about an external system. Each line of the
+// text is a member of data, with the number of times that the line occurs. So the order of the lines does not count,
+// and a difference names a line.
 func newExternalSystemVersion(namespace, text string) Version {
 	lines := make(map[string]any)
 	for line := range strings.Lines(text) {
@@ -26,7 +26,8 @@ func newExternalSystemVersion(namespace, text string) Version {
 		}
 	}
 	return Version{
-		Resource: ExternalSystemResource, Namespace: namespace, Name: "system", UID: "outside", At: time.Now(), Manager: externalSystemManager,
+		Resource: ExternalSystemResource, Namespace: namespace, Name: "system", UID: "outside", At: time.Now(),
+		Manager: externalSystemManager,
 		Object: map[string]any{
 			"apiVersion": "explore.yare.dev/v1", "kind": "ExternalSystem", "data": lines,
 			"metadata": map[string]any{"name": "system", "namespace": namespace, "managedFields": []any{map[string]any{

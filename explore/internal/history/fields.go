@@ -72,7 +72,8 @@ func (f *flattener) add(path, key string, value any, owned ownership) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if name == faults.ChangedAnnotation { // the exploration has added it; many programs copy annotations to their children
+			// the exploration has added it; many programs copy annotations to their children
+			if name == faults.ChangedAnnotation {
 				continue
 			}
 			f.add(path+pathElement(f.words.replace(name)), name, inner, owned.member(name))
@@ -116,7 +117,9 @@ func pathElement(name string) string {
 
 // itemKey returns the member that distinguishes the items of a list. It is empty if no member does.
 func itemKey(list []any) string {
-	for _, name := range []string{"name", "type", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "uid", "ip"} {
+	for _, name := range []string{
+		"name", "type", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "uid", "ip",
+	} {
 		seen := make(map[any]bool)
 		for _, item := range list {
 			members, _ := item.(map[string]any)
@@ -177,16 +180,17 @@ func (f *flattener) valueOf(path, key string, value any) (string, bool) {
 	}
 }
 
-// isArchive reports whether a text is an archive in which a program keeps what it has applied. The archive differs between runs,
-// because it has uids and the namespace, and says no more than the object itself.
+// isArchive reports whether a text is an archive in which a program keeps what it has applied. The archive differs
+// between runs, because it has uids and the namespace, and says no more than the object itself.
 func isArchive(text string) bool {
 	_, isArchive := proxy.ArchivedJSON(text)
 	return isArchive
 }
 
-// isEmptyStatus reports whether a value is an object without members in a status. Such an object says no more than none. A
-// program in Go writes status.problem as {}, for example, when the struct has been filled and emptied, and not at all when the
-// struct has always been empty: omitempty does not leave structs out, and a merge patch has only what has changed.
+// isEmptyStatus reports whether a value is an object without members in a status. Such an object says no more than
+// none. A program in Go writes status.problem as {}, for example, when the struct has been filled and emptied, and not
+// at all when the struct has always been empty: omitempty does not leave structs out, and a merge patch has only what
+// has changed.
 func isEmptyStatus(path string, value any) bool {
 	members, isObject := value.(map[string]any)
 	return isObject && len(members) == 0 && (path == "status" || strings.HasPrefix(path, "status."))
@@ -207,8 +211,8 @@ func (f *flattener) isTimeOfRun(text string) bool {
 	return err == nil && (f.created.IsZero() || at.Sub(f.created).Abs() < 24*time.Hour)
 }
 
-// hashOfSecret returns a hash that stands for a value of a Secret. Equal values have equal hashes in one exploration, and
-// other hashes in another one.
+// hashOfSecret returns a hash that stands for a value of a Secret. Equal values have equal hashes in one exploration,
+// and other hashes in another one.
 func (f *flattener) hashOfSecret(encoded string) string {
 	content, err := base64.StdEncoding.DecodeString(encoded)
 	content = decompressed(content)

@@ -63,7 +63,8 @@ func (m *Masks) addVarying(object faults.Object, seen []comparedObject) error {
 		switch {
 		case !owned[path] || isInAll && !varies || m.options.Accepted.acceptDifference(object, path):
 		case !isInAll:
-			errs = append(errs, fmt.Errorf("%s: %s is in %d of %d reference runs, as %s", object, path, len(all), len(seen), all[0]))
+			errs = append(errs, fmt.Errorf("%s: %s is in %d of %d reference runs, as %s",
+				object, path, len(all), len(seen), all[0]))
 		default:
 			if m.varying[object] == nil {
 				m.varying[object] = make(map[string]bool)
@@ -118,11 +119,13 @@ func (m *Masks) compareFields(object faults.Object, want, got fields, kinds []fa
 		w, g := want[path], got[path]
 		// The members show the difference between an empty object and an object that has members.
 		isParent := w.value == "" && want.hasBelow(path) || g.value == "" && got.hasBelow(path)
-		if w.value == g.value || isParent || !w.isOwned && !g.isOwned || m.options.Accepted.acceptDifference(object, path, kinds...) {
+		if w.value == g.value || isParent || !w.isOwned && !g.isOwned ||
+			m.options.Accepted.acceptDifference(object, path, kinds...) {
 			continue
 		}
 		if varies := m.varying[object][path] && w.value != "" && g.value != ""; !varies {
-			differences = append(differences, finding.Difference{Object: object.String(), Path: path, Want: w.value, Got: g.value})
+			differences = append(differences,
+				finding.Difference{Object: object.String(), Path: path, Want: w.value, Got: g.value})
 		}
 	}
 	return differences

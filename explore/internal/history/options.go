@@ -13,9 +13,9 @@ import (
 
 // Options are the settings of comparisons.
 type Options struct {
-	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and of other programs. A manager
-	// whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane need not be
-	// among them.
+	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and of other programs. A
+	// manager whose name begins with one of them and a hyphen is a tool of a user. The field managers of the control plane
+	// need not be among them.
 	Users []string
 	// Accepted are the differences that are intended. It may be nil.
 	Accepted *Accepted
@@ -32,7 +32,8 @@ func (o Options) isOperator(manager string) bool {
 
 // isUser reports whether a field manager is a user, or a tool of a user.
 func (o Options) isUser(manager string) bool {
-	return slices.ContainsFunc(o.Users, func(user string) bool { return manager == user || strings.HasPrefix(manager, user+"-") })
+	return slices.ContainsFunc(o.Users,
+		func(user string) bool { return manager == user || strings.HasPrefix(manager, user+"-") })
 }
 
 // IsControlPlane reports whether a field manager is part of the control plane.
@@ -74,7 +75,8 @@ func (o Options) ownershipOf(v Version) ownership {
 		}
 	}
 	if v.Resource == "pods" && !owned.isEmpty() {
-		owned.sets = append(owned.sets, map[string]any{"f:status": map[string]any{"f:phase": map[string]any{}}}) // a failed Pod is no Pod that serves
+		// a failed Pod is no Pod that serves
+		owned.sets = append(owned.sets, map[string]any{"f:status": map[string]any{"f:phase": map[string]any{}}})
 	}
 	switch {
 	case hasCustomGroup(v.Content().GetAPIVersion()):
@@ -100,7 +102,8 @@ func hasCustomGroup(apiVersion string) bool {
 
 // isOwnedByCustomObject reports whether a custom object is an owner of an object.
 func isOwnedByCustomObject(v Version) bool {
-	return slices.ContainsFunc(v.Content().GetOwnerReferences(), func(o metav1.OwnerReference) bool { return hasCustomGroup(o.APIVersion) })
+	return slices.ContainsFunc(v.Content().GetOwnerReferences(),
+		func(o metav1.OwnerReference) bool { return hasCustomGroup(o.APIVersion) })
 }
 
 // isMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet

@@ -171,7 +171,8 @@ func (r *Recorder) addVersionLocked(s *stream, change follow.Change) {
 	before := s.newest[change.UID]
 	v := Version{
 		Resource: s.Resource.String(), Namespace: change.Key.Namespace, Name: change.Key.Name, UID: change.UID,
-		ResourceVersion: change.ResourceVersion, Object: before.Object, IsDeleted: change.Type == follow.ChangeDeleted, At: time.Now(),
+		ResourceVersion: change.ResourceVersion, Object: before.Object, IsDeleted: change.Type == follow.ChangeDeleted,
+		At: time.Now(),
 	}
 	recordings := r.recordingsLocked(v)
 	if v.IsDeleted {

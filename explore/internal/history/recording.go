@@ -70,7 +70,10 @@ func (c *Recording) LastChange() time.Time {
 func (c *Recording) History() History {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
-	return History{Namespaces: c.namespaces, Versions: slices.Clip(c.versions), Gaps: slices.Clone(c.gaps), SecretKey: c.recorder.secretKey}
+	return History{
+		Namespaces: c.namespaces, Versions: slices.Clip(c.versions), Gaps: slices.Clone(c.gaps),
+		SecretKey: c.recorder.secretKey,
+	}
 }
 
 // Versions returns all versions so far, in the order in which they came.

@@ -29,7 +29,8 @@ func Resources(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
 			}
 		}
 		allowed := verbs[gv][r.Plural]
-		if !r.ClusterScoped && slices.Contains(allowed, "list") && slices.Contains(allowed, "watch") && r.Group != "events.k8s.io" {
+		if !r.ClusterScoped && slices.Contains(allowed, "list") && slices.Contains(allowed, "watch") &&
+			r.Group != "events.k8s.io" {
 			watched = append(watched, r)
 		}
 	}
@@ -38,7 +39,8 @@ func Resources(ctx context.Context, h wire.Handler) ([]wire.Resource, error) {
 
 // verbsOf returns the verbs of each resource of a version of a group, by plural names.
 func verbsOf(ctx context.Context, h wire.Handler, gv schema.GroupVersion) (map[string]metav1.Verbs, error) {
-	response, err := h.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: gv.WithKind("")}})
+	response, err := h.Do(ctx,
+		&wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: gv.WithKind("")}})
 	if err != nil {
 		return nil, fmt.Errorf("discover the verbs of %s: %w", gv, err)
 	}

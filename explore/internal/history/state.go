@@ -67,8 +67,8 @@ func sortedObjects[V any](m map[faults.Object]V) []faults.Object {
 	})
 }
 
-// WrittenBy returns the objects that the operator of the options has written, or that belong to a custom object. Finished
-// Jobs, Events and Leases are left out. All custom objects are among the result.
+// WrittenBy returns the objects that the operator of the options has written, or that belong to a custom object.
+// Finished Jobs, Events and Leases are left out. All custom objects are among the result.
 func (s State) WrittenBy(o Options) (written []Version) {
 	for _, v := range s.objects {
 		if isJudged(v) && !o.ownershipOf(v).isEmpty() {

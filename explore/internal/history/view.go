@@ -64,8 +64,8 @@ func Managers(v Version) (managers []string) {
 	return managers
 }
 
-// HasCustomGroup reports whether the group of a version looks like that of a custom resource. For example, the group of a
-// Gateway does not, although it has a definition: it ends in .k8s.io.
+// HasCustomGroup reports whether the group of a version looks like that of a custom resource. For example, the group of
+// a Gateway does not, although it has a definition: it ends in .k8s.io.
 func HasCustomGroup(v Version) bool { return hasCustomGroup(v.Content().GetAPIVersion()) }
 
 // IsFinishedJob reports whether a version is a Job that has finished, in success or not.

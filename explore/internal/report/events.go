@@ -14,10 +14,10 @@ const (
 	maxLines = 40
 )
 
-// eventLines returns a line for each event of a finding, in the order of time. All steps from the first fault on are shown. Earlier
-// steps are shown as long as the lines are fewer than maxLines. The deliveries on watches are left out, and so is what the
-// control plane makes in a new namespace. If a step has more than maxStepEvents other events, the middle events of the step are only
-// counted. Example of a line:
+// eventLines returns a line for each event of a finding, in the order of time. All steps from the first fault on are
+// shown. Earlier steps are shown as long as the lines are fewer than maxLines. The deliveries on watches are left out,
+// and so is what the control plane makes in a new namespace. If a step has more than maxStepEvents other events, the
+// middle events of the step are only counted. Example of a line:
 //
 //	1.204 s  step 2  operator: delete configmaps web (content 6cd6, occurrence 1) → 200
 func eventLines(f finding.Finding) (lines []string) {

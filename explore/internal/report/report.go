@@ -47,8 +47,10 @@ import (
 // functions returns the functions of both templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"summary": summary, "sortedFindings": sortedFindings, "findingTitle": findingTitle, "meaning": meaning, "describeSteps": describeSteps,
-		"acceptLines": acceptLines, "runSummary": runSummary, "coverageCounts": coverageCounts, "coverageLists": coverageLists, "join": strings.Join,
+		"summary": summary, "sortedFindings": sortedFindings, "findingTitle": findingTitle,
+		"meaning": meaning, "describeSteps": describeSteps,
+		"acceptLines": acceptLines, "runSummary": runSummary, "coverageCounts": coverageCounts,
+		"coverageLists": coverageLists, "join": strings.Join,
 		"ordinal":           func(index int) int { return index + 1 },
 		"indented":          func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
 		"differenceSubject": differenceSubject, "shortValue": shortValue, "eventLines": eventLines, "compact": compact,
@@ -81,7 +83,8 @@ func rank(f finding.Finding) int {
 	return 0
 }
 
-// summary returns how many findings and warnings the record has, and how much of the samples had another value in a run.
+// summary returns how many findings and warnings the record has, and how much of the samples had another value in a
+// run.
 func summary(r finding.Record) string {
 	changed := ""
 	if fields := r.Coverage.Fields; fields.Total > 0 {
@@ -90,8 +93,8 @@ func summary(r finding.Record) string {
 	return countsText(r) + changed
 }
 
-// countsText returns how many findings and warnings the record has. An exploration that has not tried each kind does not count
-// as an exploration that found nothing.
+// countsText returns how many findings and warnings the record has. An exploration that has not tried each kind does
+// not count as an exploration that found nothing.
 func countsText(r finding.Record) string {
 	failures := r.CountFailures()
 	warnings := len(r.Findings) - failures
@@ -116,7 +119,8 @@ func countsText(r finding.Record) string {
 	case len(c.Warnings) > 0:
 		return "nothing found, but the exploration proves little: see the warnings"
 	case len(c.NeverHappened) > 0:
-		return "incomplete, nothing found so far, and these kinds never happened: " + strings.Join(kindLines(c.NeverHappened), ", ")
+		return "incomplete, nothing found so far, and these kinds never happened: " + strings.Join(kindLines(c.NeverHappened),
+			", ")
 	case !c.IsComplete:
 		return "nothing found so far: each kind has happened, but not all planned runs were made"
 	}
@@ -224,8 +228,8 @@ func describeStep(s finding.Step, applied map[string]any) string {
 	return text
 }
 
-// countRepeated returns texts in which equal texts in a row are one text with their number. Example: "Site web" three times gives
-// "Site web (3 times)".
+// countRepeated returns texts in which equal texts in a row are one text with their number. Example: "Site web" three
+// times gives "Site web (3 times)".
 func countRepeated(texts []string) (counted []string) {
 	for begin := 0; begin < len(texts); {
 		end := begin + 1
@@ -250,8 +254,8 @@ const (
 )
 
 // changedFields returns a text for each field that has another value in the second content, by the path. Example: the
-// contents {"spec":{"size":1}} and {"spec":{"size":3,"text":"a"}} give "spec.size 1 -> 3" and "spec.text "a"". Lists are
-// compared as a whole.
+// contents {"spec":{"size":1}} and {"spec":{"size":3,"text":"a"}} give "spec.size 1 -> 3" and "spec.text "a"". Lists
+// are compared as a whole.
 func changedFields(path string, before, after any) (texts []string) {
 	old, isObject := before.(map[string]any)
 	now, isStillObject := after.(map[string]any)
@@ -291,8 +295,8 @@ func shortJSON(value any) string {
 // minRepeated is how many equal characters in a row [compact] counts.
 const minRepeated = 20
 
-// compact returns a text in which the number of equal characters in a row stands in braces if there are many of them, as in
-// names that explorations make long. Example: "web-" and 57 times "l" give "web-l{57}".
+// compact returns a text in which the number of equal characters in a row stands in braces if there are many of them,
+// as in names that explorations make long. Example: "web-" and 57 times "l" give "web-l{57}".
 func compact(text string) string {
 	var b strings.Builder
 	characters := []rune(text)
@@ -362,7 +366,8 @@ func runSummary(c finding.Coverage) string {
 	if !c.IsComplete {
 		end = "The budget ended before all planned runs were made."
 	}
-	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s", counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,
+	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s",
+		counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,
 		counted(c.References, "reference run"), counted(c.Repeats, "repeat"), end)
 }
 
@@ -410,7 +415,8 @@ func statements(packages map[string]finding.Count) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		c := packages[name]
-		lines = append(lines, fmt.Sprintf("%s: %d of %d (%.0f %%)", name, c.Done, c.Total, 100*float64(c.Done)/float64(max(c.Total, 1))))
+		lines = append(lines, fmt.Sprintf("%s: %d of %d (%.0f %%)",
+			name, c.Done, c.Total, 100*float64(c.Done)/float64(max(c.Total, 1))))
 	}
 	return lines
 }

@@ -13,15 +13,18 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// changeAtRest is the rule "at rest": a program makes no change without a cause, and does not write a list in another order.
+// changeAtRest is the rule "at rest": a program makes no change without a cause, and does not write a list in another
+// order.
 type changeAtRest struct{}
 
 func (changeAtRest) Describe() Description {
-	return Description{Name: "at rest", Meaning: "The program changed an object again and again, and nothing had happened.", IsCertain: true}
+	return Description{
+		Name: "at rest", Meaning: "The program changed an object again and again, and nothing had happened.", IsCertain: true,
+	}
 }
 
-// minRest is how long a process has written nothing before a change without a cause. A change that comes earlier may follow from
-// the program's own write, which the program has just received, or belong to the same reconcile.
+// minRest is how long a process has written nothing before a change without a cause. A change that comes earlier may
+// follow from the program's own write, which the program has just received, or belong to the same reconcile.
 const minRest = time.Second
 
 func (changeAtRest) Violations(r *Run) []Violation {
@@ -38,7 +41,8 @@ func (changeAtRest) Violations(r *Run) []Violation {
 // second write has no cause. A write that follows an answer to a read with other versions has a cause. So has the first
 // write after a failed request, and a write at a time that an object names.
 //
-// A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody sees.
+// A run whose fault is in the external system is not judged: what the program then learns there is a cause that nobody
+// sees.
 func changesWithoutCause(r *Run) (all []Violation) {
 	if r.Faults.HasKind(faults.OutsideRefused, faults.OutsideCut, faults.OutsideSlow) {
 		return nil
@@ -70,8 +74,10 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		paths := changedPaths(r.View, change)
 		former, hasFormer := last[key]
 		last[key] = write{request.Ended, paths}
-		isSame := hasFormer && (len(paths) == 0 && len(former.paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(former.paths, p) }))
-		if !isSame || isReported[change.after.UID] || longestQuiet(r, request.Session, former.ended, request.Began) < minRest ||
+		isSame := hasFormer && (len(paths) == 0 && len(former.paths) == 0 ||
+			slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(former.paths, p) }))
+		if !isSame || isReported[change.after.UID] ||
+			longestQuiet(r, request.Session, former.ended, request.Began) < minRest ||
 			hasCause(r, request.Session, former.ended, request.Began, ownVersions, change.before) {
 			continue
 		}
@@ -80,7 +86,8 @@ func changesWithoutCause(r *Run) (all []Violation) {
 		v := Violation{
 			Severity: Warning, Object: object, Paths: paths, Effect: "changed", Step: request.Point.Step, At: request.Began,
 			Text: fmt.Sprintf("%s was changed without a cause", object),
-			Evidence: fmt.Sprintf("The program sent %s, %.1f s after its write before. It had received no event and no new answer in between",
+			Evidence: fmt.Sprintf(
+				"The program sent %s, %.1f s after its write before. It had received no event and no new answer in between",
 				request.Point, request.Began.Sub(former.ended).Seconds()),
 		}
 		if len(paths) == 0 {
@@ -92,8 +99,8 @@ func changesWithoutCause(r *Run) (all []Violation) {
 	return all
 }
 
-// longestQuiet returns the longest time between two times in which no write of a process was under way. Example: a write is under
-// way from 2 s to 3 s. Then the longest time between 1 s and 9 s is 6 s.
+// longestQuiet returns the longest time between two times in which no write of a process was under way. Example: a
+// write is under way from 2 s to 3 s. Then the longest time between 1 s and 9 s is 6 s.
 func longestQuiet(r *Run, session string, from, until time.Time) (longest time.Duration) {
 	for _, request := range r.Requests {
 		isWrite := request.Session == session && request.Point.IsWrite() && !proxy.IsBackground(request.Point.Resource)
@@ -124,7 +131,9 @@ func changedPaths(w *history.View, s successor) []string {
 }
 
 // hasCause reports whether a process has had a cause for a write between two times.
-func hasCause(r *Run, session string, from, until time.Time, ownVersions map[versionKey]bool, state history.Version) bool {
+func hasCause(
+	r *Run, session string, from, until time.Time, ownVersions map[versionKey]bool, state history.Version,
+) bool {
 	isBetween := func(t time.Time) bool { return t.After(from) && t.Before(until) }
 	for _, d := range r.Deliveries {
 		isEcho := d.ResourceVersion != "" && ownVersions[versionKey{d.Resource, d.ResourceVersion}]
@@ -148,7 +157,8 @@ func hasCause(r *Run, session string, from, until time.Time, ownVersions map[ver
 		}
 	}
 	// Times in objects have seconds.
-	return hasTimeBetween(state.Object["spec"], from.Add(time.Second), until) || hasTimeBetween(state.Object["status"], from.Add(time.Second), until)
+	return hasTimeBetween(state.Object["spec"], from.Add(time.Second), until) ||
+		hasTimeBetween(state.Object["status"], from.Add(time.Second), until)
 }
 
 // hasTimeBetween reports whether a value has a time that has come between two times.

@@ -6,8 +6,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// deletesReferrersFirst reports whether the user deletes no object before an object that refers to it. An object refers to
-// another one if a text below its spec is the other one's name.
+// deletesReferrersFirst reports whether the user deletes no object before an object that refers to it. An object refers
+// to another one if a text below its spec is the other one's name.
 func deletesReferrersFirst(steps []Step) bool {
 	applied := appliedObjects(steps)
 	isDeleted := make(map[faults.Object]bool)

@@ -15,7 +15,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// earlyReadiness is the rule "ready too early": a status is not ready before its workloads, and its generations do not go back.
+// earlyReadiness is the rule "ready too early": a status is not ready before its workloads, and its generations do not
+// go back.
 type earlyReadiness struct{}
 
 func (earlyReadiness) Describe() Description {
@@ -32,15 +33,18 @@ func (earlyReadiness) Violations(r *Run) (all []Violation) {
 		object := r.Object(s.Version)
 		if s.former.ObservedGeneration > s.ObservedGeneration && s.ObservedGeneration > 0 {
 			all = append(all, Violation{
-				Severity: Failure, Object: object, Paths: []string{"status.observedGeneration"}, Effect: "went back", Step: s.Step, At: s.At,
-				Text:     fmt.Sprintf("The observedGeneration of %s went back", object),
-				Evidence: fmt.Sprintf("The program had written %d, and wrote %d %s", s.former.ObservedGeneration, s.ObservedGeneration, r.timeText(s.Version)),
+				Severity: Failure, Object: object, Paths: []string{"status.observedGeneration"}, Effect: "went back", Step: s.Step,
+				At:   s.At,
+				Text: fmt.Sprintf("The observedGeneration of %s went back", object),
+				Evidence: fmt.Sprintf("The program had written %d, and wrote %d %s",
+					s.former.ObservedGeneration, s.ObservedGeneration, r.timeText(s.Version)),
 			})
 		}
 		for _, c := range s.Conditions {
 			path := fmt.Sprintf("status.conditions[type=%s].status", c.Type)
 			key := fmt.Sprintf("%s %s %d", s.UID, c.Type, s.generation)
-			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || !s.isCurrent(c) || s.former.isTrue(c.Type) && s.former.generation == s.generation {
+			if c.Type != "Ready" && c.Type != "Available" || c.Status != metav1.ConditionTrue || !s.isCurrent(c) ||
+				s.former.isTrue(c.Type) && s.former.generation == s.generation {
 				continue
 			}
 			if trueCounts[key]++; trueCounts[key] == 2 {
@@ -57,8 +61,9 @@ func (earlyReadiness) Violations(r *Run) (all []Violation) {
 			isReported[key] = true
 			v := Violation{
 				Severity: Failure, Object: object, Paths: []string{path}, Effect: "early", Step: s.Step, At: s.At,
-				Text:     fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
-				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s", r.timeText(s.Version), r.Object(workload), state),
+				Text: fmt.Sprintf("The condition %s of %s was True too early", c.Type, object),
+				Evidence: fmt.Sprintf("When the program wrote it, %s, the last state of %s that it had received was not ready: %s",
+					r.timeText(s.Version), r.Object(workload), state),
 			}
 			switch isOfNoGeneration := c.ObservedGeneration == 0 && s.ObservedGeneration == 0; {
 			case c.Type != "Available":
@@ -97,7 +102,8 @@ func (s *status) isTrue(condition string) bool {
 	})
 }
 
-// isCurrent reports whether a condition is about the generation of its version, or does not say of which generation it is.
+// isCurrent reports whether a condition is about the generation of its version, or does not say of which generation it
+// is.
 func (s *status) isCurrent(c metav1.Condition) bool {
 	observed := c.ObservedGeneration
 	if observed == 0 {
@@ -131,18 +137,20 @@ func statuses(r *Run) (all []*status) {
 	return all
 }
 
-// receptionTime is how long a state may have been delivered and not have been read: a reconcile that has begun before goes
-// on with the state before.
+// receptionTime is how long a state may have been delivered and not have been read: a reconcile that has begun before
+// goes on with the state before.
 const receptionTime = time.Second
 
-// unreadyWorkload returns a workload that the object of a status controls, if no state of the workload was ready that the
-// program may have used for the condition. state says why the workload is not ready, and is empty if there is no such
-// workload. hasNoneReady is true if no replica of the workload is ready or available.
+// unreadyWorkload returns a workload that the object of a status controls, if no state of the workload was ready that
+// the program may have used for the condition. state says why the workload is not ready, and is empty if there is no
+// such workload. hasNoneReady is true if no replica of the workload is ready or available.
 //
 // The program may use the newest state that it has received for longer than receptionTime, and each state that it has
 // received since. A state before the program's own last write of the workload is none of them: the program has
 // the answer to the write.
-func unreadyWorkload(r *Run, s *status, c metav1.Condition) (workload history.Version, state string, hasNoneReady bool) {
+func unreadyWorkload(
+	r *Run, s *status, c metav1.Condition,
+) (workload history.Version, state string, hasNoneReady bool) {
 	if !s.isCurrent(c) {
 		return history.Version{}, "", false
 	}
@@ -209,7 +217,8 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 		}
 	}
 	for _, o := range r.Observations {
-		if v, exists := versions[o.ResourceVersion]; exists && o.Session == write.Session && o.Resource == workload.Resource && !o.At.After(write.Began) {
+		v, exists := versions[o.ResourceVersion]
+		if exists && o.Session == write.Session && o.Resource == workload.Resource && !o.At.After(write.Began) {
 			received = append(received, reception{v, o.At})
 		}
 	}
@@ -220,7 +229,8 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 		}
 	}
 	for _, each := range received {
-		isOld := ownVersion != "" && ident.IsNewer(ownVersion, each.ResourceVersion) || newest != "" && ident.IsNewer(newest, each.ResourceVersion)
+		isOld := ownVersion != "" && ident.IsNewer(ownVersion, each.ResourceVersion) ||
+			newest != "" && ident.IsNewer(newest, each.ResourceVersion)
 		if !isOld {
 			states = append(states, each.Version)
 		}
@@ -229,9 +239,9 @@ func receivedStates(r *Run, workload history.Version, write *proxy.RequestRecord
 	return states
 }
 
-// whyNotReady returns why a workload is not ready, or an empty text. hasNoneReady is true if no replica of it is ready or available.
-// A workload whose controller has not observed its generation is not ready, because nothing is known of it. A workload
-// that is being rolled out and has replicas may be ready: programs differ in that.
+// whyNotReady returns why a workload is not ready, or an empty text. hasNoneReady is true if no replica of it is ready
+// or available. A workload whose controller has not observed its generation is not ready, because nothing is known of
+// it. A workload that is being rolled out and has replicas may be ready: programs differ in that.
 func whyNotReady(v history.Version) (reason string, hasNoneReady bool) {
 	var w struct {
 		Metadata struct {
@@ -253,7 +263,8 @@ func whyNotReady(v history.Version) (reason string, hasNoneReady bool) {
 		return "", false
 	}
 	ready := max(w.Status.ReadyReplicas, w.Status.AvailableReplicas, w.Status.Ready)
-	isNothingWanted := w.Spec.Replicas != nil && *w.Spec.Replicas == 0 || v.Resource == "daemonsets.apps" && w.Status.ObservedGeneration == w.Metadata.Generation && (w.Status.Desired == nil || *w.Status.Desired == 0)
+	isNothingWanted := w.Spec.Replicas != nil && *w.Spec.Replicas == 0 || v.Resource == "daemonsets.apps" &&
+		w.Status.ObservedGeneration == w.Metadata.Generation && (w.Status.Desired == nil || *w.Status.Desired == 0)
 	switch {
 	case isNothingWanted:
 		return "", false

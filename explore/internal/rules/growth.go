@@ -15,7 +15,9 @@ import (
 type growth struct{}
 
 func (growth) Describe() Description {
-	return Description{Name: "growth", Meaning: "Objects, finalizers or entries become more with each change of the user.", IsCertain: true}
+	return Description{
+		Name: "growth", Meaning: "Objects, finalizers or entries become more with each change of the user.", IsCertain: true,
+	}
 }
 
 const (
@@ -27,7 +29,8 @@ const (
 )
 
 // Violations compares the sizes after the first, the second and the third step of a run with many changes: before the
-// changes, after the first half of them, and after the second half. Example: the entries of status.history are 1, 25 and
+// changes, after the first half of them, and after the second half. Example: the entries of status.history are 1, 25
+// and
 // 49. A history that keeps ten entries has 1, 10 and 10.
 func (growth) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.Faults.HasKind(faults.ManyChanges) || len(r.States) < 3 {
@@ -37,15 +40,17 @@ func (growth) Violations(r *Run) (all []Violation) {
 	for i := range sizes {
 		sizes[i] = sizesOf(r, r.States[i])
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(sizes[2]), func(a, b size) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(sizes[2]),
+		func(a, b size) int { return strings.Compare(a.String(), b.String()) }) {
 		start, half, end := sizes[0][at], sizes[1][at], sizes[2][at]
 		if end-half < minGrowth || half-start < minGrowth || float64(end-half) < minGrowthShare*float64(half-start) {
 			continue
 		}
 		v := Violation{
 			Severity: Failure, Object: at.object, Effect: "grows", Step: 2, At: r.Versions[len(r.Versions)-1].At,
-			Text:     fmt.Sprintf("%s become more with each change of the user", at.noun()),
-			Evidence: fmt.Sprintf("There were %d before the changes, %d after %d changes there and back, and %d after %d", start, half, faults.ChangesInHalf, end, 2*faults.ChangesInHalf),
+			Text: fmt.Sprintf("%s become more with each change of the user", at.noun()),
+			Evidence: fmt.Sprintf("There were %d before the changes, %d after %d changes there and back, and %d after %d",
+				start, half, faults.ChangesInHalf, end, 2*faults.ChangesInHalf),
 		}
 		if at.path != "" {
 			v.Paths = []string{at.path}

@@ -41,8 +41,9 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 		}
 		violation := Violation{
 			Severity: Failure, Object: object, Effect: "left", Step: last, At: v.At,
-			Text:     fmt.Sprintf("%s is left after the user has deleted all samples", object),
-			Evidence: fmt.Sprintf("The field manager %s made the object, which no sample needs any more", quotedManager(r.View, v.UID)),
+			Text: fmt.Sprintf("%s is left after the user has deleted all samples", object),
+			Evidence: fmt.Sprintf("The field manager %s made the object, which no sample needs any more",
+				quotedManager(r.View, v.UID)),
 		}
 		finalizers := v.Content().GetFinalizers()
 		switch isSample := applied[faults.Object{Resource: v.Resource, Name: v.Name}] != nil; {
@@ -51,7 +52,8 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 			violation.Text = fmt.Sprintf("%s is not gone after the user has deleted it", object)
 			violation.Evidence = fmt.Sprintf("The object waits for its finalizer %s", strings.Join(finalizers, ", "))
 			if children := childrenOf(r, v.UID, left); len(children) > 0 {
-				violation.Evidence += fmt.Sprintf(". Its children %s still exist: the garbage collector deletes them only when their owner is gone",
+				violation.Evidence += fmt.Sprintf(
+					". Its children %s still exist: the garbage collector deletes them only when their owner is gone",
 					strings.Join(children, ", "))
 			}
 		case v.Content().GetDeletionTimestamp() != nil:
@@ -66,7 +68,8 @@ func (leftObject) Violations(r *Run) (all []Violation) {
 // childrenOf returns the objects that nobody has deleted and that the object with a uid owns.
 func childrenOf(r *Run, owner types.UID, objects []history.Version) (children []string) {
 	for _, v := range objects {
-		isChild := slices.ContainsFunc(v.Content().GetOwnerReferences(), func(reference metav1.OwnerReference) bool { return reference.UID == owner })
+		isChild := slices.ContainsFunc(v.Content().GetOwnerReferences(),
+			func(reference metav1.OwnerReference) bool { return reference.UID == owner })
 		if isChild && v.Content().GetDeletionTimestamp() == nil {
 			children = append(children, r.Object(v).String())
 		}
@@ -81,8 +84,8 @@ func isOwnedByOneOf(v history.Version, owners []history.Version) bool {
 	})
 }
 
-// CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged by
-// the comparison with the references.
+// CanJudgeDeletion reports whether the rule judges a run with these faults. What is left after other faults is judged
+// by the comparison with the references.
 func CanJudgeDeletion(all faults.Faults) bool {
 	return !slices.ContainsFunc(all, func(f faults.Fault) bool {
 		return !slices.Contains([]faults.Kind{faults.Deletion, faults.Clones, faults.Pair, faults.ManyChanges}, f.Kind)
@@ -109,8 +112,8 @@ func DeletesAll(steps []Step, step int) bool {
 // NeedsOwnObjects reports whether the judgement of a run depends on [Run.OwnObjects].
 func NeedsOwnObjects(r *Run) bool { return len(leftAfterDeletion(r)) > 0 }
 
-// leftAfterDeletion returns the objects that are left after the user has deleted all samples. A run in which the user does not
-// do that, or whose faults keep objects, has none.
+// leftAfterDeletion returns the objects that are left after the user has deleted all samples. A run in which the user
+// does not do that, or whose faults keep objects, has none.
 func leftAfterDeletion(r *Run) []history.Version {
 	last := len(r.Steps) - 1
 	if !CanJudgeDeletion(r.Faults) || !r.isOrdinary() || len(r.States) <= last || !DeletesAll(r.Steps, last) {

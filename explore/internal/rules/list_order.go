@@ -12,8 +12,8 @@ import (
 )
 
 // changesOfOrder returns the versions of the program in which a list of a Pod template has another order and the same
-// items, while the lists of the owner are the same. Another order rolls all Pods. A program that has written one other order
-// may have learned something. Two of them have no cause.
+// items, while the lists of the owner are the same. Another order rolls all Pods. A program that has written one other
+// order may have learned something. Two of them have no cause.
 func changesOfOrder(r *Run) (all []Violation) {
 	counts := make(map[string]int)
 	for _, s := range r.successors() {
@@ -42,8 +42,8 @@ func changesOfOrder(r *Run) (all []Violation) {
 	return all
 }
 
-// hasOwnerSameLists reports whether the lists in the spec of the controller of an object were the same at two versions of
-// the object. The user may have changed their order otherwise.
+// hasOwnerSameLists reports whether the lists in the spec of the controller of an object were the same at two versions
+// of the object. The user may have changed their order otherwise.
 func hasOwnerSameLists(r *Run, s successor) bool {
 	owner := controllerOf(s.after)
 	if owner == "" || controllerOf(s.before) != owner {

@@ -19,12 +19,16 @@ import (
 type recreation struct{}
 
 func (recreation) Describe() Description {
-	return Description{Name: "remade", Meaning: "The program deleted a child, and made it again with the same content, while its owner lived.", IsCertain: true}
+	return Description{
+		Name:      "remade",
+		Meaning:   "The program deleted a child, and made it again with the same content, while its owner lived.",
+		IsCertain: true,
+	}
 }
 
-// Violations compares each object with the object of its name that the program has deleted before. Pods do not count, and
-// neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field cannot
-// change.
+// Violations compares each object with the object of its name that the program has deleted before. Pods do not count,
+// and neither do Jobs that have finished, because a new one does its work again. Other content is needed where a field
+// cannot change.
 func (recreation) Violations(r *Run) (all []Violation) {
 	// A program that sees the past, or was away while the user did something, may delete a child that was right before. A
 	// child that is deleted for another object is made again.
@@ -49,7 +53,8 @@ func (recreation) Violations(r *Run) (all []Violation) {
 // isBehind reports whether faults have shown the program a state of the past, or have kept the program from seeing a
 // change of the user in time.
 func isBehind(r *Run) bool {
-	if r.Faults.NeedsStandby() || r.Faults.HasKind(faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
+	if r.Faults.NeedsStandby() || r.Faults.HasKind(
+		faults.Stale, faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed, faults.WatchTwice) {
 		return true
 	}
 	return slices.ContainsFunc(r.Faults, func(f faults.Fault) bool { return f.Restart == faults.RestartNextStep })
@@ -72,8 +77,8 @@ func Recreated(r *Run) (all []string) {
 // replacement is an object that the program has deleted, with the object of the same name that it has created next.
 type replacement struct{ before, after history.Version }
 
-// content returns the fields that the program has written in the second object, with their values in one of the objects.
-// For the first object, the program's fields at its end are added.
+// content returns the fields that the program has written in the second object, with their values in one of the
+// objects. For the first object, the program's fields at its end are added.
 func (p replacement) content(r *Run, v history.Version) map[string]string {
 	values := r.Fields(v)
 	content := make(map[string]string)
@@ -106,7 +111,8 @@ func replacements(r *Run) (all []replacement) {
 			before, wasDeleted := deleted[at]
 			delete(deleted, at)
 			owner := controllerOf(v)
-			isSameOwner := owner != "" && owner == controllerOf(before) && isUndeletedAt(r, owner, v) && generationAt(r, owner, before) == generationAt(r, owner, v)
+			isSameOwner := owner != "" && owner == controllerOf(before) && isUndeletedAt(r, owner, v) &&
+				generationAt(r, owner, before) == generationAt(r, owner, v)
 			if wasDeleted && r.IsOperator(v.Manager) && isSameOwner && before.Step == v.Step && !isChangedOften(r, v.Step) {
 				all = append(all, replacement{before, v})
 			}
@@ -116,8 +122,8 @@ func replacements(r *Run) (all []replacement) {
 }
 
 // isChangedOften reports whether the user applies an object several times in a step, or deletes an object and applies
-// others. The program may delete a child because of one value, or because a reference is gone, and make it again because of
-// what comes next, while the deletion of the first child goes on.
+// others. The program may delete a child because of one value, or because a reference is gone, and make it again
+// because of what comes next, while the deletion of the first child goes on.
 func isChangedOften(r *Run, step int) bool {
 	if step < 0 || step >= len(r.Steps) {
 		return false
@@ -135,8 +141,8 @@ func isChangedOften(r *Run, step int) bool {
 	return false
 }
 
-// hasStrangers reports whether somebody besides the program and the control plane has written an object. The program may
-// replace such an object to undo that.
+// hasStrangers reports whether somebody besides the program and the control plane has written an object. The program
+// may replace such an object to undo that.
 func hasStrangers(r *Run, v history.Version) bool {
 	return slices.ContainsFunc(history.Managers(v), func(m string) bool { return !r.IsOperator(m) })
 }
@@ -145,11 +151,13 @@ func hasStrangers(r *Run, v history.Version) bool {
 func isDeletedByProgram(r *Run, v history.Version) bool {
 	object, created := r.Object(v), creationTimeOf(r, v.UID)
 	isOfFault := func(f faults.Fault) bool { return f.Object != nil && *f.Object == object }
-	return !slices.ContainsFunc(r.Faults, isOfFault) && slices.ContainsFunc(r.Requests, func(request proxy.RequestRecord) bool {
-		isOfObject := request.Point.Verb == "delete" && request.Name == v.Name || request.Point.Verb == "deletecollection"
-		isCarriedOut := request.Code/100 == 2 || request.Code == 0 && !request.Sent.IsZero()
-		return request.Point.Resource == v.Resource && isOfObject && isCarriedOut && request.Began.After(created) && request.Began.Before(v.At)
-	})
+	return !slices.ContainsFunc(r.Faults, isOfFault) &&
+		slices.ContainsFunc(r.Requests, func(request proxy.RequestRecord) bool {
+			isOfObject := request.Point.Verb == "delete" && request.Name == v.Name || request.Point.Verb == "deletecollection"
+			isCarriedOut := request.Code/100 == 2 || request.Code == 0 && !request.Sent.IsZero()
+			return request.Point.Resource == v.Resource && isOfObject && isCarriedOut && request.Began.After(created) &&
+				request.Began.Before(v.At)
+		})
 }
 
 // creationTimeOf returns when the first version of an object came.
@@ -162,8 +170,8 @@ func creationTimeOf(r *Run, uid types.UID) time.Time {
 	return time.Time{}
 }
 
-// isUndeletedAt reports whether an object exists at a version of another object, and nobody has deleted it. The server counts the
-// versions of all resources together.
+// isUndeletedAt reports whether an object exists at a version of another object, and nobody has deleted it. The server
+// counts the versions of all resources together.
 func isUndeletedAt(r *Run, uid types.UID, at history.Version) bool {
 	exists := false
 	for _, v := range r.Versions {

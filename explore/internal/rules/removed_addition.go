@@ -17,12 +17,14 @@ import (
 type removedAddition struct{}
 
 func (removedAddition) Describe() Description {
-	return Description{Name: "what others put", Meaning: "The program removed what somebody else had added to an object.", IsCertain: true}
+	return Description{
+		Name: "what others put", Meaning: "The program removed what somebody else had added to an object.", IsCertain: true,
+	}
 }
 
-// Violations follows the fields that a stranger owns, from the version that adds them to the next version of the program
-// that has other values. Labels, annotations and finalizers of the stranger's domain are nobody else's. Whether a program
-// may own a whole list, or a whole spec, is disputed: the removal of an item or of a field is a warning.
+// Violations follows the fields that a stranger owns, from the version that adds them to the next version of the
+// program that has other values. Labels, annotations and finalizers of the stranger's domain are nobody else's. Whether
+// a program may own a whole list, or a whole spec, is disputed: the removal of an item or of a field is a warning.
 func (removedAddition) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.Faults.HasKind(faults.StrangerMetadata, faults.StrangerItem, faults.StrangerField) {
 		return nil
@@ -45,7 +47,8 @@ func (removedAddition) Violations(r *Run) (all []Violation) {
 				continue
 			}
 			delete(added[uid], path)
-			if isRemovedWithParent(values, path) || s.after.Content().GetDeletionTimestamp() != nil && !strings.HasPrefix(path, "metadata.") {
+			if isRemovedWithParent(values, path) ||
+				s.after.Content().GetDeletionTimestamp() != nil && !strings.HasPrefix(path, "metadata.") {
 				continue
 			}
 			lost[partOf(path)] = append(lost[partOf(path)], path)
@@ -90,8 +93,9 @@ func isRemovedWithParent(values map[string]string, path string) bool {
 	return true
 }
 
-// newRemoval returns the violation of a version that lacks what a stranger has added. The managedFields of the version often name
-// the stranger as the last manager, because only the entry of the stranger has changed. So the evidence names the request.
+// newRemoval returns the violation of a version that lacks what a stranger has added. The managedFields of the version
+// often name the stranger as the last manager, because only the entry of the stranger has changed. So the evidence
+// names the request.
 func newRemoval(r *Run, v history.Version, request *proxy.RequestRecord, part string, paths []string) Violation {
 	slices.Sort(paths)
 	object := r.Object(v)
@@ -101,7 +105,8 @@ func newRemoval(r *Run, v history.Version, request *proxy.RequestRecord, part st
 	}
 	return Violation{
 		Severity: severity, Object: object, Paths: paths, Effect: "removed", Step: v.Step, At: v.At,
-		Text:     fmt.Sprintf("What somebody else had added to %s of %s was removed", part, object),
-		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after the program had sent %s", r.timeText(v), request.Point),
+		Text: fmt.Sprintf("What somebody else had added to %s of %s was removed", part, object),
+		Evidence: fmt.Sprintf("A stranger had added it, and it was gone or different %s, after the program had sent %s",
+			r.timeText(v), request.Point),
 	}
 }

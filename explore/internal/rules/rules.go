@@ -1,3 +1,30 @@
+// Package rules judges one run of a program by what the program itself did, without a comparison with other runs. A
+// mistake that every run has is found in this way.
+//
+// A [Rule] has a file of its own, and [All] lists the rules:
+//
+//	rule               file
+//	gone               left_object.go, with deletion_order.go
+//	at rest            change_at_rest.go, with list_order.go
+//	remade             recreation.go
+//	ready too early    early_readiness.go
+//	what others put    removed_addition.go
+//	another's          unrelated_change.go
+//	growth             growth.go
+//
+// [Judge] applies all rules to a [Run], which is plain data. The result is a list of violations:
+//
+//	violations := rules.Judge(&rules.Run{View: history.NewView(h, options), Requests: requests, Steps: steps})
+//	// gone: configmaps/web is left after the user has deleted all objects
+//
+// The rules share this ground:
+//
+//   - Whether a program had a reason is judged by what the proxy has delivered or answered to the program, and never by what
+//     the server had. What the program did is judged by the versions that the server has stored.
+//   - A write counts if the server has stored a change. An apply that is answered with the same resource version is no
+//     write.
+//   - Only the fields of the program's own field managers count. Leases, Events and managedFields do not count.
+//   - A cause is a delivered event, the answer to a read, or a time that has come.
 package rules
 
 import (
@@ -35,7 +62,15 @@ type Description struct {
 
 // All returns all rules.
 func All() []Rule {
-	return []Rule{leftObject{}, changeAtRest{}, recreation{}, earlyReadiness{}, removedAddition{}, unrelatedChange{}, growth{}}
+	return []Rule{
+		leftObject{},
+		changeAtRest{},
+		recreation{},
+		earlyReadiness{},
+		removedAddition{},
+		unrelatedChange{},
+		growth{},
+	}
 }
 
 // Names returns the names of all rules.
@@ -97,8 +132,9 @@ func appliedObjects(steps []Step) map[faults.Object]map[string]any {
 	return applied
 }
 
-// isOrdinary reports whether rules can judge the run. The versions must be complete and in the order in which the server made them:
-// no fault has set the server back, or stopped a part of the control plane. The program must be able to read all objects.
+// isOrdinary reports whether rules can judge the run. The versions must be complete and in the order in which the
+// server made them: no fault has set the server back, or stopped a part of the control plane. The program must be able
+// to read all objects.
 func (r *Run) isOrdinary() bool {
 	return len(r.Gaps) == 0 && !r.Faults.HasServerInterruption() && !r.Faults.HasKind(faults.Restored, faults.Unreadable)
 }
@@ -122,9 +158,9 @@ func (r *Run) successors() (all []successor) {
 	return all
 }
 
-// writeOf returns the request of the program that has made a version of an object, or nil. The server answers a write that
-// changes nothing, and one that removes the last finalizer, with the version of somebody else. That version came before the
-// request.
+// writeOf returns the request of the program that has made a version of an object, or nil. The server answers a write
+// that changes nothing, and one that removes the last finalizer, with the version of somebody else. That version came
+// before the request.
 func (r *Run) writeOf(s successor) *proxy.RequestRecord {
 	v := s.after
 	isDeletion := v.Content().GetDeletionTimestamp() != nil && s.before.Content().GetDeletionTimestamp() == nil
@@ -143,8 +179,8 @@ func (r *Run) writeOf(s successor) *proxy.RequestRecord {
 // versionKey is a resource, and the resource version of one of its objects.
 type versionKey struct{ resource, version string }
 
-// ownVersions returns the versions that the program has made. The version in the answer to a write may be that of somebody
-// else: see [Run.writeOf].
+// ownVersions returns the versions that the program has made. The version in the answer to a write may be that of
+// somebody else: see [Run.writeOf].
 func (r *Run) ownVersions() map[versionKey]bool {
 	own, deletions := make(map[versionKey]bool), make(map[versionKey]bool)
 	for _, request := range r.Requests {
@@ -182,7 +218,8 @@ type Violation struct {
 	Object   faults.Object
 	// Paths are the fields that are concerned, sorted. It is empty if the whole object is concerned.
 	Paths []string
-	// Effect is what happened to the object or to the fields, in a word: left, deleted, changed, removed, reordered, and so on.
+	// Effect is what happened to the object or to the fields, in a word: left, deleted, changed, removed, reordered, and
+	// so on.
 	Effect string
 	// Text says what is wrong, and Evidence how the run shows it. Both are sentences without a period.
 	Text, Evidence string
@@ -224,12 +261,13 @@ func Judge(r *Run, accepted *history.Accepted) (all []Violation) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Violation) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key(), b.Key())) })
+	slices.SortStableFunc(all,
+		func(a, b Violation) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key(), b.Key())) })
 	return all
 }
 
-// acceptViolation counts a violation for the acceptances that match it, and reports whether the violation is intended: the whole
-// object, or each of the fields.
+// acceptViolation counts a violation for the acceptances that match it, and reports whether the violation is intended:
+// the whole object, or each of the fields.
 func acceptViolation(accepted *history.Accepted, v Violation, kinds []faults.Kind) (isAccepted bool) {
 	if len(v.Paths) == 0 {
 		return accepted.AcceptViolation(v.Rule, v.Object, "", kinds...)

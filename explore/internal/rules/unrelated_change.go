@@ -21,9 +21,10 @@ func (unrelatedChange) Describe() Description {
 	return Description{Name: "another's", Meaning: "The program deleted or changed a child of an object to which the user did nothing, when the user acted on another object.", IsCertain: true}
 }
 
-// Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them. Nothing
-// happens to the other one, so that its children stay, and keep their values. Children that end by themselves do not count.
-// Clones of an object share what they refer to, and so may change with one another: of clones only deletions are judged.
+// Violations judges runs with two objects of a kind, in the steps in which the user does something to one of them.
+// Nothing happens to the other one, so that its children stay, and keep their values. Children that end by themselves
+// do not count. Clones of an object share what they refer to, and so may change with one another: of clones only
+// deletions are judged.
 func (unrelatedChange) Violations(r *Run) (all []Violation) {
 	if !r.isOrdinary() || !r.Faults.HasKind(faults.Clones, faults.Pair) {
 		return nil
@@ -40,8 +41,9 @@ func (unrelatedChange) Violations(r *Run) (all []Violation) {
 		object := r.Object(v)
 		all = append(all, Violation{
 			Severity: Failure, Object: object, Effect: "deleted", Step: v.Step, At: v.At,
-			Text:     fmt.Sprintf("%s was deleted, and it is the child of another object", object),
-			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller", v.Step+1, samples[controllerOf(v)]),
+			Text: fmt.Sprintf("%s was deleted, and it is the child of another object", object),
+			Evidence: fmt.Sprintf("In step %d the user did nothing to %s, which is its only controller",
+				v.Step+1, samples[controllerOf(v)]),
 		})
 	}
 	if !r.Faults.HasKind(faults.Pair) {
@@ -66,7 +68,8 @@ func changesText(r *Run, s successor, paths []string) string {
 	before, after := r.Fields(s.before), r.Fields(s.after)
 	var texts []string
 	for _, path := range paths {
-		texts = append(texts, fmt.Sprintf("%s from %s to %s", path, cmp.Or(before[path], "nothing"), cmp.Or(after[path], "nothing")))
+		texts = append(texts, fmt.Sprintf("%s from %s to %s",
+			path, cmp.Or(before[path], "nothing"), cmp.Or(after[path], "nothing")))
 	}
 	return strings.Join(texts, ", ")
 }

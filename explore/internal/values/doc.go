@@ -9,6 +9,6 @@
 //	spec.replicas: minimum -> maximum    {"spec": {"replicas": 1}}, {"spec": {"replicas": 5}}
 //
 // A string without an enumeration and without a pattern becomes another string: see [OtherText]. A string that the
-// sample lacks, or that has a pattern, is opaque: only the options and a second sample have values for it. The values are candidates. Rules
-// in CEL, webhooks and admission can refuse them, which [DryRun] reports.
+// sample lacks, or that has a pattern, is opaque: only the options and a second sample have values for it. The values
+// are candidates. Rules in CEL, webhooks and admission can refuse them, which [DryRun] reports.
 package values

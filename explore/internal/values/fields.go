@@ -125,7 +125,9 @@ func (w *walker) visitBelow(at position) bool {
 		}
 	case at.schema.Items != nil && len(at.schema.Items.Properties) > 0:
 		if items, _ := at.sample.([]any); len(items) > 0 {
-			item := position{path: at.path.join(firstItem), schema: at.schema.Items, sample: items[0], isPresent: true, isRequired: true}
+			item := position{
+				path: at.path.join(firstItem), schema: at.schema.Items, sample: items[0], isPresent: true, isRequired: true,
+			}
 			if others, _ := at.second.([]any); len(others) > 0 {
 				item.second, item.isInSecond = others[0], true
 			}

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // errKept is the reason of a field that the options list without values.
@@ -99,8 +101,8 @@ func (at position) suggest() ([]value, error) {
 	return kept, err
 }
 
-// secondValues returns the value of the second sample, if it has the field. The members of an object have values of their
-// own.
+// secondValues returns the value of the second sample, if it has the field. The members of an object have values of
+// their own.
 func (at position) secondValues() []value {
 	if !at.isInSecond || at.isPresent && len(at.schema.Properties) > 0 {
 		return nil
@@ -309,4 +311,31 @@ func (at position) newItems() []any {
 		all = append(all, v.content)
 	}
 	return all
+}
+
+// isEqual reports whether two values are the same in JSON. Numbers of different Go types can be equal.
+func isEqual(a, b any) bool {
+	x, errX := encode(a)
+	y, errY := encode(b)
+	return errors.Join(errX, errY) == nil && bytes.Equal(x, y)
+}
+
+// encode returns the JSON of a value. Equal values have equal JSON.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode a value: %w", err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// decode returns the value of JSON in a schema. Integers stay integers.
+func decode(data json.RawMessage) (any, error) {
+	var v any
+	if err := utiljson.Unmarshal(data, &v); err != nil {
+		return nil, fmt.Errorf("decode %s in the schema: %w", data, err)
+	}
+	return v, nil
 }

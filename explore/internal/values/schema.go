@@ -96,9 +96,9 @@ func (s *Schema) isQuantity() bool {
 	return err == nil && pattern.MatchString("1Gi") && pattern.MatchString("100m") && !pattern.MatchString("a")
 }
 
-// bounds returns the least and the greatest number that a field takes. A number without a declared maximum is 3 at most, or one more
-// than its minimum, because programs make so many objects of such numbers. Examples: without bounds a field takes 0 to 3, and
-// with the minimum 5 it takes 5 to 6.
+// bounds returns the least and the greatest number that a field takes. A number without a declared maximum is 3 at
+// most, or one more than its minimum, because programs make so many objects of such numbers. Examples: without bounds a
+// field takes 0 to 3, and with the minimum 5 it takes 5 to 6.
 func (s *Schema) bounds() (low, high float64, err error) {
 	switch {
 	case s.Minimum != nil:

@@ -10,9 +10,10 @@ import (
 // parts of hashes, for example.
 const maxDigits = 9
 
-// OtherText returns another text that may have the same form: the last number is one more, a boolean is the opposite, and
-// any other text is longer. Examples: "nginx:1.27" becomes "nginx:1.28", "0 5 * * *" becomes "0 6 * * *", "10s" becomes
-// "11s", "true" becomes "false", and "hello" becomes "hellox". A text of several lines, such as a file, has one more line.
+// OtherText returns another text that may have the same form: the last number is one more, a boolean is the opposite,
+// and any other text is longer. Examples: "nginx:1.27" becomes "nginx:1.28", "0 5 * * *" becomes "0 6 * * *", "10s"
+// becomes "11s", "true" becomes "false", and "hello" becomes "hellox". A text of several lines, such as a file, has one
+// more line.
 func OtherText(text string) string {
 	switch text {
 	case "":

@@ -29,8 +29,8 @@ type Options struct {
 	Seed uint64
 }
 
-// sampleName is the name of the value that the sample has, secondName of the value of the second sample, and absentName of the
-// value of a field that is removed.
+// sampleName is the name of the value that the sample has, secondName of the value of the second sample, and absentName
+// of the value of a field that is removed.
 const (
 	sampleName = "sample"
 	secondName = "second sample"
@@ -58,8 +58,8 @@ type Transition struct {
 // String returns the transition in a line, such as: spec.size: sample -> minimum.
 func (t Transition) String() string { return t.Field + ": " + t.From + " -> " + t.Value }
 
-// StepName returns the name of the step that applies an object of Objects. Example: the transition "spec.size: minimum -> maximum" has
-// the steps "spec.size: sample -> minimum" and "spec.size: minimum -> maximum".
+// StepName returns the name of the step that applies an object of Objects. Example: the transition "spec.size: minimum
+// -> maximum" has the steps "spec.size: sample -> minimum" and "spec.size: minimum -> maximum".
 func (t Transition) StepName(index int) string {
 	if index < len(t.Objects)-1 {
 		return t.Field + ": " + sampleName + " -> " + t.From
@@ -98,7 +98,9 @@ func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []F
 		return nil, nil, fmt.Errorf("the sample: %w", err)
 	}
 	w := walker{options: o, known: map[string]bool{}}
-	w.visitMembers(position{schema: s, sample: start.object, isPresent: true, second: o.Second, isInSecond: o.Second != nil})
+	w.visitMembers(position{
+		schema: s, sample: start.object, isPresent: true, second: o.Second, isInSecond: o.Second != nil,
+	})
 	if err := o.check(w.known); err != nil {
 		return nil, nil, err
 	}
@@ -259,7 +261,9 @@ func (b *builder) addFieldPairs(fields []field, o Options) error {
 // DryRun applies an object without storing it, as the field manager of the api. If the object exists,
 // the server checks the change, otherwise the creation. The refusal is the reason of the server for
 // which it does not accept the object, and is empty if the server accepts it. Error: everything else.
-func DryRun(ctx context.Context, api kube.API[unstructured.Unstructured], object map[string]any) (refusal string, err error) {
+func DryRun(
+	ctx context.Context, api kube.API[unstructured.Unstructured], object map[string]any,
+) (refusal string, err error) {
 	_, err = api.Apply(ctx, &unstructured.Unstructured{Object: object}, kube.DryRun())
 	if kube.IsInvalid(err) || kube.HasReason(err, metav1.StatusReasonBadRequest) || kube.IsForbidden(err) {
 		return err.Error(), nil

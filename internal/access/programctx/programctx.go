@@ -1,5 +1,5 @@
-// Package programctx carries in the context of a program what tests and explorations know of the program: what the programs of one
-// process share ([Shared]), and that the program is started again after a crash ([WithRestarts]).
+// Package programctx carries in the context of a program what tests and explorations know of the program: what the
+// programs of one process share ([Shared]), and that the program is started again after a crash ([WithRestarts]).
 package programctx
 
 import (
@@ -10,8 +10,8 @@ import (
 )
 
 // Shared holds what the programs in one process have in common while their cluster lives, such as the server of
-// conversions: a kind has one conversion in a cluster, and the programs of several tests define the kind. A Shared is safe
-// for concurrent use. The zero value is empty.
+// conversions: a kind has one conversion in a cluster, and the programs of several tests define the kind. A Shared is
+// safe for concurrent use. The zero value is empty.
 type Shared struct {
 	mu     sync.Mutex
 	values map[any]io.Closer
@@ -62,8 +62,8 @@ func SharedFrom(ctx context.Context) *Shared {
 
 type restartsKey struct{}
 
-// WithRestarts returns a context for a program that is started again under its name after a crash, as in an exploration. The
-// next process takes over the webhook configurations that the crash has left.
+// WithRestarts returns a context for a program that is started again under its name after a crash, as in an
+// exploration. The next process takes over the webhook configurations that the crash has left.
 func WithRestarts(ctx context.Context) context.Context {
 	return context.WithValue(ctx, restartsKey{}, true)
 }

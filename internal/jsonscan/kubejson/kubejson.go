@@ -1,6 +1,6 @@
 // Package kubejson decodes and encodes JSON by the rules of Kubernetes. These are the rules of encoding/json, with two
-// exceptions: names must match in case, and an integer in a value of the type any stays an integer. The decoder of Kubernetes
-// (sigs.k8s.io/json) and the fixtures of k8s.io/api are the test, in package kube.
+// exceptions: names must match in case, and an integer in a value of the type any stays an integer. The decoder of
+// Kubernetes (sigs.k8s.io/json) and the fixtures of k8s.io/api are the test, in package kube.
 package kubejson
 
 import (
@@ -49,8 +49,8 @@ func Decode(data []byte, into any) error {
 	return Unmarshal(data, into)
 }
 
-// Number returns the value that a number has in an any. The number is valid JSON. An integer that fits is an int64, and any
-// other number is a float64:
+// Number returns the value that a number has in an any. The number is valid JSON. An integer that fits is an int64, and
+// any other number is a float64:
 //
 //	9007199254740993     int64(9007199254740993)
 //	9223372036854775808  float64(9223372036854775808)
@@ -70,8 +70,8 @@ func Number(text []byte) (any, error) {
 	return f, nil
 }
 
-// decodeNumber decodes a number into an any. It leaves all else to the decoder of all types: other values, and an any that
-// points to a value.
+// decodeNumber decodes a number into an any. It leaves all else to the decoder of all types: other values, and an any
+// that points to a value.
 func decodeNumber(d *jsontext.Decoder, into *any) error {
 	if d.PeekKind() != '0' || *into != nil && reflect.TypeOf(*into).Kind() == reflect.Pointer {
 		return errors.ErrUnsupported

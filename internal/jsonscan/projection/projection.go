@@ -56,7 +56,8 @@ func (f *Fields) addStruct(t reflect.Type, within []reflect.Type) error {
 			name = field.Name
 		}
 		if strings.ContainsAny(name, ".,") {
-			return fmt.Errorf("the JSON name %q of the field %s has a dot or a comma: a projection cannot have it", name, field.Name)
+			return fmt.Errorf("the JSON name %q of the field %s has a dot or a comma: a projection cannot have it",
+				name, field.Name)
 		}
 		child := &Fields{}
 		if hasFields(inner) && !slices.Contains(within, inner) {
@@ -85,7 +86,8 @@ func hasFields(t reflect.Type) bool {
 	}
 	p := reflect.PointerTo(t)
 	for _, decodes := range []reflect.Type{
-		reflect.TypeFor[json.UnmarshalerFrom](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+		reflect.TypeFor[json.UnmarshalerFrom](), reflect.TypeFor[json.Unmarshaler](),
+		reflect.TypeFor[encoding.TextUnmarshaler](),
 	} {
 		if p.Implements(decodes) {
 			return false
@@ -141,7 +143,8 @@ func (f *Fields) AppendObject(dst, object []byte) ([]byte, error) {
 	return appendMembers(dst, &s, isKept, func(dst []byte, name string) ([]byte, error) {
 		switch name {
 		case "metadata":
-			return appendMembers(dst, &s, isKeptMetadata, func(dst []byte, _ string) ([]byte, error) { return appendRaw(dst, &s) })
+			return appendMembers(dst, &s, isKeptMetadata,
+				func(dst []byte, _ string) ([]byte, error) { return appendRaw(dst, &s) })
 		case "kind", "apiVersion":
 			return appendRaw(dst, &s)
 		default:
@@ -158,7 +161,8 @@ func (f *Fields) appendValue(dst []byte, s *jsonscan.Scanner) ([]byte, error) {
 	switch {
 	case len(f.byName) > 0 && s.Next() == '{':
 		isKept := func(name string) bool { return f.byName[name] != nil }
-		return appendMembers(dst, s, isKept, func(dst []byte, name string) ([]byte, error) { return f.byName[name].appendValue(dst, s) })
+		return appendMembers(dst, s, isKept,
+			func(dst []byte, name string) ([]byte, error) { return f.byName[name].appendValue(dst, s) })
 	case len(f.byName) > 0 && s.Next() == '[':
 		return f.appendElements(dst, s)
 	default:
@@ -182,9 +186,12 @@ func (f *Fields) appendElements(dst []byte, s *jsonscan.Scanner) ([]byte, error)
 	return append(dst, ']'), err
 }
 
-// appendMembers appends the object at s with the members for which isKept returns true. appendValue appends the value at s
-// of a member. If the value at s is not an object, appendMembers appends it unchanged.
-func appendMembers(dst []byte, s *jsonscan.Scanner, isKept func(name string) bool, appendValue func(dst []byte, name string) ([]byte, error)) ([]byte, error) {
+// appendMembers appends the object at s with the members for which isKept returns true. appendValue appends the value
+// at s of a member. If the value at s is not an object, appendMembers appends it unchanged.
+func appendMembers(
+	dst []byte, s *jsonscan.Scanner, isKept func(name string) bool,
+	appendValue func(dst []byte, name string) ([]byte, error),
+) ([]byte, error) {
 	if s.Next() != '{' {
 		return appendRaw(dst, s)
 	}

@@ -29,7 +29,8 @@ func testOutput() *os.File {
 	if runtime.GOOS != "linux" || !process.ParentIsGo() {
 		return os.Stderr
 	}
-	// The link opens the file itself anew. Without O_APPEND, a file to which the output is redirected would be overwritten.
+	// The link opens the file itself anew. Without O_APPEND, a file to which the output is redirected would be
+	// overwritten.
 	name := fmt.Sprintf("/proc/%d/fd/2", os.Getppid())
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package durations records how long the slow steps of yare took, so that a later run can show how long a step will take.
+// Package durations records how long the slow steps of yare took, so that a later run can show how long a step will
+// take.
 package durations
 
 import (
@@ -14,8 +15,9 @@ import (
 // maxSteps is how many steps the file has at most, because each folder of an operator has steps of its own.
 const maxSteps = 200
 
-// File is a file with the durations of the last runs of steps, by the names of the steps. The file only serves for what is shown,
-// so its errors do not matter: a step whose duration cannot be read is unknown. The zero value has no file, and knows nothing.
+// File is a file with the durations of the last runs of steps, by the names of the steps. The file only serves for what
+// is shown, so its errors do not matter: a step whose duration cannot be read is unknown. The zero value has no file,
+// and knows nothing.
 type File struct{ path string }
 
 // Default returns the file in yare's folder in the cache folder of the user.
@@ -81,7 +83,8 @@ func (f File) read() map[string]time.Duration {
 	return steps
 }
 
-// Progress returns how long a step has taken so far, and how long it took the last time. Example: "2.0s, last time 4.5s".
+// Progress returns how long a step has taken so far, and how long it took the last time. Example: "2.0s, last time
+// 4.5s".
 func Progress(elapsed, last time.Duration) string {
 	if last <= 0 {
 		return console.Duration(elapsed)
@@ -89,8 +92,8 @@ func Progress(elapsed, last time.Duration) string {
 	return console.Duration(elapsed) + ", last time " + console.Duration(last)
 }
 
-// Show shows the progress of a step every second, as "running go mod tidy (2.0s, last time 4.5s)", until the returned function is
-// called, which waits for the goroutine that shows the progress. The text is what the step does.
+// Show shows the progress of a step every second, as "running go mod tidy (2.0s, last time 4.5s)", until the returned
+// function is called, which waits for the goroutine that shows the progress. The text is what the step does.
 func (f File) Show(out *console.Console, step, text string) (stop func()) {
 	started, last, task := time.Now(), f.Last(step), out.Task()
 	ended := make(chan struct{})

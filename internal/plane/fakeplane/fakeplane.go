@@ -171,8 +171,9 @@ func kubectl(args []string) int {
 	}
 	switch {
 	case slices.Contains(args, "apply") && strings.Contains(input, "# refuse it"):
-		fmt.Fprintln(os.Stderr, `The CustomResourceDefinition "books.example.com" is invalid: x-kubernetes-validations[0].rule: Invalid value: `+
-			`{"Rule":"self.a \u003e 1","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR`)
+		fmt.Fprintln(os.Stderr,
+			`The CustomResourceDefinition "books.example.com" is invalid: x-kubernetes-validations[0].rule: Invalid value: `+
+				`{"Rule":"self.a \u003e 1","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR`)
 		return 1
 	case slices.Contains(args, "apply"):
 		var object struct {

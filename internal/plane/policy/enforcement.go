@@ -19,11 +19,12 @@ import (
 // maxEnforcementTime is how long an API server may take to observe policies.
 const maxEnforcementTime = time.Minute
 
-// waitUntilEnforced returns when the API server enforces policies that were applied. An API server observes the policies
-// of a kind, and their bindings, in the order of their writes. So waitUntilEnforced writes one more policy of each kind, the
-// last policy, and waits until a dry run shows the effect of the last policy.
+// waitUntilEnforced returns when the API server enforces policies that were applied. An API server observes the
+// policies of a kind, and their bindings, in the order of their writes. So waitUntilEnforced writes one more policy of
+// each kind, the last policy, and waits until a dry run shows the effect of the last policy.
 func waitUntilEnforced(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxEnforcementTime, fmt.Errorf("the API server does not enforce the policies after %s", maxEnforcementTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxEnforcementTime,
+		fmt.Errorf("the API server does not enforce the policies after %s", maxEnforcementTime))
 	defer cancel()
 	for _, kind := range []string{validatingKind, mutatingKind} {
 		i := slices.IndexFunc(policies, func(p unstructured.Unstructured) bool { return p.GetKind() == kind })
@@ -79,7 +80,8 @@ func tryLastPolicy(ctx context.Context, client *kube.Client, kind, version strin
 func lastPolicy(kind, version, name string) []unstructured.Unstructured {
 	type object = map[string]any
 	spec := object{"matchConstraints": object{"resourceRules": []any{object{
-		"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}, "resourceNames": []any{name}, "operations": []any{"CREATE"},
+		"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"}, "resourceNames": []any{name},
+		"operations": []any{"CREATE"},
 	}}}}
 	binding := object{"policyName": name}
 	if kind == validatingKind {

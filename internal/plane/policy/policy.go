@@ -95,11 +95,11 @@ func apiOf(client *kube.Client, object *unstructured.Unstructured) kube.API[unst
 }
 
 // Apply checks the policies that [Select] has returned, applies them, and returns when the API server enforces them. If
-// the check finds a mistake, Apply applies nothing, and the error names the policy and the expression. The definitions of
-// the kinds that the policies are about must be established.
+// the check finds a mistake, Apply applies nothing, and the error names the policy and the expression. The definitions
+// of the kinds that the policies are about must be established.
 //
-// A server may have no mutating policies. Apply leaves out each policy that the server does not serve, and calls report with
-// a text about the policy.
+// A server may have no mutating policies. Apply leaves out each policy that the server does not serve, and calls report
+// with a text about the policy.
 func Apply(ctx context.Context, client *kube.Client, policies []unstructured.Unstructured, report func(string)) error {
 	client = client.WithFieldManager("yare")
 	if err := checkTypes(ctx, client, policies); err != nil {
@@ -131,9 +131,11 @@ func Remove(ctx context.Context, client *kube.Client, policies []unstructured.Un
 	return errors.Join(errs...)
 }
 
-// Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If there are
-// namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
-func Narrow(policies []unstructured.Unstructured, suffix string, namespaces []string) ([]unstructured.Unstructured, error) {
+// Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If
+// there are namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
+func Narrow(
+	policies []unstructured.Unstructured, suffix string, namespaces []string,
+) ([]unstructured.Unstructured, error) {
 	renamed := make(map[string]bool)
 	for _, p := range policies {
 		renamed[p.GetName()] = true
@@ -171,7 +173,8 @@ func selectNamespaces(binding *unstructured.Unstructured, namespaces []string) e
 	for i, each := range namespaces {
 		values[i] = each
 	}
-	expressions = append(expressions, map[string]any{"key": "kubernetes.io/metadata.name", "operator": string(metav1.LabelSelectorOpIn), "values": values})
+	expressions = append(expressions,
+		map[string]any{"key": "kubernetes.io/metadata.name", "operator": string(metav1.LabelSelectorOpIn), "values": values})
 	return unstructured.SetNestedSlice(binding.Object, expressions, path...)
 }
 
@@ -188,12 +191,14 @@ func checkTypes(ctx context.Context, client *kube.Client, policies []unstructure
 	return errors.Join(errs...)
 }
 
-// customKind returns the kind of a resource as the type check writes it, such as "example.com/v1, Kind=Gizmo". It returns an
-// empty text if no CustomResourceDefinition serves the resource.
+// customKind returns the kind of a resource as the type check writes it, such as "example.com/v1, Kind=Gizmo". It
+// returns an empty text if no CustomResourceDefinition serves the resource.
 func customKind(ctx context.Context, client *kube.Client, r schema.GroupVersionResource) (string, error) {
 	definitions := kube.Dynamic(client, wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 	definition, err := definitions.Get(ctx, r.Resource+"."+r.Group)
 	if err != nil {

@@ -62,7 +62,8 @@ type warning struct {
 
 // run returns the mistakes in the policy as an error.
 func (c *typeCheck) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxCheckTime, fmt.Errorf("the cluster has not checked the types of the %s within %s", describe(c.policy), maxCheckTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxCheckTime,
+		fmt.Errorf("the cluster has not checked the types of the %s within %s", describe(c.policy), maxCheckTime))
 	defer cancel()
 	c.copyAPI = apiOf(c.client, c.policy)
 	c.copyName = "yare-type-check-" + strings.ToLower(rand.Text())
@@ -78,7 +79,8 @@ func (c *typeCheck) run(ctx context.Context) error {
 	return err
 }
 
-// check has the copy checked until a result is confirmed, and returns the mistakes as an error. Package policy has an example.
+// check has the copy checked until a result is confirmed, and returns the mistakes as an error. Package policy has an
+// example.
 func (c *typeCheck) check(ctx context.Context) error {
 	spec, err := specOf(c.policy)
 	if err != nil {
@@ -102,7 +104,8 @@ func (c *typeCheck) check(ctx context.Context) error {
 		isControl := func(w warning) bool { return w.FieldRef == control }
 		// A result counts only if the warning about the control names each of the kinds.
 		isComplete := slices.ContainsFunc(all, func(w warning) bool {
-			return isControl(w) && !slices.ContainsFunc(kinds, func(kind string) bool { return !strings.Contains(w.Warning, kind+": ") })
+			return isControl(w) &&
+				!slices.ContainsFunc(kinds, func(kind string) bool { return !strings.Contains(w.Warning, kind+": ") })
 		})
 		all = slices.DeleteFunc(all, isControl)
 		switch {
@@ -143,7 +146,8 @@ func (c *typeCheck) kinds(ctx context.Context, spec policySpec) (kinds []string,
 					if group == "" || strings.Contains(group+version+plural, "*") || strings.Contains(plural, "/") {
 						continue
 					}
-					kind, err := customKind(ctx, c.client, schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+					kind, err := customKind(ctx, c.client,
+						schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 					if err != nil {
 						return nil, err
 					}
@@ -168,7 +172,8 @@ func (c *typeCheck) checkOnce(ctx context.Context, validationCount int) ([]warni
 	if err != nil || len(validations) != validationCount {
 		return nil, fmt.Errorf("spec.validations of the %s is no list of objects", describe(c.policy))
 	}
-	spec["validations"] = append(validations, map[string]any{"expression": fmt.Sprintf("object.metadata.name == %d", c.attempts)})
+	spec["validations"] = append(validations,
+		map[string]any{"expression": fmt.Sprintf("object.metadata.name == %d", c.attempts)})
 	policyCopy := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	policyCopy.SetGroupVersionKind(c.policy.GroupVersionKind())
 	policyCopy.SetName(c.copyName)
@@ -205,14 +210,16 @@ func (c *typeCheck) describeRefusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the server refuses the %s: %s", describe(c.policy), strings.ReplaceAll(err.Error(), c.copyName, c.policy.GetName()))
+	return fmt.Errorf("the server refuses the %s: %s",
+		describe(c.policy), strings.ReplaceAll(err.Error(), c.copyName, c.policy.GetName()))
 }
 
 // errorOf returns warnings as an error, or nil if there are none.
 func (c *typeCheck) errorOf(spec policySpec, all []warning) error {
 	var errs []error
 	for _, w := range all {
-		errs = append(errs, fmt.Errorf("the %s has a mistake in %s, %q: %s", describe(c.policy), w.FieldRef, expressionAt(spec, w.FieldRef), plainText(w.Warning)))
+		errs = append(errs, fmt.Errorf("the %s has a mistake in %s, %q: %s",
+			describe(c.policy), w.FieldRef, expressionAt(spec, w.FieldRef), plainText(w.Warning)))
 	}
 	return errors.Join(errs...)
 }
@@ -230,7 +237,8 @@ func expressionAt(spec policySpec, ref string) string {
 	return ""
 }
 
-// plainText returns a warning in one line. The lines that repeat the expression with a pointer are left out. For example,
+// plainText returns a warning in one line. The lines that repeat the expression with a pointer are left out. For
+// example,
 //
 //	example.com/v1, Kind=Gizmo: ERROR: <input>:1:12: undefined field 'siz'
 //	 | object.spec.siz > 1

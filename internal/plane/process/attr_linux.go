@@ -37,9 +37,9 @@ func ParentArgs() []string {
 	return args
 }
 
-// EndWithGo makes this process receive SIGTERM when the go command that runs it dies. `go run` does not forward signals,
-// and a child of `go run` does not notice that `go run` was killed. EndWithGo does nothing for a process with another parent,
-// such as a shell, because the process may be meant to outlive that parent.
+// EndWithGo makes this process receive SIGTERM when the go command that runs it dies. `go run` does not forward
+// signals, and a child of `go run` does not notice that `go run` was killed. EndWithGo does nothing for a process with
+// another parent, such as a shell, because the process may be meant to outlive that parent.
 func EndWithGo() {
 	if !ParentIsGo() {
 		return

@@ -4,7 +4,8 @@ package process
 
 import "syscall"
 
-// attributes returns the attributes of a child: a process group of its own. This system has no signal at the death of the parent.
+// attributes returns the attributes of a child: a process group of its own. This system has no signal at the death of
+// the parent.
 func attributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -9,11 +9,15 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/yare-go/yare/internal/access"
 )
 
 // Process is a running child.
@@ -24,9 +28,9 @@ type Process struct {
 	err error
 }
 
-// Start starts cmd. On Linux the child gets deathSignal when this process dies. 0 means no signal. The child may get the
-// signal more than once: the kernel sends it when the thread that started the child ends, and hands the child to another
-// thread, which may be ending too.
+// Start starts cmd. On Linux the child gets deathSignal when this process dies. 0 means no signal. The child may get
+// the signal more than once: the kernel sends it when the thread that started the child ends, and hands the child to
+// another thread, which may be ending too.
 func Start(cmd *exec.Cmd, deathSignal syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attributes(deathSignal)
 	if cmd.WaitDelay == 0 {
@@ -79,8 +83,8 @@ func (p *Process) ExitStatus() int { return p.cmd.ProcessState.ExitCode() }
 // Signal sends a signal to the child alone.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Stop sends sig to the child, and waits for the end of the child. If the child has not ended after the grace period, Stop
-// kills its whole group. If toGroup is true, sig goes to the whole group and not to the child alone.
+// Stop sends sig to the child, and waits for the end of the child. If the child has not ended after the grace period,
+// Stop kills its whole group. If toGroup is true, sig goes to the whole group and not to the child alone.
 func (p *Process) Stop(sig syscall.Signal, toGroup bool, grace time.Duration) {
 	select {
 	case <-p.done:
@@ -104,8 +108,8 @@ func (p *Process) Stop(sig syscall.Signal, toGroup bool, grace time.Duration) {
 	<-p.done
 }
 
-// Run runs cmd to its end. If ctx ends before, Run interrupts the child's group, kills the group after five seconds, and
-// returns the error of ctx. A go command that is interrupted removes its work folder.
+// Run runs cmd to its end. If ctx ends before, Run interrupts the child's group, kills the group after five seconds,
+// and returns the error of ctx. A go command that is interrupted removes its work folder.
 func Run(ctx context.Context, cmd *exec.Cmd) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -121,4 +125,29 @@ func Run(ctx context.Context, cmd *exec.Cmd) error {
 		p.Stop(syscall.SIGINT, true, 5*time.Second)
 		return context.Cause(ctx)
 	}
+}
+
+// Operator describes the process of an operator that is developed, tested or measured.
+type Operator struct {
+	Path string
+	Args []string
+	// Kubeconfig is the path of the kubeconfig by which the operator finds its cluster.
+	Kubeconfig string
+	// Env is added to the environment of this process.
+	Env []string
+	// Stdout and Stderr receive the output. They may be nil.
+	Stdout, Stderr io.Writer
+}
+
+// Start starts the operator. An operator made with yare fails requests that none of its parts declares.
+// The operator is killed when this process dies.
+func (o Operator) Start() (*Process, error) {
+	cmd := exec.Command(o.Path, o.Args...)
+	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+o.Kubeconfig, access.CheckVariable+"=1"), o.Env...)
+	cmd.Stdout, cmd.Stderr = o.Stdout, o.Stderr
+	p, err := Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return nil, fmt.Errorf("start the operator %s: %w", o.Path, err)
+	}
+	return p, nil
 }

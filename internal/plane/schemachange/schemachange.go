@@ -1,8 +1,8 @@
 // Package schemachange waits until an API server uses the changed schemas of CustomResourceDefinitions.
 //
 // The condition Established of a definition stays True when a schema changes, and nothing in its status says which
-// schema the server uses. For some milliseconds a server drops the fields that only the new schema has, with a warning and
-// no error. So [Snapshot.Wait] asks the server:
+// schema the server uses. For some milliseconds a server drops the fields that only the new schema has, with a warning
+// and no error. So [Snapshot.Wait] asks the server:
 //
 //   - Where the new schema has fields that the former one lacks, it sends a dry-run create with a strict validation, whose object has
 //     all fields. A server with the former schema refuses an unknown field.
@@ -82,13 +82,16 @@ func Take(ctx context.Context, config *kube.Config, names []string) (*Snapshot, 
 
 func (s *Snapshot) definitions() kube.API[unstructured.Unstructured] {
 	return kube.Dynamic(s.client, wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
 }
 
-// Wait returns when the server uses the schemas of the definitions, which were applied after s was taken. Kinds that the
-// cluster did not have are left out. The error names the kinds whose schemas the server does not use after ten seconds.
+// Wait returns when the server uses the schemas of the definitions, which were applied after s was taken. Kinds that
+// the cluster did not have are left out. The error names the kinds whose schemas the server does not use after ten
+// seconds.
 func (s *Snapshot) Wait(ctx context.Context) error {
 	defer s.http.CloseIdleConnections()
 	if len(s.former) == 0 {
@@ -171,9 +174,11 @@ func (s *Snapshot) isAccepted(
 	}
 }
 
-// isPublished reports whether the OpenAPI document of a version has no value of the former schema where present has another one.
-// A server without a document has published all that it will.
-func (s *Snapshot) isPublished(ctx context.Context, kind schema.GroupVersionKind, former, present object) (bool, error) {
+// isPublished reports whether the OpenAPI document of a version has no value of the former schema where present has
+// another one. A server without a document has published all that it will.
+func (s *Snapshot) isPublished(
+	ctx context.Context, kind schema.GroupVersionKind, former, present object,
+) (bool, error) {
 	url := s.host + "/openapi/v3/apis/" + kind.GroupVersion().String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -206,8 +211,8 @@ func (s *Snapshot) isPublished(ctx context.Context, kind schema.GroupVersionKind
 	return true, nil
 }
 
-// hasFormerValue reports whether published has the value of former somewhere where present has another value. A nil map stands
-// for a missing object.
+// hasFormerValue reports whether published has the value of former somewhere where present has another value. A nil map
+// stands for a missing object.
 func hasFormerValue(published, former, present object) bool {
 	for _, keys := range []object{former, present} {
 		for key := range keys {
@@ -250,7 +255,8 @@ func schemasOf(definition *unstructured.Unstructured) map[schema.GroupVersionKin
 	return schemas
 }
 
-// hasFurtherFields reports whether a schema has a field that the former schema lacks, where the former schema drops unknown fields.
+// hasFurtherFields reports whether a schema has a field that the former schema lacks, where the former schema drops
+// unknown fields.
 func hasFurtherFields(former, present object) bool {
 	if former["x-kubernetes-preserve-unknown-fields"] == true {
 		return false
@@ -274,8 +280,8 @@ func hasFurtherFields(former, present object) bool {
 	return false
 }
 
-// sampleOf returns a value with all fields of a schema. The value need not be valid. For the properties spec, an object with
-// size, a number, and hosts, a list, it is {"spec": {"size": "x", "hosts": ["x"]}}.
+// sampleOf returns a value with all fields of a schema. The value need not be valid. For the properties spec, an object
+// with size, a number, and hosts, a list, it is {"spec": {"size": "x", "hosts": ["x"]}}.
 func sampleOf(s object) any {
 	properties, _ := s["properties"].(object)
 	if len(properties) > 0 || s["type"] == "object" && s["additionalProperties"] == nil {

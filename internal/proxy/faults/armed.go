@@ -46,11 +46,12 @@ func (a *Armed) recordTriggered() { a.triggerOnce.Do(func() { close(a.triggered)
 // isActive reports whether the fault can happen in a step.
 func (a *Armed) isActive(step int) bool { return !isClosed(a.ended) && a.fault.StepIndex() == step }
 
-// useOnce uses the fault, and reports whether this is the first use. A fault that happens once happens at its first use.
+// useOnce uses the fault, and reports whether this is the first use. A fault that happens once happens at its first
+// use.
 func (a *Armed) useOnce() (isFirst bool) { return !a.isUsed.Swap(true) }
 
-// takeExchange takes an exchange for the fault if the request is the point of the fault and the fault was not used. It reports
-// whether it has taken the exchange. If so, the fault is used, and the record of the request names the fault.
+// takeExchange takes an exchange for the fault if the request is the point of the fault and the fault was not used. It
+// reports whether it has taken the exchange. If so, the fault is used, and the record of the request names the fault.
 func (a *Armed) takeExchange(x *proxy.Exchange) (isTaken bool) {
 	if !x.IsAboutObjects() || x.Recorded().Point != *a.fault.At || !a.useOnce() {
 		return false

@@ -34,9 +34,9 @@ const (
 	maxDisturbanceRemoval = 30 * time.Second
 )
 
-// callServer answers the calls of an API server to copies of the webhooks of a program, or in place of its conversions. Calls of
-// copies about dry runs, and after the disturbance, are answered without an objection. Calls for conversions are forwarded to the
-// program before and after the disturbance. Its methods are safe for concurrent use.
+// callServer answers the calls of an API server to copies of the webhooks of a program, or in place of its conversions.
+// Calls of copies about dry runs, and after the disturbance, are answered without an objection. Calls for conversions
+// are forwarded to the program before and after the disturbance. Its methods are safe for concurrent use.
 type callServer struct {
 	kind     Kind
 	listener net.Listener
@@ -51,7 +51,8 @@ type callServer struct {
 	targets []callTarget
 	// calls counts the calls.
 	calls int
-	// mayDisturb is true once the disturbance may begin. until is the end of the disturbance, and is zero before its first call.
+	// mayDisturb is true once the disturbance may begin. until is the end of the disturbance, and is zero before its first
+	// call.
 	mayDisturb bool
 	until      time.Time
 }
@@ -145,8 +146,8 @@ func (s *callServer) hasDisturbanceBegun() bool {
 	return !s.until.IsZero()
 }
 
-// isDisturbanceOver reports whether the disturbance has ended. It knows nothing of [WebhookTwice], whose disturbance lasts until
-// the end of the step.
+// isDisturbanceOver reports whether the disturbance has ended. It knows nothing of [WebhookTwice], whose disturbance
+// lasts until the end of the step.
 func (s *callServer) isDisturbanceOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +262,8 @@ func newLoopbackCertificate() (tls.Certificate, []byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	content, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	// JobExpired deletes the finished Jobs that have a ttlSecondsAfterFinished, as the TTL controller does when the time
 	// has come (https://kubernetes.io/docs/concepts/workloads/controllers/ttlafterfinished/).
 	JobExpired Kind = "job-expired"
-	// PodEvicted ends a Pod that the program has made, as a kubelet does whose node has no memory left. The Pod stays, with
-	// the phase Failed (https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/).
+	// PodEvicted ends a Pod that the program has made, as a kubelet does whose node has no memory left. The Pod stays,
+	// with the phase Failed (https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/).
 	PodEvicted Kind = "pod-evicted"
 	// QuotaFull lets a ResourceQuota refuse what the program creates in a step with 403, until the step has come to rest.
 	// The user can still create the samples: their resources are not limited.
@@ -47,7 +47,8 @@ func (clusterChanges) Describe() Description {
 	return Description{Group: "cluster", Kinds: []Kind{JobExpired, PodEvicted, QuotaFull}, IsDefault: true}
 }
 
-// Plan plans one run in which all Jobs expire, one run for each Pod of the program, and one run in which the quota is full.
+// Plan plans one run in which all Jobs expire, one run for each Pod of the program, and one run in which the quota is
+// full.
 func (clusterChanges) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	plan := Plan{NotApplicable: make(map[Kind]string)}
 	add := func(k Kind, all []Fault, reason string) {
@@ -71,7 +72,8 @@ func (clusterChanges) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var created []string
 	for _, p := range in.writes() {
 		isOfUser := slices.ContainsFunc(in.SampleObjects, func(o Object) bool { return o.Resource == p.Resource })
-		if isNew := in.Codes[p] == http.StatusCreated && p.Step == 0; isNew && !isOfUser && !slices.Contains(created, p.Resource) {
+		isNew := in.Codes[p] == http.StatusCreated && p.Step == 0
+		if isNew && !isOfUser && !slices.Contains(created, p.Resource) {
 			created = append(created, p.Resource)
 		}
 	}
@@ -101,7 +103,8 @@ func (clusterChanges) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	for _, name := range f.Resources {
 		hard[corev1.ResourceName("count/"+name)] = resource.MustParse("0")
 	}
-	_, err := quotas.Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: FullQuotaName}, Spec: corev1.ResourceQuotaSpec{Hard: hard}})
+	_, err := quotas.Create(ctx,
+		&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: FullQuotaName}, Spec: corev1.ResourceQuotaSpec{Hard: hard}})
 	if err != nil {
 		return err
 	}
@@ -127,7 +130,8 @@ func (c clusterChanges) AfterStep(ctx context.Context, run *Run, f Fault) error 
 	switch f.Kind {
 	case QuotaFull:
 		run.RecordFault(InServer, "the ResourceQuota is gone")
-		return kube.Namespaced[corev1.ResourceQuota](run.Client().WithFieldManager(ForeignManager), run.Namespace).Delete(ctx, FullQuotaName)
+		return kube.Namespaced[corev1.ResourceQuota](run.Client().WithFieldManager(ForeignManager), run.Namespace).Delete(ctx,
+			FullQuotaName)
 	case JobExpired:
 		return c.expireJobs(ctx, run, f)
 	}
@@ -173,9 +177,10 @@ func (clusterChanges) evictPod(ctx context.Context, run *Run, f Fault) error {
 		return nil
 	}
 	run.RecordFault(InServer, f.String())
-	_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Status().Patch(ctx, pod.GetName(), kube.MergePatch(map[string]any{
-		"status": map[string]any{"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
-	}))
+	_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Status().Patch(ctx, pod.GetName(),
+		kube.MergePatch(map[string]any{
+			"status": map[string]any{"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
+		}))
 	if kube.IsNotFound(err) || isRefusedValue(err) {
 		run.RecordMissed(f)
 		return nil

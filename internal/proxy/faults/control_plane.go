@@ -38,12 +38,15 @@ const (
 // whyNotStopped is why faults that stop components cannot happen.
 const whyNotStopped = "the exploration may not stop components of this control plane; use --plane, or explore.Settings.OwnCluster"
 
-// controlPlane is the family of faults that stop components. Explorations plan its kinds if components may be stopped, also if nobody
-// names them.
+// controlPlane is the family of faults that stop components. Explorations plan its kinds if components may be stopped,
+// also if nobody names them.
 type controlPlane struct{ baseFamily }
 
 func (controlPlane) Describe() Description {
-	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, InterruptsServer: true, NeedsOwnControlPlane: true}
+	return Description{
+		Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, InterruptsServer: true,
+		NeedsOwnControlPlane: true,
+	}
 }
 
 // controlPlanePoints is the number of writes at which each kind happens.
@@ -107,7 +110,9 @@ func (controlPlane) interrupt(ctx context.Context, run *Run, f Fault) error {
 
 // whileStopped stops components, calls work, starts the components in the opposite order, and returns when the server
 // serves.
-func whileStopped(ctx context.Context, run *Run, stop, start func(context.Context, string) error, components []string, work func() error) error {
+func whileStopped(
+	ctx context.Context, run *Run, stop, start func(context.Context, string) error, components []string, work func() error,
+) error {
 	// The components are started in any case.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxReturn)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// The kinds of faults of the conversions of a program. They happen in the first step, from the first call on. Meanwhile another
-// user reads the samples in all versions.
+// The kinds of faults of the conversions of a program. They happen in the first step, from the first call on. Meanwhile
+// another user reads the samples in all versions.
 const (
 	// ConversionDown lets no call reach the conversions for some seconds.
 	ConversionDown Kind = "conversion-down"
@@ -42,17 +42,18 @@ const (
 	conversionReadInterval = 200 * time.Millisecond
 )
 
-// conversions is the family of faults of conversions. A fault changes spec.conversion of the CustomResourceDefinitions of the
-// samples: the API server then calls a [callServer], which disturbs some calls and forwards all others to the program. A kind has
-// one conversion in a cluster, so these faults run alone.
+// conversions is the family of faults of conversions. A fault changes spec.conversion of the CustomResourceDefinitions
+// of the samples: the API server then calls a [callServer], which disturbs some calls and forwards all others to the
+// program. A kind has one conversion in a cluster, so these faults run alone.
 //
-// A program that watches its CustomResourceDefinitions would put its own address back within milliseconds. The proxy holds the
-// events of that watch until the step has come to rest, as a watch that lags does.
+// A program that watches its CustomResourceDefinitions would put its own address back within milliseconds. The proxy
+// holds the events of that watch until the step has come to rest, as a watch that lags does.
 type conversions struct{ baseFamily }
 
 func (conversions) Describe() Description {
 	return Description{
-		Group: "conversion", Kinds: []Kind{ConversionDown, ConversionFailing, ConversionUntrusted, ConversionSlow}, IsDefault: true,
+		Group: "conversion", Kinds: []Kind{ConversionDown, ConversionFailing, ConversionUntrusted, ConversionSlow},
+		IsDefault:        true,
 		InterruptsServer: true, NeedsOwnControlPlane: true,
 	}
 }
@@ -85,8 +86,8 @@ func (conversions) Text(f Fault) string {
 	return fmt.Sprintf("%s in step %d", f.Kind, f.Step+1)
 }
 
-// arm returns an effect that holds the events about CustomResourceDefinitions. The effect does not record that the fault has
-// happened.
+// arm returns an effect that holds the events about CustomResourceDefinitions. The effect does not record that the
+// fault has happened.
 func (conversions) arm(a *Armed, _ stepContext) (effect, error) {
 	hold := func(*proxy.Exchange, proxy.Event) proxy.Decision { return proxy.Decision{Until: a.ended} }
 	return streamEffect{stream: Definitions, decide: hold}, nil
@@ -126,7 +127,8 @@ func (c conversions) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	reading, stop := context.WithCancel(ctx)
 	var readers sync.WaitGroup
 	readers.Go(func() {
-		_ = run.PreventRest(func() error { return readConverted(reading, run, converted, server) }) // the end of the step ends it
+		// the end of the step ends it
+		_ = run.PreventRest(func() error { return readConverted(reading, run, converted, server) })
 	})
 	run.AtStepEnd(func() error {
 		stop()
@@ -212,21 +214,23 @@ func convertedResources(ctx context.Context, c Cluster, samples []Object) (all [
 		if len(k.versions) == 0 {
 			continue
 		}
-		k.resource = wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: k.versions[0], Kind: kind}, Plural: plural}
+		k.resource = wire.Resource{
+			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: k.versions[0], Kind: kind}, Plural: plural,
+		}
 		all = append(all, k)
 	}
 	return all, nil
 }
 
-// conversionURL returns the URL of the conversion of a CustomResourceDefinition, and the caBundle. Both are empty if the
-// conversion has no URL.
+// conversionURL returns the URL of the conversion of a CustomResourceDefinition, and the caBundle. Both are empty if
+// the conversion has no URL.
 func conversionURL(definition *unstructured.Unstructured) (url, bundle string) {
 	client, _, _ := unstructured.NestedStringMap(definition.Object, "spec", "conversion", "webhook", "clientConfig")
 	return client["url"], client["caBundle"]
 }
 
-// replaceURL changes the URL of the conversion from one to another, and returns when the API server serves the kind anew. It
-// does nothing if somebody else has changed the URL.
+// replaceURL changes the URL of the conversion from one to another, and returns when the API server serves the kind
+// anew. It does nothing if somebody else has changed the URL.
 func (k convertedResource) replaceURL(ctx context.Context, run *Run, from, to string, bundle []byte) error {
 	definitions := run.Definitions().For(run.Client().WithFieldManager(ForeignManager), "")
 	live, err := definitions.Get(ctx, k.definition)

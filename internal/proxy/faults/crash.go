@@ -10,7 +10,8 @@ import (
 
 // Crash cuts the program off at the point, kills it, and starts it again: see [Fault.Restart].
 // The server does not receive the request. A crash between the request and its answer is the
-// same for the server as a crash at the next point. Without a point, the program crashes when the step has come to rest.
+// same for the server as a crash at the next point. Without a point, the program crashes when the step has come to
+// rest.
 const Crash Kind = "crash"
 
 // crash is the family of [Crash].
@@ -46,7 +47,9 @@ func (crash) Text(f Fault) string {
 	if f.At != nil {
 		where = "at " + f.At.String()
 	}
-	when := map[Restart]string{RestartNow: "at once", RestartAtRest: "at rest", RestartNextStep: "after the next step"}[f.Restart]
+	when := map[Restart]string{
+		RestartNow: "at once", RestartAtRest: "at rest", RestartNextStep: "after the next step",
+	}[f.Restart]
 	return fmt.Sprintf("crash %s, restart %s", where, when)
 }
 

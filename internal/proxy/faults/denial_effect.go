@@ -13,7 +13,8 @@ import (
 // denialAnswer returns the answer to the n-th write, counted from 0.
 type denialAnswer func(p proxy.Point, n int) *http.Response
 
-// newDenialAnswer returns an answer with a status. format is the message, with verbs for the resource and the name of the object.
+// newDenialAnswer returns an answer with a status. format is the message, with verbs for the resource and the name of
+// the object.
 func newDenialAnswer(code int, reason metav1.StatusReason, format string) denialAnswer {
 	return func(p proxy.Point, _ int) *http.Response {
 		return proxy.Answer(proxy.NewStatus(code, reason, fmt.Sprintf(format, p.Resource, p.Name)))
@@ -29,7 +30,8 @@ type denialEffect struct {
 	count atomic.Int64
 }
 
-// newDenialEffect returns the effect of a denial. The denied writes get the answer. Error: the fault has neither a point nor an object.
+// newDenialEffect returns the effect of a denial. The denied writes get the answer. Error: the fault has neither a
+// point nor an object.
 func newDenialEffect(a *Armed, answer denialAnswer) (effect, error) {
 	f := a.Fault()
 	if f.At == nil && f.Object == nil {

@@ -38,8 +38,8 @@ const (
 	deniedKindsPerPoint = 1
 )
 
-// denial is the family of faults that deny a write again and again for a time. Denials that last until the user's next step
-// belong to [invalidity].
+// denial is the family of faults that deny a write again and again for a time. Denials that last until the user's next
+// step belong to [invalidity].
 type denial struct{ baseFamily }
 
 // denialKind is a kind of the family.
@@ -75,7 +75,8 @@ func denialKinds() []denialKind {
 			codes := []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 			return refusal(codes[n%len(codes)])
 		}},
-		{DeniedRole, isAny, newDenialAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: no role allows the request")},
+		{DeniedRole, isAny, newDenialAnswer(http.StatusForbidden, metav1.StatusReasonForbidden,
+			"%s %q is forbidden: no role allows the request")},
 		{Denied429, isAny, func(proxy.Point, int) *http.Response {
 			response := refusal(http.StatusTooManyRequests)
 			response.Header.Del("Retry-After")
@@ -86,7 +87,8 @@ func denialKinds() []denialKind {
 
 func (denial) Describe() Description {
 	d := Description{
-		Group: "denied", IsDefault: true, DeniesWrites: true, WhyNotPlanned: "the program makes no write at which this can happen",
+		Group: "denied", IsDefault: true, DeniesWrites: true,
+		WhyNotPlanned: "the program makes no write at which this can happen",
 	}
 	for _, k := range denialKinds() {
 		d.Kinds = append(d.Kinds, k.kind)

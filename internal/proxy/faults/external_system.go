@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The kinds of faults of the connections to an external system. They happen when a number of parts of data have passed in
-// their step: see [Fault.Part].
+// The kinds of faults of the connections to an external system. They happen when a number of parts of data have passed
+// in their step: see [Fault.Part].
 const (
 	// OutsideRefused cuts all connections, and refuses new ones for some seconds.
 	OutsideRefused Kind = "outside-refused"
@@ -45,7 +45,8 @@ func (e externalSystem) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 		return Plan{}, nil
 	}
 	if !in.HasExternalSystem {
-		return newNotApplicable("no external system is named; use --outside, or explore.Settings.OutsideAddress", Kind(d.Group)), nil
+		return newNotApplicable("no external system is named; use --outside, or explore.Settings.OutsideAddress",
+			Kind(d.Group)), nil
 	}
 	var chosen, rest []Fault
 	for i, step := range in.Steps {

@@ -15,7 +15,8 @@ type Family interface {
 	Plan(ctx context.Context, in *PlanInput) (Plan, error)
 	// Text returns a fault in a line.
 	Text(f Fault) string
-	// fromEarlierFile returns the present form of a fault that was read from a file. An earlier version may have written the file.
+	// fromEarlierFile returns the present form of a fault that was read from a file. An earlier version may have written
+	// the file.
 	fromEarlierFile(f Fault) Fault
 	// arm returns what an armed fault does to the requests and watches of a program. Error: the fault lacks its
 	// trigger, or does nothing to requests and watches.
@@ -35,8 +36,9 @@ type Family interface {
 // Families returns all families. Explorations plan them in this order.
 func Families() []Family {
 	return []Family{
-		idle{}, crash{}, singleRequest{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, externalSystem{}, transition{}, stranger{},
-		ruledSteps{}, comparedChanges{}, tools{}, clusterChanges{}, webhooks{}, conversions{}, reread{}, unreadable{}, restored{}, controlPlane{},
+		idle{}, crash{}, singleRequest{}, denial{}, invalidity{}, watch{}, foreign{}, leader{}, stale{}, externalSystem{},
+		transition{}, stranger{}, ruledSteps{}, comparedChanges{}, tools{}, clusterChanges{}, webhooks{}, conversions{},
+		reread{}, unreadable{}, restored{}, controlPlane{},
 	}
 }
 
@@ -53,8 +55,8 @@ type Description struct {
 	IsDefault bool
 	// IsJudgedByRules is true if the runs end otherwise than those without faults, so that rules alone judge them.
 	IsJudgedByRules bool
-	// WhyNotPlanned is why no run of a kind is planned, such as "the program makes no write", if the runs without faults have shown
-	// no opportunity for the kind.
+	// WhyNotPlanned is why no run of a kind is planned, such as "the program makes no write", if the runs without faults
+	// have shown no opportunity for the kind.
 	WhyNotPlanned string
 	// DeniesWrites is true if a fault denies a write again and again.
 	DeniesWrites bool

@@ -13,17 +13,17 @@ import (
 //     [Fault] in the run, which disturbs nothing.
 //   - [Transition], [ObjectChange] and [SimilarNames] have none: only the steps of the user differ from those of other runs.
 //
-// The file of its [Family] declares a kind. Kubernetes allows everything that a kind tries, unless the comment of the kind
-// states otherwise.
+// The file of its [Family] declares a kind. Kubernetes allows everything that a kind tries, unless the comment of the
+// kind states otherwise.
 type Kind string
 
-// Fault is one thing that an exploration does in a run beside the steps of the user. It stands in files of findings. The kind
-// states what the exploration does: see [Kind]. A fault of most kinds disturbs the program. A fault of the other kinds is
-// something ordinary, such as the time that passes, and disturbs nothing.
+// Fault is one thing that an exploration does in a run beside the steps of the user. It stands in files of findings.
+// The kind states what the exploration does: see [Kind]. A fault of most kinds disturbs the program. A fault of the
+// other kinds is something ordinary, such as the time that passes, and disturbs nothing.
 type Fault struct {
 	Kind Kind `json:"kind"`
-	// At is the request at which the fault happens. It is nil for the other faults, such as those of watches and those that
-	// happen when a step has come to rest.
+	// At is the request at which the fault happens. It is nil for the other faults, such as those of watches and those
+	// that happen when a step has come to rest.
 	At *proxy.Point `json:"at,omitempty"`
 	// Restart is when a program that has crashed starts again. Default: at once.
 	Restart Restart `json:"restart,omitempty"`
@@ -33,8 +33,8 @@ type Fault struct {
 	Stream string `json:"stream,omitempty"`
 	// Events is how many changes of the step a watch delivers before its fault.
 	Events int `json:"events,omitempty"`
-	// Part is the number of the part of data, counted in the step from 1, at which a fault of the connections to an external
-	// system happens.
+	// Part is the number of the part of data, counted in the step from 1, at which a fault of the connections to an
+	// external system happens.
 	Part int `json:"part,omitempty"`
 	// Object is the object to which something happens, if not to the object of a request: for example what a [ForeignEdit]
 	// changes, or the Pod of a [PodEvicted].
@@ -69,16 +69,16 @@ func (f Fault) StepIndex() int {
 	return f.Step
 }
 
-// NeedsArming reports whether the fault must be armed before its step: the proxy of the program injects the fault, or notices when
-// it is due. Its family carries out any other fault itself: before the step, after it, or in the step at a place that is not the
-// proxy of the program, such as the connection to the external system.
+// NeedsArming reports whether the fault must be armed before its step: the proxy of the program injects the fault, or
+// notices when it is due. Its family carries out any other fault itself: before the step, after it, or in the step at a
+// place that is not the proxy of the program, such as the connection to the external system.
 func (f Fault) NeedsArming() bool { return f.At != nil || f.Stream != "" || f.IsDenial() }
 
 // IsDenial reports whether the fault denies a write again and again.
 func (f Fault) IsDenial() bool { return FamilyOf(f.Kind).Describe().DeniesWrites }
 
-// MatchesWrite reports whether a request has the verb and the object of the fault's point. A denial without a point matches
-// each change of its object.
+// MatchesWrite reports whether a request has the verb and the object of the fault's point. A denial without a point
+// matches each change of its object.
 func (f Fault) MatchesWrite(p proxy.Point) bool {
 	if f.At != nil {
 		return isSameWrite(*f.At, p)

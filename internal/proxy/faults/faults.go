@@ -2,8 +2,8 @@ package faults
 
 import "slices"
 
-// Faults are the faults of one run: see [Fault] and [Kind]. A property of a [Family] holds for a run if one fault of the run
-// belongs to such a family: see [Description].
+// Faults are the faults of one run: see [Fault] and [Kind]. A property of a [Family] holds for a run if one fault of
+// the run belongs to such a family: see [Description].
 type Faults []Fault
 
 // hasFamily reports whether a property holds for the family of one of the faults.
@@ -26,7 +26,8 @@ func (all Faults) HasServerInterruption() bool {
 	return all.hasFamily(func(d Description) bool { return d.InterruptsServer })
 }
 
-// NeedsOwnControlPlane reports whether the run needs the control plane for itself: see [Description.NeedsOwnControlPlane].
+// NeedsOwnControlPlane reports whether the run needs the control plane for itself: see
+// [Description.NeedsOwnControlPlane].
 func (all Faults) NeedsOwnControlPlane() bool {
 	return all.hasFamily(func(d Description) bool { return d.NeedsOwnControlPlane })
 }
@@ -41,7 +42,8 @@ func (all Faults) HasDenial() bool {
 	return all.hasFamily(func(d Description) bool { return d.DeniesWrites })
 }
 
-// HasFaultBeyond reports whether a fault happens in a step, and ends only with the next step: see [Description.OutlastsStep].
+// HasFaultBeyond reports whether a fault happens in a step, and ends only with the next step: see
+// [Description.OutlastsStep].
 func (all Faults) HasFaultBeyond(step int) bool {
 	return slices.ContainsFunc(all, func(f Fault) bool {
 		return f.StepIndex() == step && FamilyOf(f.Kind).Describe().OutlastsStep

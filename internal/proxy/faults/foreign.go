@@ -26,8 +26,8 @@ const (
 	StripLabels     Kind = "strip-labels"
 )
 
-// ForeignManager is the field manager of everybody but the program and the user of a run, in all families. The word stranger in
-// its value is older than the family [stranger].
+// ForeignManager is the field manager of everybody but the program and the user of a run, in all families. The word
+// stranger in its value is older than the family [stranger].
 const ForeignManager = "explorer-stranger"
 
 // foreign is the family of faults by others who change or delete what the program has made. A [stranger] only adds.

@@ -2,8 +2,8 @@ package faults
 
 import "context"
 
-// Idle lets time pass when the step has come to rest: the time of parts moves forward, and any other program is restarted. This
-// disturbs nothing, so the program must change nothing.
+// Idle lets time pass when the step has come to rest: the time of parts moves forward, and any other program is
+// restarted. This disturbs nothing, so the program must change nothing.
 const Idle Kind = "idle"
 
 // idle is the family of [Idle].
@@ -27,7 +27,8 @@ func (idle) AfterStep(ctx context.Context, run *Run, _ Fault) error {
 		if advanced, err := run.AdvanceClock(ctx); advanced || err != nil {
 			return err
 		}
-		// A crash is the restart of any program, also of one that does not end in order. At rest a program has nothing to lose.
+		// A crash is the restart of any program, also of one that does not end in order. At rest a program has nothing to
+		// lose.
 		return run.CrashProgram("the program is restarted at rest", true)
 	})
 }

@@ -31,9 +31,9 @@ type Options struct {
 	Hooks []proxy.Hook
 }
 
-// InjectingProxy is a [proxy.Proxy] with an [Injector]: it injects faults into the requests of a program, confines the program
-// to a namespace, and records what the program writes and receives. All answers about objects are JSON. Requests for
-// logs, and requests that become a WebSocket or SPDY, pass without faults.
+// InjectingProxy is a [proxy.Proxy] with an [Injector]: it injects faults into the requests of a program, confines the
+// program to a namespace, and records what the program writes and receives. All answers about objects are JSON.
+// Requests for logs, and requests that become a WebSocket or SPDY, pass without faults.
 type InjectingProxy struct {
 	*proxy.Proxy
 	// Injector injects the faults.
@@ -65,7 +65,8 @@ func New(o Options) (*InjectingProxy, error) {
 	}
 	p.Proxy, err = proxy.New(proxy.Options{
 		Target: o.Target, Namespace: o.Namespace, HasPoints: true, Normalize: o.Normalize,
-		Hooks: append(slices.Clone(o.Hooks), delay(o.Delay), proxy.JSONAnswers{}, p.reads, p.confinement, injector, p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
+		Hooks: append(slices.Clone(o.Hooks), delay(o.Delay), proxy.JSONAnswers{}, p.reads, p.confinement, injector,
+			p.confinement.Narrowing(), proxy.WriteRecorder{}, p.watches),
 	})
 	return p, err
 }
@@ -83,8 +84,8 @@ func (p *InjectingProxy) Activity() proxy.Activity {
 	return a
 }
 
-// BeginStep begins a step of the user: points are counted from 1 again, and the faults of earlier steps end. The step is
-// -1 until the first call.
+// BeginStep begins a step of the user: points are counted from 1 again, and the faults of earlier steps end. The step
+// is -1 until the first call.
 func (p *InjectingProxy) BeginStep(ctx context.Context, step int) error {
 	if err := p.Injector.BeginStep(ctx, step); err != nil {
 		return err
@@ -94,10 +95,12 @@ func (p *InjectingProxy) BeginStep(ctx context.Context, step int) error {
 	return nil
 }
 
-// Created returns the paths of the objects in no namespace that the program has created: see [proxy.Confinement.Created].
+// Created returns the paths of the objects in no namespace that the program has created: see
+// [proxy.Confinement.Created].
 func (p *InjectingProxy) Created() []string { return p.confinement.Created() }
 
-// RemoveCreated removes the objects in no namespace that the program has created: see [proxy.Confinement.RemoveCreated].
+// RemoveCreated removes the objects in no namespace that the program has created: see
+// [proxy.Confinement.RemoveCreated].
 func (p *InjectingProxy) RemoveCreated(ctx context.Context) error {
 	return p.confinement.RemoveCreated(ctx)
 }

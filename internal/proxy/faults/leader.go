@@ -44,7 +44,8 @@ func (l leader) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	case len(kinds) == 0:
 		return Plan{}, nil
 	case !in.IsElecting:
-		return newNotApplicable("the program elects no leader; start it with --leader-elect if it has that flag", Kind(d.Group)), nil
+		return newNotApplicable("the program elects no leader; start it with --leader-elect if it has that flag",
+			Kind(d.Group)), nil
 	case len(writes) == 0:
 		return newNotApplicable("the program writes nothing", Kind(d.Group)), nil
 	}

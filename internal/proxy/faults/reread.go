@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Reread reads the samples twice in each version when the first step has come to rest, and writes them back in each version.
-// Nothing may change.
+// Reread reads the samples twice in each version when the first step has come to rest, and writes them back in each
+// version. Nothing may change.
 const Reread Kind = "reread"
 
 const (
@@ -91,9 +91,11 @@ func (reread) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	return nil
 }
 
-// writeBack writes each object back in the version in which it was read. It records the first field that another version has
-// otherwise after that.
-func writeBack(ctx context.Context, run *Run, f Fault, samples []convertedSample, before []*unstructured.Unstructured) error {
+// writeBack writes each object back in the version in which it was read. It records the first field that another
+// version has otherwise after that.
+func writeBack(
+	ctx context.Context, run *Run, f Fault, samples []convertedSample, before []*unstructured.Unstructured,
+) error {
 	for i, s := range samples {
 		version := s.api.Resource().Version
 		_, err := s.api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Replace(ctx, before[i].DeepCopy())
@@ -102,7 +104,9 @@ func writeBack(ctx context.Context, run *Run, f Fault, samples []convertedSample
 			run.RecordMissed(f) // somebody else has changed the object
 			return nil
 		case kube.IsInvalid(err):
-			run.RecordReread(s.object, "", fmt.Sprintf("Somebody read the object in the version %s, and wrote it back without a change. The API server refused that: %v", version, err))
+			run.RecordReread(s.object, "", fmt.Sprintf(
+				"Somebody read the object in the version %s, and wrote it back without a change. The API server refused that: %v",
+				version, err))
 			return nil
 		case err != nil:
 			return err
@@ -137,7 +141,8 @@ func readAll(ctx context.Context, samples []convertedSample) (all []*unstructure
 
 // areSameVersions reports whether objects have the same resource versions.
 func areSameVersions(a, b []*unstructured.Unstructured) bool {
-	return slices.EqualFunc(a, b, func(a, b *unstructured.Unstructured) bool { return a.GetResourceVersion() == b.GetResourceVersion() })
+	return slices.EqualFunc(a, b,
+		func(a, b *unstructured.Unstructured) bool { return a.GetResourceVersion() == b.GetResourceVersion() })
 }
 
 // contentOf returns an object without what the API server keeps itself.
@@ -152,8 +157,8 @@ func contentOf(object *unstructured.Unstructured) map[string]any {
 // fieldChange is a field with another value. The texts was and is are the values as JSON, or "nothing".
 type fieldChange struct{ path, was, is string }
 
-// firstChange returns the first field with another value, and reports whether there is one. The metadata come last. Example:
-// {a: 1, b: {c: 2}} and {a: 1, b: {c: 3}} give b.c, 2 and 3.
+// firstChange returns the first field with another value, and reports whether there is one. The metadata come last.
+// Example: {a: 1, b: {c: 2}} and {a: 1, b: {c: 3}} give b.c, 2 and 3.
 func firstChange(path string, before, after any) (change fieldChange, isChanged bool) {
 	if reflect.DeepEqual(before, after) {
 		return fieldChange{}, false

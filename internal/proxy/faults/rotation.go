@@ -13,9 +13,10 @@ type pointKind interface {
 	canHappenAt(p proxy.Point, code int) bool
 }
 
-// rotate distributes kinds over points: each point gets perPoint of the kinds that can happen at the point, in turn. The seed
-// chooses the first kind. A kind that the rotation leaves out gets one point. rest are the other faults that can happen, in random
-// order. Example: kinds a to d, three for each point, begin with c. The first point gets c, d and a, and the second one b, c and d.
+// rotate distributes kinds over points: each point gets perPoint of the kinds that can happen at the point, in turn.
+// The seed chooses the first kind. A kind that the rotation leaves out gets one point. rest are the other faults that
+// can happen, in random order. Example: kinds a to d, three for each point, begin with c. The first point gets c, d and
+// a, and the second one b, c and d.
 func rotate[K pointKind](in *PlanInput, points []proxy.Point, kinds []K, perPoint int) (chosen, rest []Fault) {
 	if len(kinds) == 0 {
 		return nil, nil
@@ -52,8 +53,8 @@ func rotate[K pointKind](in *PlanInput, points []proxy.Point, kinds []K, perPoin
 	return chosen, rest
 }
 
-// newRotatedPlan returns a plan with one run for each chosen fault. The rest follows at once in an exhaustive exploration, and
-// otherwise if a budget has time left.
+// newRotatedPlan returns a plan with one run for each chosen fault. The rest follows at once in an exhaustive
+// exploration, and otherwise if a budget has time left.
 func newRotatedPlan(in *PlanInput, chosen, rest []Fault) Plan {
 	if in.IsExhaustive {
 		return newPlan(append(chosen, rest...))

@@ -36,8 +36,8 @@ func firstSample(contents []json.RawMessage) json.RawMessage {
 	return contents[0]
 }
 
-// Actions are what a fault reads of its run, does to it, and records about it. The methods are called from one goroutine for
-// each fault.
+// Actions are what a fault reads of its run, does to it, and records about it. The methods are called from one
+// goroutine for each fault.
 type Actions interface {
 	// Object returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
 	Object(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
@@ -72,8 +72,8 @@ type Actions interface {
 	// ExpectNoChange calls work, waits for the rest, and records the changes since then as a problem.
 	ExpectNoChange(ctx context.Context, work func() error) error
 
-	// RecordReread records as a problem that an object was read twice, and that the answers differ at a path. The path of the
-	// whole object is empty. The object has its real name.
+	// RecordReread records as a problem that an object was read twice, and that the answers differ at a path. The path of
+	// the whole object is empty. The object has its real name.
 	RecordReread(o Object, path, reason string)
 	// RecordFault records in the trace of the run that a fault happens.
 	RecordFault(where Place, text string)

@@ -35,7 +35,8 @@ func (stale) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 }
 
 func (stale) Text(f Fault) string {
-	return fmt.Sprintf("stale after step %d: the program starts again, and its lists of version 0 show the state before the step", f.Step+1)
+	return fmt.Sprintf(
+		"stale after step %d: the program starts again, and its lists of version 0 show the state before the step", f.Step+1)
 }
 
 func (stale) arm(a *Armed, s stepContext) (effect, error) {
@@ -101,7 +102,8 @@ func (s staleReads) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Nex
 	// Only a list can ask for an exact version.
 	query.Set("fieldSelector", "metadata.name="+x.Name)
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = path.Dir(r.URL.Path), "", query.Encode()
-	r.Header.Set("Accept", strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
+	r.Header.Set("Accept",
+		strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
 	response, err := next(r)
 	if err != nil || response.StatusCode != http.StatusOK {
 		return response, err

@@ -49,11 +49,14 @@ const (
 type stranger struct{ baseFamily }
 
 func (stranger) Describe() Description {
-	return Description{Group: "stranger", Kinds: []Kind{StrangerMetadata, StrangerItem, StrangerField}, IsDefault: true, IsJudgedByRules: true}
+	return Description{
+		Group: "stranger", Kinds: []Kind{StrangerMetadata, StrangerItem, StrangerField}, IsDefault: true,
+		IsJudgedByRules: true,
+	}
 }
 
-// Plan plans one run for each kind. The run has a fault for each object, a fault that makes the program reconcile, and for
-// finalizers a fault that removes them.
+// Plan plans one run for each kind. The run has a fault for each object, a fault that makes the program reconcile, and
+// for finalizers a fault that removes them.
 func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 	var plan Plan
 	for _, k := range in.planned(s.Describe().Kinds...) {
@@ -73,8 +76,9 @@ func (s stranger) Plan(_ context.Context, in *PlanInput) (Plan, error) {
 				plan.NotApplicable = make(map[Kind]string)
 			}
 			plan.NotApplicable[k] = map[Kind]string{
-				StrangerMetadata: "there is no object in the first step", StrangerItem: "the program made no workload and no ServiceAccount",
-				StrangerField: "the program made no workload and no Service",
+				StrangerMetadata: "there is no object in the first step",
+				StrangerItem:     "the program made no workload and no ServiceAccount",
+				StrangerField:    "the program made no workload and no Service",
 			}[k]
 			continue
 		}
@@ -131,18 +135,20 @@ func (s stranger) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	case StageRelease:
 		return removeAddedFinalizers(ctx, run, func(Object) bool { return true })
 	}
-	return fmt.Errorf("the fault %s has the act %q: use %s, %s or %s", f.Kind, f.Stage, StageAdd, StageReconcile, StageRelease)
+	return fmt.Errorf("the fault %s has the act %q: use %s, %s or %s",
+		f.Kind, f.Stage, StageAdd, StageReconcile, StageRelease)
 }
 
-// makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the stranger
-// from the objects that the user has not made.
+// makeReconcile touches the objects of the user, and starts the program again. Then it removes the finalizers of the
+// stranger from the objects that the user has not made.
 func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 	if err := run.WaitForRest(ctx); err != nil {
 		return err
 	}
 	for _, o := range run.SampleObjects {
 		annotation := map[string]any{StrangerKey + "-at": time.Now().Format(time.RFC3339Nano)}
-		if err := changeAsStranger(ctx, run, o, map[string]any{"metadata": map[string]any{"annotations": annotation}}); err != nil {
+		err := changeAsStranger(ctx, run, o, map[string]any{"metadata": map[string]any{"annotations": annotation}})
+		if err != nil {
 			return err
 		}
 	}
@@ -159,7 +165,8 @@ func (stranger) makeReconcile(ctx context.Context, run *Run, f Fault) error {
 		return nil
 	}
 	// What holds the children is removed before their owners are deleted.
-	return removeAddedFinalizers(ctx, run, func(o Object) bool { return !slices.Contains(run.SampleObjects, o) || run.IsLastStep(f.Step) })
+	return removeAddedFinalizers(ctx, run,
+		func(o Object) bool { return !slices.Contains(run.SampleObjects, o) || run.IsLastStep(f.Step) })
 }
 
 // add adds to an object what the kind of a fault adds.
@@ -176,7 +183,8 @@ func (stranger) add(ctx context.Context, run *Run, f Fault) error {
 	added := additionOf(f.Kind, f.Object.Resource, object.Object)
 	if f.Kind == StrangerMetadata {
 		added = map[string]any{"metadata": map[string]any{
-			"labels": map[string]any{StrangerKey: "true"}, "annotations": map[string]any{StrangerKey: "true"}, "finalizers": []any{StrangerKey},
+			"labels": map[string]any{StrangerKey: "true"}, "annotations": map[string]any{StrangerKey: "true"},
+			"finalizers": []any{StrangerKey},
 		}}
 	}
 	if added == nil {
@@ -193,7 +201,10 @@ func (stranger) add(ctx context.Context, run *Run, f Fault) error {
 
 // applyAsStranger applies fields of an object. An apply merges labels, finalizers and items of lists with those of
 // others.
-func applyAsStranger(ctx context.Context, run *Run, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured, fields map[string]any) error {
+func applyAsStranger(
+	ctx context.Context, run *Run, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured,
+	fields map[string]any,
+) error {
 	applied := &unstructured.Unstructured{Object: fields}
 	applied.SetGroupVersionKind(object.GroupVersionKind())
 	applied.SetNamespace(object.GetNamespace())
@@ -208,7 +219,8 @@ func changeAsStranger(ctx context.Context, run *Run, o Object, patch map[string]
 	if err != nil || !exists {
 		return err
 	}
-	_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Patch(ctx, object.GetName(), kube.MergePatch(patch))
+	_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Patch(ctx,
+		object.GetName(), kube.MergePatch(patch))
 	return kube.IgnoreNotFound(err)
 }
 
@@ -227,10 +239,11 @@ func removeAddedFinalizers(ctx context.Context, run *Run, isSelected func(Object
 		if err != nil {
 			return err
 		}
-		_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Modify(ctx, object.GetName(), func(u *unstructured.Unstructured) error {
-			u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(name string) bool { return name == StrangerKey }))
-			return nil
-		})
+		_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Modify(ctx, object.GetName(),
+			func(u *unstructured.Unstructured) error {
+				u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(name string) bool { return name == StrangerKey }))
+				return nil
+			})
 		if kube.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -238,8 +251,8 @@ func removeAddedFinalizers(ctx context.Context, run *Run, isSelected func(Object
 	return nil
 }
 
-// additionOf returns the fields that a stranger applies to an object, or nil if the kind adds nothing to an object of the
-// resource. The program goes on to work with each of them.
+// additionOf returns the fields that a stranger applies to an object, or nil if the kind adds nothing to an object of
+// the resource. The program goes on to work with each of them.
 func additionOf(k Kind, resource string, content map[string]any) map[string]any {
 	spec := func(fields map[string]any) map[string]any { return map[string]any{"spec": fields} }
 	isSet := func(field string) bool {

@@ -74,10 +74,11 @@ func (tools) apply(ctx context.Context, run *Run) error {
 	})
 }
 
-// release ends the ownership of the tool. Otherwise a field would stay that the user removes in a later step, because a field
-// stays as long as one of its owners applies the field. The user applies the samples before, because the tool has taken each
-// field whose value was not that of the sample. Example: a webhook has changed the text "hello" to "hello!". The apply of the
-// tool changes the text to "hello", and the webhook changes it again. Then only the tool owns the text.
+// release ends the ownership of the tool. Otherwise a field would stay that the user removes in a later step, because a
+// field stays as long as one of its owners applies the field. The user applies the samples before, because the tool has
+// taken each field whose value was not that of the sample. Example: a webhook has changed the text "hello" to "hello!".
+// The apply of the tool changes the text to "hello", and the webhook changes it again. Then only the tool owns the
+// text.
 func (tools) release(ctx context.Context, run *Run) error {
 	return forEachSample(run, func(sample *unstructured.Unstructured, api kube.API[unstructured.Unstructured]) error {
 		if _, err := api.Apply(ctx, sample.DeepCopy()); err != nil {
@@ -109,8 +110,11 @@ func (tools) annotate(ctx context.Context, run *Run) error {
 		if err != nil {
 			return err
 		}
-		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{lastAppliedAnnotation: string(text) + "\n"}}}
-		_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Patch(ctx, sample.GetName(), kube.MergePatch(patch))
+		patch := map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{lastAppliedAnnotation: string(text) + "\n"}},
+		}
+		_, err = api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace).Patch(ctx,
+			sample.GetName(), kube.MergePatch(patch))
 		return kube.IgnoreNotFound(err)
 	})
 }

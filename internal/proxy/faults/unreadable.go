@@ -163,7 +163,8 @@ func (unreadable) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 
 // waitForSchema waits until the API server behaves by another schema.
 func waitForSchema(ctx context.Context, isObserved func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxSchemaWait, fmt.Errorf("the API server has not observed another schema within %s", maxSchemaWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxSchemaWait,
+		fmt.Errorf("the API server has not observed another schema within %s", maxSchemaWait))
 	defer cancel()
 	for {
 		if observed, err := isObserved(ctx); observed || err != nil {
@@ -186,7 +187,9 @@ func looseVersions(versions []any) (loose []any) {
 	for _, each := range versions {
 		version, _ := each.(map[string]any)
 		version = maps.Clone(version)
-		version["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+		version["schema"] = map[string]any{
+			"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		}
 		delete(version, "selectableFields") // they have to be in the schema
 		loose = append(loose, version)
 	}

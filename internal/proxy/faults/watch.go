@@ -33,7 +33,10 @@ const (
 type watch struct{ baseFamily }
 
 func (watch) Describe() Description {
-	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, OptIn: []Kind{WatchTwice}, IsDefault: true, WhyNotPlanned: "no change came to the program on a watch"}
+	return Description{
+		Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, OptIn: []Kind{WatchTwice},
+		IsDefault: true, WhyNotPlanned: "no change came to the program on a watch",
+	}
 }
 
 // Plan plans all kinds for each resource and each step in which a change of the resource came.
@@ -103,8 +106,8 @@ func (s streamEffect) Decide(x *proxy.Exchange, e proxy.Event) proxy.Decision {
 	return s.decide(x, e)
 }
 
-// expirations is what follows from watches that a fault has broken: the next watch from a version is answered with 410. A list or
-// a streaming list in between cancels that answer, because it shows the program the present.
+// expirations is what follows from watches that a fault has broken: the next watch from a version is answered with 410.
+// A list or a streaming list in between cancels that answer, because it shows the program the present.
 type expirations struct {
 	baseEffect
 
@@ -141,6 +144,8 @@ func (e *expirations) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.N
 		return next(r)
 	}
 	a.recordTriggered()
-	event := map[string]any{"type": "ERROR", "object": proxy.NewStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}
+	event := map[string]any{
+		"type": "ERROR", "object": proxy.NewStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"),
+	}
 	return proxy.AnswerJSON(http.StatusOK, event), nil
 }

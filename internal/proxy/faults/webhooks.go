@@ -27,8 +27,8 @@ const (
 	WebhookUntrusted Kind = "webhook-untrusted"
 	// WebhookSlow delays each call for some seconds.
 	WebhookSlow Kind = "webhook-slow"
-	// WebhookTwice calls the webhooks twice for each request, as an API server does that calls a mutating webhook again after
-	// another one has changed the object, or that repeats a request
+	// WebhookTwice calls the webhooks twice for each request, as an API server does that calls a mutating webhook again
+	// after another one has changed the object, or that repeats a request
 	// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#reinvocation-policy).
 	WebhookTwice Kind = "webhook-twice"
 )
@@ -37,12 +37,15 @@ const (
 const maxWebhookWait = 20 * time.Second
 
 // webhooks is the family of faults of webhooks. A fault adds copies of the webhook configurations that the program has
-// published. A [callServer] answers the calls of the copies. The API server calls the copies besides the program itself, so
-// that a request fails if the copy fails, and the program has no need to notice.
+// published. A [callServer] answers the calls of the copies. The API server calls the copies besides the program
+// itself, so that a request fails if the copy fails, and the program has no need to notice.
 type webhooks struct{ baseFamily }
 
 func (webhooks) Describe() Description {
-	return Description{Group: "webhooks", Kinds: []Kind{WebhookDown, WebhookFailing, WebhookUntrusted, WebhookSlow, WebhookTwice}, IsDefault: true}
+	return Description{
+		Group: "webhooks", Kinds: []Kind{WebhookDown, WebhookFailing, WebhookUntrusted, WebhookSlow, WebhookTwice},
+		IsDefault: true,
+	}
 }
 
 // Plan plans one run for each kind.
@@ -128,7 +131,8 @@ func (w webhooks) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 func webhookResource(collection string) (wire.Resource, bool) {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	for plural, kind := range map[string]string{
-		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration",
+		"mutatingwebhookconfigurations":   "MutatingWebhookConfiguration",
 	} {
 		if collection == path.Join("/apis", group.String(), plural) {
 			return wire.Resource{GroupVersionKind: group.WithKind(kind), Plural: plural, ClusterScoped: true}, true
@@ -137,9 +141,13 @@ func webhookResource(collection string) (wire.Resource, bool) {
 	return wire.Resource{}, false
 }
 
-// IsWebhookConfiguration reports whether a resource with its group, as in [proxy.Point], is one of webhook configurations.
+// IsWebhookConfiguration reports whether a resource with its group, as in [proxy.Point], is one of webhook
+// configurations.
 func IsWebhookConfiguration(resource string) bool {
-	return slices.Contains([]string{"validatingwebhookconfigurations.admissionregistration.k8s.io", "mutatingwebhookconfigurations.admissionregistration.k8s.io"}, resource)
+	return slices.Contains([]string{
+		"validatingwebhookconfigurations.admissionregistration.k8s.io",
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io",
+	}, resource)
 }
 
 // HasWebhooks reports whether one of the paths is that of a webhook configuration.
@@ -150,9 +158,11 @@ func HasWebhooks(paths []string) bool {
 	})
 }
 
-// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It reports whether a
-// webhook of the configuration has a URL. Otherwise there is no copy.
-func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *callServer) (disturbed *unstructured.Unstructured, hasURL bool, err error) {
+// copyFor returns a copy of a configuration, whose calls about the namespace of the run reach a server. It reports
+// whether a webhook of the configuration has a URL. Otherwise there is no copy.
+func (webhooks) copyFor(
+	run *Run, published *unstructured.Unstructured, server *callServer,
+) (disturbed *unstructured.Unstructured, hasURL bool, err error) {
 	list, _, err := unstructured.NestedSlice(published.Object, "webhooks")
 	if err != nil {
 		return nil, false, err
@@ -169,8 +179,11 @@ func (webhooks) copyFor(run *Run, published *unstructured.Unstructured, server *
 		if err != nil {
 			return nil, false, fmt.Errorf("the caBundle of a webhook of %s is no base64: %w", published.GetName(), err)
 		}
-		webhook["clientConfig"] = map[string]any{"url": server.addTarget(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle)}
-		err = unstructured.SetNestedField(webhook, run.Namespace, "namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
+		webhook["clientConfig"] = map[string]any{
+			"url": server.addTarget(url, certificates), "caBundle": base64.StdEncoding.EncodeToString(server.bundle),
+		}
+		err = unstructured.SetNestedField(webhook, run.Namespace,
+			"namespaceSelector", "matchLabels", "kubernetes.io/metadata.name")
 		if err != nil {
 			return nil, false, err
 		}

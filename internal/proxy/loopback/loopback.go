@@ -77,9 +77,13 @@ func Kubeconfig(c *kube.Config, namespace string) []byte {
 	type object = map[string]any
 	content, err := kube.Marshal(object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "yare",
-		"clusters": []any{object{"name": "yare", "cluster": object{"server": c.Host, "certificate-authority-data": c.CAData}}},
-		"users":    []any{object{"name": "yare", "user": object{"token": c.BearerToken}}},
-		"contexts": []any{object{"name": "yare", "context": object{"cluster": "yare", "user": "yare", "namespace": namespace}}},
+		"clusters": []any{
+			object{"name": "yare", "cluster": object{"server": c.Host, "certificate-authority-data": c.CAData}},
+		},
+		"users": []any{object{"name": "yare", "user": object{"token": c.BearerToken}}},
+		"contexts": []any{
+			object{"name": "yare", "context": object{"cluster": "yare", "user": "yare", "namespace": namespace}},
+		},
 	})
 	if err != nil {
 		panic(err) // it is plain data

@@ -17,7 +17,8 @@ func Check(t testing.TB, what string, count, recorded float64) {
 	}
 	switch {
 	case count > recorded*(1+slack):
-		t.Errorf("%s: %.1f, and the record is %.1f: find what has grown, or raise the record and say why", what, count, recorded)
+		t.Errorf("%s: %.1f, and the record is %.1f: find what has grown, or raise the record and say why",
+			what, count, recorded)
 	case count < recorded*(1-slack):
 		t.Logf("%s: %.1f, and the record is %.1f: lower the record to keep the win", what, count, recorded)
 	}

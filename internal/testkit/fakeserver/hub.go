@@ -105,10 +105,13 @@ func (h *hub) watch(ctx context.Context, r *wire.Request) (*wire.Response, error
 		return nil, invalidOptions(r, "ListOptions", metav1.CauseTypeForbidden, "resourceVersionMatch")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &watch{stream: stream, selection: selected, from: from, wake: make(chan struct{}, 1), closed: ctx.Done(), close: cancel}
+	w := &watch{
+		stream: stream, selection: selected, from: from, wake: make(chan struct{}, 1), closed: ctx.Done(), close: cancel,
+	}
 	if !list && from > 0 && (from < h.compacted || stream.isExpired) {
 		stream.isExpired = false
-		e := refusalOf(r, http.StatusGone, metav1.StatusReasonExpired, fmt.Sprintf("too old resource version: %d (%d)", from, h.compacted))
+		e := refusalOf(r, http.StatusGone, metav1.StatusReasonExpired,
+			fmt.Sprintf("too old resource version: %d (%d)", from, h.compacted))
 		if h.refusesExpiredWatches {
 			cancel()
 			return nil, e
@@ -159,7 +162,9 @@ func listEnd(r *wire.Request, version int) []byte {
 	metadata := map[string]any{
 		"resourceVersion": strconv.Itoa(version), "annotations": map[string]any{metav1.InitialEventsAnnotationKey: "true"},
 	}
-	return encode(map[string]any{"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind, "metadata": metadata})
+	return encode(map[string]any{
+		"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind, "metadata": metadata,
+	})
 }
 
 // tokenPattern matches the tokens of pages.
@@ -184,8 +189,11 @@ func (h *hub) list(r *wire.Request) (*wire.Response, error) {
 		return nil, badRequest(r, fmt.Sprintf("Invalid resource version %q", r.Query.Get("resourceVersion")))
 	}
 	if v > h.store.version {
-		e := refusalOf(r, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, fmt.Sprintf("Too large resource version: %d, current: %d", v, h.store.version))
-		e.Answer.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+		e := refusalOf(r, http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+			fmt.Sprintf("Too large resource version: %d, current: %d", v, h.store.version))
+		e.Answer.Details.Causes = []metav1.StatusCause{
+			{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"},
+		}
 		e.Answer.Details.RetryAfterSeconds, e.RetryAfter = 1, time.Second
 		return nil, e
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,7 +21,8 @@ import (
 type objectID struct{ plural, namespace, name string }
 
 func (id objectID) compare(other objectID) int {
-	return cmp.Or(cmp.Compare(id.plural, other.plural), cmp.Compare(id.namespace, other.namespace), cmp.Compare(id.name, other.name))
+	return cmp.Or(cmp.Compare(id.plural, other.plural), cmp.Compare(id.namespace, other.namespace),
+		cmp.Compare(id.name, other.name))
 }
 
 func idOf(r *wire.Request) objectID { return objectID{r.Resource.Plural, r.Namespace, r.Name} }
@@ -110,7 +112,8 @@ func (s *selection) covers(id objectID) bool {
 }
 
 func (s *selection) matches(o *object) bool {
-	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) && (s.fields.Empty() || s.fields.Matches(o))
+	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) &&
+		(s.fields.Empty() || s.fields.Matches(o))
 }
 
 // now returns the present time as the server writes it.
@@ -183,4 +186,28 @@ func decoded(text []byte) map[string]any {
 		panic(err)
 	}
 	return v
+}
+
+// patched returns the live object after the JSON patch or the merge patch of r, by the library of API servers. A JSON
+// patch that fails is a 422 without details, as a real server answers.
+func patched(r *wire.Request, live *object) (map[string]any, error) {
+	if r.ContentType != wire.ContentJSONPatch {
+		after, err := jsonpatch.MergePatch(live.text, r.Body)
+		if err != nil {
+			return nil, badRequest(r, err.Error())
+		}
+		return decoded(after), nil
+	}
+	patch, err := jsonpatch.DecodePatch(r.Body)
+	if err != nil {
+		return nil, badRequest(r, err.Error())
+	}
+	after, err := patch.Apply(live.text)
+	if err != nil {
+		e := refusalOf(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"the server rejected our request due to an error in our request: "+err.Error())
+		e.Answer.Details = &metav1.StatusDetails{}
+		return nil, e
+	}
+	return decoded(after), nil
 }

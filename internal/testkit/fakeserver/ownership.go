@@ -46,7 +46,9 @@ const schema = `types:
 type manager struct{ name, operation, apiVersion, subresource string }
 
 func managerOf(r *wire.Request) manager {
-	m := manager{cmp.Or(r.Query.Get("fieldManager"), "unknown"), "Update", r.Resource.GroupVersion().String(), r.Subresource}
+	m := manager{
+		cmp.Or(r.Query.Get("fieldManager"), "unknown"), "Update", r.Resource.GroupVersion().String(), r.Subresource,
+	}
 	if r.ContentType == wire.ContentApply {
 		m.operation = "Apply"
 	}
@@ -55,7 +57,9 @@ func managerOf(r *wire.Request) manager {
 
 // key returns the key of the manager in the sets of owners.
 func (m manager) key() string {
-	entry := map[string]any{"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion, "fieldsType": "FieldsV1"}
+	entry := map[string]any{
+		"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion, "fieldsType": "FieldsV1",
+	}
 	if m.subresource != "" {
 		entry["subresource"] = m.subresource
 	}
@@ -75,7 +79,9 @@ func newFieldOwnership() *fieldOwnership {
 	if err != nil {
 		panic(err) // schema is a constant
 	}
-	return &fieldOwnership{objects: parser.Type("object"), updater: (&merge.UpdaterBuilder{Converter: sameVersion{}}).BuildUpdater()}
+	return &fieldOwnership{
+		objects: parser.Type("object"), updater: (&merge.UpdaterBuilder{Converter: sameVersion{}}).BuildUpdater(),
+	}
 }
 
 // sameVersion is a converter for objects of one version.
@@ -232,8 +238,10 @@ func (o owners) write(content map[string]any) {
 	}
 	slices.SortFunc(entries, func(x, y any) int {
 		a, b := x.(map[string]any), y.(map[string]any)
-		return cmp.Or(cmp.Compare(textOf(a, "operation"), textOf(b, "operation")), cmp.Compare(textOf(a, "time"), textOf(b, "time")),
-			cmp.Compare(textOf(a, "manager"), textOf(b, "manager")), cmp.Compare(textOf(a, "subresource"), textOf(b, "subresource")))
+		return cmp.Or(cmp.Compare(textOf(a, "operation"), textOf(b, "operation")),
+			cmp.Compare(textOf(a, "time"), textOf(b, "time")),
+			cmp.Compare(textOf(a, "manager"), textOf(b, "manager")),
+			cmp.Compare(textOf(a, "subresource"), textOf(b, "subresource")))
 	})
 	metadata := metadataOf(content)
 	if metadata["managedFields"] = entries; len(entries) == 0 {

@@ -30,11 +30,13 @@ func refusalOf(r *wire.Request, code int, reason metav1.StatusReason, message st
 
 // applyConflict returns the answer to an apply of fields that others own.
 func applyConflict(r *wire.Request, conflicts merge.Conflicts) *wire.Error {
-	e := refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf("Apply failed with %d conflicts", len(conflicts)))
+	e := refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+		fmt.Sprintf("Apply failed with %d conflicts", len(conflicts)))
 	e.Answer.Details = &metav1.StatusDetails{}
 	for _, c := range conflicts {
 		e.Answer.Details.Causes = append(e.Answer.Details.Causes, metav1.StatusCause{
-			Type: metav1.CauseTypeFieldManagerConflict, Field: c.Path.String(), Message: fmt.Sprintf("conflict with %q", decoded([]byte(c.Manager))["manager"]),
+			Type: metav1.CauseTypeFieldManagerConflict, Field: c.Path.String(),
+			Message: fmt.Sprintf("conflict with %q", decoded([]byte(c.Manager))["manager"]),
 		})
 	}
 	return e

@@ -23,11 +23,14 @@ type StreamID struct {
 }
 
 func streamOf(r *wire.Request) StreamID {
-	return StreamID{r.Resource.Plural, r.Namespace, r.Query.Get("labelSelector"), r.Query.Get("fieldSelector"), r.Representation}
+	return StreamID{
+		r.Resource.Plural, r.Namespace, r.Query.Get("labelSelector"), r.Query.Get("fieldSelector"), r.Representation,
+	}
 }
 
 func (id StreamID) compare(other StreamID) int {
-	return cmp.Or(cmp.Compare(id.Plural, other.Plural), cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.LabelSelector, other.LabelSelector),
+	return cmp.Or(cmp.Compare(id.Plural, other.Plural), cmp.Compare(id.Namespace, other.Namespace),
+		cmp.Compare(id.LabelSelector, other.LabelSelector),
 		cmp.Compare(id.FieldSelector, other.FieldSelector), cmp.Compare(id.Representation, other.Representation))
 }
 

@@ -33,7 +33,8 @@ type frame struct {
 	text []byte
 }
 
-// bookmark sends the present version, unless the watch is at its end and so does not send the changes up to this version.
+// bookmark sends the present version, unless the watch is at its end and so does not send the changes up to this
+// version.
 func (w *watch) bookmark() {
 	if version := w.stream.hub.store.version; version > w.from && !w.hasEnded {
 		w.add("BOOKMARK", encode(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(version)}}))

@@ -33,7 +33,8 @@ func (w *writer) liveObject(r *wire.Request) (*object, error) {
 	if o := w.store.objects[idOf(r)]; o != nil {
 		return o, nil
 	}
-	return nil, refusalOf(r, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", r.Resource, r.Name))
+	return nil, refusalOf(r, http.StatusNotFound, metav1.StatusReasonNotFound,
+		fmt.Sprintf("%s %q not found", r.Resource, r.Name))
 }
 
 func (w *writer) create(r *wire.Request) (*wire.Response, error) {
@@ -160,7 +161,8 @@ func (w *writer) apply(r *wire.Request) (*wire.Response, error) {
 		return nil, badRequest(r, "metadata.managedFields must be nil")
 	}
 	if textOf(metadata, "name") != r.Name {
-		return nil, badRequest(r, fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", textOf(metadata, "name"), r.Name))
+		return nil, badRequest(r, fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)",
+			textOf(metadata, "name"), r.Name))
 	}
 	var former map[string]any
 	live := w.store.objects[idOf(r)]
@@ -168,7 +170,8 @@ func (w *writer) apply(r *wire.Request) (*wire.Response, error) {
 	case live == nil && r.Subresource != "":
 		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 	case live == nil && metadata["uid"] != nil:
-		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf("uid mismatch: the provided object specified uid %s, and no existing object was found", metadata["uid"]))
+		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+			fmt.Sprintf("uid mismatch: the provided object specified uid %s, and no existing object was found", metadata["uid"]))
 	case live != nil:
 		former = live.content
 		if uid := metadata["uid"]; uid != nil && r.Subresource == "" && uid != metadataOf(former)["uid"] {
@@ -195,7 +198,8 @@ func (w *writer) apply(r *wire.Request) (*wire.Response, error) {
 func (w *writer) replaceObject(r *wire.Request, live *object, content map[string]any) (*wire.Response, error) {
 	metadata, former := metadataOf(content), metadataOf(live.content)
 	if v := textOf(metadata, "resourceVersion"); v != "" && v != textOf(former, "resourceVersion") {
-		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
+		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+			"the object has been modified; please apply your changes to the latest version and try again")
 	}
 	if r.Subresource == "status" {
 		status, has := content["status"]
@@ -213,7 +217,10 @@ func (w *writer) replaceObject(r *wire.Request, live *object, content map[string
 	} else {
 		delete(content, "status")
 	}
-	for _, name := range []string{"uid", "name", "namespace", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"} {
+	for _, name := range []string{
+		"uid", "name", "namespace", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
+		"resourceVersion",
+	} {
 		if delete(metadata, name); former[name] != nil {
 			metadata[name] = former[name]
 		}
@@ -286,7 +293,8 @@ func (w *writer) delete(r *wire.Request) (*wire.Response, error) {
 		}
 		if p.ResourceVersion != nil && *p.ResourceVersion != metadata["resourceVersion"] {
 			return nil, failedPrecondition(r,
-				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", *p.ResourceVersion, metadata["resourceVersion"]))
+				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s",
+					*p.ResourceVersion, metadata["resourceVersion"]))
 		}
 	}
 	if gone := w.deleteObject(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
@@ -294,7 +302,9 @@ func (w *writer) delete(r *wire.Request) (*wire.Response, error) {
 	}
 	return &wire.Response{Code: http.StatusOK, Body: encode(map[string]any{
 		"apiVersion": "v1", "kind": "Status", "status": "Success", "metadata": map[string]any{},
-		"details": map[string]any{"name": live.id.name, "group": r.Resource.Group, "kind": r.Resource.Plural, "uid": metadata["uid"]},
+		"details": map[string]any{
+			"name": live.id.name, "group": r.Resource.Group, "kind": r.Resource.Plural, "uid": metadata["uid"],
+		},
 	})}, nil
 }
 

@@ -14,7 +14,9 @@ import (
 
 // Resource returns a resource. The group of the core is empty.
 func Resource(group, version, kind, plural string) wire.Resource {
-	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
+	return wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural,
+	}
 }
 
 // Gadgets returns the resource of the kind.

@@ -9,9 +9,9 @@
 // lists two fields: "name" decodes a string into field 0, and "args" decodes strings into field 1. The
 // input {"name":"web","port":80} sets field 0, skips port, and leaves field 1 nil.
 //
-// A plan adds no rules. It leaves what is not plain to the decoder of all types, which is package kubejson. Types that are
-// not plain are interfaces with methods, floating-point numbers, and structs with unusual tags. Values that are not plain
-// have duplicate members, invalid UTF-8, or mistakes.
+// A plan adds no rules. It leaves what is not plain to the decoder of all types, which is package kubejson. Types that
+// are not plain are interfaces with methods, floating-point numbers, and structs with unusual tags. Values that are not
+// plain have duplicate members, invalid UTF-8, or mistakes.
 package jsonplan
 
 import (
@@ -299,7 +299,8 @@ func (s *decodeState) decodeStringMap(to *map[string]string) bool {
 	}
 }
 
-// anyValue returns a value that is not null as an any has it. Its first byte is c, and it is nested in depth other values.
+// anyValue returns a value that is not null as an any has it. Its first byte is c, and it is nested in depth other
+// values.
 func (s *decodeState) anyValue(c byte, depth int) (any, bool) {
 	switch c {
 	case '{':

@@ -153,7 +153,8 @@ func (m *planner) fillLocked(p *typePlan) {
 		}
 	case reflect.Map:
 		key := p.t.Key()
-		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasDecodeMethod(key) || hasDecodeMethod(reflect.PointerTo(key)) {
+		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasDecodeMethod(key) ||
+			hasDecodeMethod(reflect.PointerTo(key)) {
 			return
 		}
 		p.kind, p.elem = kindMap, m.planLocked(p.t.Elem())
@@ -217,7 +218,8 @@ func areUsual(options string, embedded bool) bool {
 // isUsualName reports whether all packages read a name in a tag alike.
 func isUsualName(name string) bool {
 	for _, c := range []byte(name) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '$' || c == '/') {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' ||
+			c == '$' || c == '/') {
 			return false
 		}
 	}
@@ -227,7 +229,8 @@ func isUsualName(name string) bool {
 // isKnownToLibrary reports whether the decoder of all types has rules for a type besides its kind
 // and its methods.
 func isKnownToLibrary(t reflect.Type) bool {
-	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[stdjson.Number]()
+	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[time.Duration]() ||
+		t == reflect.TypeFor[stdjson.Number]()
 }
 
 // hasDecodeMethod reports whether values of a type decode themselves.

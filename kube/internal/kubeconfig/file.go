@@ -214,7 +214,8 @@ func (u *User) check() []error {
 
 // Mode returns the interactive mode. The older versions of ExecCredential default to IfAvailable.
 func (e *Exec) Mode() string {
-	if e.InteractiveMode == "" && (e.APIVersion == "client.authentication.k8s.io/v1beta1" || e.APIVersion == "client.authentication.k8s.io/v1alpha1") {
+	if e.InteractiveMode == "" &&
+		(e.APIVersion == "client.authentication.k8s.io/v1beta1" || e.APIVersion == "client.authentication.k8s.io/v1alpha1") {
 		return "IfAvailable"
 	}
 	return e.InteractiveMode

@@ -62,7 +62,8 @@ func (s Store) Load(ctx context.Context, file string) ([]string, error) {
 		return nil, err
 	}
 	if _, err := s.run(ctx, "images", "import", "--snapshotter", s.Snapshotter, file); err != nil {
-		return nil, fmt.Errorf("load %s: %w: it must be the tar file of an image for this machine, such as `yare image -o` writes", file, err)
+		return nil, fmt.Errorf(
+			"load %s: %w: it must be the tar file of an image for this machine, such as `yare image -o` writes", file, err)
 	}
 	after, err := s.list(ctx)
 	if err != nil {

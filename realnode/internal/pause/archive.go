@@ -35,7 +35,8 @@ func Archive(reference, architecture string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the manifest of the pause image: %w", err)
 	}
-	return tarOf(file{"config.json", 0o644, config}, file{"layer.tar", 0o644, layer}, file{"manifest.json", 0o644, manifest})
+	return tarOf(file{"config.json", 0o644, config}, file{"layer.tar", 0o644, layer},
+		file{"manifest.json", 0o644, manifest})
 }
 
 type file struct {

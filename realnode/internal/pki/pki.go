@@ -52,11 +52,15 @@ func Write(l layout.Layout, now time.Time) error {
 // config returns the configuration of a certificate that is made now.
 func config(c cert.Config, now time.Time) *pkiutil.CertConfig {
 	c.NotBefore = now.Add(-skew)
-	return &pkiutil.CertConfig{Config: c, NotAfter: now.Add(lifetime), EncryptionAlgorithm: kubeadm.EncryptionAlgorithmECDSAP256}
+	return &pkiutil.CertConfig{
+		Config: c, NotAfter: now.Add(lifetime), EncryptionAlgorithm: kubeadm.EncryptionAlgorithmECDSAP256,
+	}
 }
 
 // write makes a key, has the authority sign its certificate, and writes both.
-func write(certFile, keyFile string, authority *x509.Certificate, authorityKey crypto.Signer, c *pkiutil.CertConfig) error {
+func write(
+	certFile, keyFile string, authority *x509.Certificate, authorityKey crypto.Signer, c *pkiutil.CertConfig,
+) error {
 	certificate, key, err := pkiutil.NewCertAndKey(authority, authorityKey, c)
 	if err != nil {
 		return fmt.Errorf("make the certificate of %s: %w", c.CommonName, err)

@@ -58,11 +58,13 @@ func Find() (Programs, error) {
 	dirs := []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"}
 	plugins := []string{"ptp", "host-local", "loopback"}
 	if found.CNI = folderWith(dirs, plugins); found.CNI == "" {
-		missing = append(missing, fmt.Sprintf("the CNI plugins %s in one of %s", strings.Join(plugins, ", "), strings.Join(dirs, ", ")))
+		missing = append(missing, fmt.Sprintf("the CNI plugins %s in one of %s",
+			strings.Join(plugins, ", "), strings.Join(dirs, ", ")))
 	}
 	if len(missing) > 0 {
 		return Programs{}, fmt.Errorf("a real node needs programs that are not installed: %s: install them "+
-			"(Debian and Ubuntu: apt-get install containerd nftables containernetworking-plugins), %s", strings.Join(missing, "; "), advice)
+			"(Debian and Ubuntu: apt-get install containerd nftables containernetworking-plugins), %s",
+			strings.Join(missing, "; "), advice)
 	}
 	return found, nil
 }

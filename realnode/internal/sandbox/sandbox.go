@@ -59,7 +59,8 @@ func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.Fi
 		close(s.done)
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("make the namespaces of the node: %w: root in a container may not do that unless the container is privileged", err)
+		return nil, fmt.Errorf(
+			"make the namespaces of the node: %w: root in a container may not do that unless the container is privileged", err)
 	}
 	return s, nil
 }

@@ -68,7 +68,8 @@ func ClearAndTake(ctx context.Context, isUsable func(layout.Layout) bool) (*Slot
 		}
 	}
 	if taken == nil {
-		return nil, fmt.Errorf("none of the %d slots for real nodes is free, or their networks are in use on this machine: %w",
+		return nil, fmt.Errorf(
+			"none of the %d slots for real nodes is free, or their networks are in use on this machine: %w",
 			layout.Slots, errors.Join(reasons...))
 	}
 	return taken, nil

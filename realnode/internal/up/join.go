@@ -119,7 +119,8 @@ func (c cluster) waitReady(ctx context.Context, l layout.Layout) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the node is not ready after %v: %w; the end of the kubelet's log:\n%s\nthe end of kube-proxy's log:\n%s",
+			return fmt.Errorf(
+				"the node is not ready after %v: %w; the end of the kubelet's log:\n%s\nthe end of kube-proxy's log:\n%s",
 				readyTimeout, err, node.LogTail(l.LogFile("kubelet")), node.LogTail(l.LogFile("kube-proxy")))
 		case <-time.After(readyInterval):
 		}
@@ -135,7 +136,8 @@ func (c cluster) checkReady(ctx context.Context, l layout.Layout) error {
 	if err := checkAcceptsPods(object); err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d/healthz", l.NodeAddress(), layout.ProxyHealthPort), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("http://%s:%d/healthz", l.NodeAddress(), layout.ProxyHealthPort), nil)
 	if err != nil {
 		return err
 	}

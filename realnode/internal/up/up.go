@@ -54,7 +54,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr *os.File) int {
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a reader of our output that is gone must not keep us from cleaning up
 
-	s := &session{output: control.NewWriter(stdout), stdout: stdout, stderr: stderr, imageFiles: imageFiles, joins: make(chan control.Request, 1)}
+	s := &session{
+		output: control.NewWriter(stdout), stdout: stdout, stderr: stderr, imageFiles: imageFiles,
+		joins: make(chan control.Request, 1),
+	}
 	// A read of standard input cannot be interrupted, so this goroutine ends with the process.
 	go s.read(control.Requests(stdin), cancel)
 	err := s.run(ctx)

@@ -41,14 +41,16 @@ type permissions struct {
 // askPermissions runs `OPERATOR permissions` with the arguments of the operator, and returns the permissions that the
 // operator prints.
 func askPermissions(ctx context.Context, binary, shown string, args []string) (permissions, error) {
-	out, problems, err := runSubcommand(ctx, binary, append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
+	out, problems, err := runSubcommand(ctx, binary,
+		append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
 	refused, isRefused := errors.AsType[*operatorError](err)
 	switch {
 	case context.Cause(ctx) != nil:
 		return permissions{}, context.Cause(ctx)
 	case isRefused:
 		return permissions{}, refused
-	case err != nil && strings.Contains(problems, `unknown command "permissions"`), errors.Is(err, context.DeadlineExceeded):
+	case err != nil && strings.Contains(problems, `unknown command "permissions"`),
+		errors.Is(err, context.DeadlineExceeded):
 		return permissions{isUnknown: true}, nil
 	case err != nil:
 		return permissions{}, fmt.Errorf("%s: `permissions` failed (%w)%s", shown, err, indented(problems))
@@ -91,13 +93,16 @@ func (a *account) grant(ctx context.Context, k kubectl, p permissions) (kubeconf
 // the server grants what the roles allow. before may be nil.
 func (p permissions) apply(ctx context.Context, k kubectl, before *permissions) error {
 	var items, namespaces []any
-	items = append(items, object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": object{"name": accountName, "namespace": accountNamespace}})
+	items = append(items, object{
+		"apiVersion": "v1", "kind": "ServiceAccount", "metadata": object{"name": accountName, "namespace": accountNamespace},
+	})
 	for _, r := range p.roles {
 		metadata := object{"name": accountName}
 		if namespace := r.GetNamespace(); namespace != "" {
 			metadata["namespace"] = namespace
 			if namespace != accountNamespace {
-				namespaces = append(namespaces, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespace}})
+				namespaces = append(namespaces,
+					object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespace}})
 			}
 		}
 		items = append(items,
@@ -112,7 +117,8 @@ func (p permissions) apply(ctx context.Context, k kubectl, before *permissions) 
 	if err != nil {
 		return err
 	}
-	if _, err := k.run(ctx, string(text), "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
+	if _, err := k.run(ctx, string(text), "apply",
+		"--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
 		return err
 	}
 	if before != nil {
@@ -217,13 +223,17 @@ func (p permissions) reviews() (reviews []any) {
 				for _, resource := range texts(rule, "resources") {
 					plural, subresource, _ := strings.Cut(resource, "/")
 					for _, verb := range texts(rule, "verbs") {
-						attributes := object{"namespace": r.GetNamespace(), "verb": verb, "group": group, "resource": plural, "subresource": subresource}
+						attributes := object{
+							"namespace": r.GetNamespace(), "verb": verb, "group": group, "resource": plural, "subresource": subresource,
+						}
 						if names := texts(rule, "resourceNames"); len(names) > 0 {
 							attributes["name"] = names[0]
 						}
 						reviews = append(reviews, object{
 							"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-							"spec": object{"user": "system:serviceaccount:" + accountNamespace + ":" + accountName, "resourceAttributes": attributes},
+							"spec": object{
+								"user": "system:serviceaccount:" + accountNamespace + ":" + accountName, "resourceAttributes": attributes,
+							},
 						})
 					}
 				}
@@ -262,7 +272,8 @@ func isAnyDenied(text string) (bool, error) {
 
 // writeAccount writes the kubeconfig of k with the ServiceAccount as the only user.
 func writeAccount(ctx context.Context, k kubectl, path string) error {
-	token, err := k.run(ctx, "", "create", "token", accountName, "--namespace="+accountNamespace, "--duration="+tokenDuration.String())
+	token, err := k.run(ctx, "", "create", "token", accountName, "--namespace="+accountNamespace,
+		"--duration="+tokenDuration.String())
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,8 @@ func askCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		err = onlyCRDs(items)
 	}
 	if err != nil {
-		return crds{}, fmt.Errorf("%s is no operator: what `crd` prints is no CustomResourceDefinition: %w: %s", shown, err, advice)
+		return crds{}, fmt.Errorf("%s is no operator: what `crd` prints is no CustomResourceDefinition: %w: %s",
+			shown, err, advice)
 	}
 	return crds{text: string(out), items: items}, nil
 }
@@ -66,8 +67,8 @@ func onlyCRDs(items []unstructured.Unstructured) error {
 	return nil
 }
 
-// panicTrace returns the begin of what a program prints when it panics, or "" if the output has no panic. The first goroutine is
-// the one that panics, and its first lines are the place.
+// panicTrace returns the begin of what a program prints when it panics, or "" if the output has no panic. The first
+// goroutine is the one that panics, and its first lines are the place.
 func panicTrace(output string) string {
 	_, trace, found := strings.Cut("\n"+output, "\npanic: ")
 	if !found {
@@ -89,8 +90,9 @@ func indented(text string) string {
 	return "\n  " + strings.Join(lines, "\n  ")
 }
 
-// apply applies the CRDs and waits until the API server serves them. If others of these names may have been applied before, it
-// also waits until the server uses the new schemas. It calls report if it cannot see that the server does so in time.
+// apply applies the CRDs and waits until the API server serves them. If others of these names may have been applied
+// before, it also waits until the server uses the new schemas. It calls report if it cannot see that the server does so
+// in time.
 func (c crds) apply(ctx context.Context, k kubectl, isFirst bool, report func(string)) error {
 	var before *schemachange.Snapshot
 	if !isFirst {
@@ -99,7 +101,8 @@ func (c crds) apply(ctx context.Context, k kubectl, isFirst bool, report func(st
 			report(fmt.Sprintf("read the CustomResourceDefinitions, to see when the server uses the new ones: %v", err))
 		}
 	}
-	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
+	_, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-")
+	if err != nil {
 		return fmt.Errorf("the API server refuses a CustomResourceDefinition: correct the tag crd or the method Rules of the Go type at the path that the answer names: %s", withoutRuleFields(err.Error()))
 	}
 	if err := c.waitUntilServed(ctx, k); err != nil {
@@ -122,8 +125,8 @@ func (c crds) takeSnapshot(ctx context.Context, k kubectl) (*schemachange.Snapsh
 	return schemachange.Take(ctx, config, c.names())
 }
 
-// withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields. Example:
-// `Invalid value: {"Rule":"self.a > 1","Message":"","Reason":null}: compilation failed` becomes
+// withoutRuleFields returns the answer of an API server about a rule in CEL with the rule in place of all its fields.
+// Example: `Invalid value: {"Rule":"self.a > 1","Message":"","Reason":null}: compilation failed` becomes
 // `Invalid value: "self.a > 1": compilation failed`.
 func withoutRuleFields(answer string) string {
 	rule := regexp.MustCompile(`Invalid value: (\{"Rule":.*?\}): `)
@@ -142,7 +145,8 @@ const maxServedWait = 30 * time.Second
 // waitUntilServed waits until the API server serves the CRDs. kubectl wait fails if the server has
 // not written any condition yet.
 func (c crds) waitUntilServed(ctx context.Context, k kubectl) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait, fmt.Errorf("not served after %s: %s", maxServedWait, strings.Join(c.names(), ", ")))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait,
+		fmt.Errorf("not served after %s: %s", maxServedWait, strings.Join(c.names(), ", ")))
 	defer cancel()
 	for {
 		text, err := k.run(ctx, "", append([]string{"get", "--output=yaml", "crd"}, c.names()...)...)

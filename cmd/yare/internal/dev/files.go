@@ -82,7 +82,8 @@ func (f *files) look() map[string]stamp {
 		}
 		for _, entry := range entries {
 			name := entry.Name()
-			if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+			if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") &&
+				!strings.HasPrefix(name, "_") {
 				add(filepath.Join(dir, name))
 			}
 		}
@@ -93,10 +94,12 @@ func (f *files) look() map[string]stamp {
 	return found
 }
 
-// takeChanges returns the files that were saved, made or removed, each change once. It returns no files while a file has
-// changed since the last look, because an editor may write a file in several steps, and a checkout writes many files.
+// takeChanges returns the files that were saved, made or removed, each change once. It returns no files while a file
+// has changed since the last look, because an editor may write a file in several steps, and a checkout writes many
+// files.
 //
-// An example of three looks. An editor writes half of main.go before the first look, and the rest before the second one:
+// An example of three looks. An editor writes half of main.go before the first look, and the rest before the second
+// one:
 //
 //	look 1  main.go has changed: nothing is returned
 //	look 2  main.go has changed again: nothing is returned

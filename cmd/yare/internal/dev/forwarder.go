@@ -16,8 +16,8 @@ import (
 // maxSocketPath is the longest path of a Unix socket, in bytes. The kernel of macOS allows 103, and that of Linux 107.
 const maxSocketPath = 100
 
-// forwarder takes requests on the loopback interface, and forwards them to the process of the operator, by a Unix socket.
-// The address stays the same while the process changes.
+// forwarder takes requests on the loopback interface, and forwards them to the process of the operator, by a Unix
+// socket. The address stays the same while the process changes.
 type forwarder struct {
 	// address is the address that takes requests, and socket is the path of the socket.
 	address, socket string
@@ -29,7 +29,8 @@ type forwarder struct {
 // newForwarder returns a forwarder that listens, and serves nothing yet.
 func newForwarder(socket string) (*forwarder, error) {
 	if len(socket) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path", socket, maxSocketPath)
+		return nil, fmt.Errorf("the path of the socket %s has more than %d bytes: set TMPDIR to a folder with a shorter path",
+			socket, maxSocketPath)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,9 +39,12 @@ func newForwarder(socket string) (*forwarder, error) {
 	return &forwarder{address: listener.Addr().String(), socket: socket, listener: listener}, nil
 }
 
-// start begins to serve. Requests pass the handler that guard returns, and then the transport. answerFailure answers a request
-// that could not be forwarded. settings may be nil for HTTP without TLS.
-func (f *forwarder) start(guard func(http.Handler) http.Handler, transport *http.Transport, answerFailure func(http.ResponseWriter, *http.Request, error), settings *tls.Config) {
+// start begins to serve. Requests pass the handler that guard returns, and then the transport. answerFailure answers a
+// request that could not be forwarded. settings may be nil for HTTP without TLS.
+func (f *forwarder) start(
+	guard func(http.Handler) http.Handler, transport *http.Transport,
+	answerFailure func(http.ResponseWriter, *http.Request, error), settings *tls.Config,
+) {
 	silent := log.New(io.Discard, "", 0)
 	transport.DisableCompression = true
 	listener := f.listener

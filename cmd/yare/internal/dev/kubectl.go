@@ -59,7 +59,9 @@ func (k kubectl) applySample(ctx context.Context, text string) (string, error) {
 
 // isTransient reports whether the same call may succeed later.
 func isTransient(err error) bool {
-	for _, text := range []string{"no matches for kind", "could not find the requested resource", "connection refused", "EOF"} {
+	for _, text := range []string{
+		"no matches for kind", "could not find the requested resource", "connection refused", "EOF",
+	} {
 		if strings.Contains(err.Error(), text) {
 			return true
 		}

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// livePageVariable is the environment variable by which an operator with the part of package livepage learns the socket on
-// which it serves its page. Package operator reads it.
+// livePageVariable is the environment variable by which an operator with the part of package livepage learns the socket
+// on which it serves its page. Package livepage reads it.
 const livePageVariable = "YARE_LIVE_PAGE_SOCKET"
 
 // absentPage is what a browser shows while no operator runs. It loads itself again.
 const absentPage = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2"><meta name="color-scheme" content="light dark"><title>yare dev</title></head>` +
 	`<body><p>The operator is not running. This page looks again every two seconds.</p></body></html>`
 
-// livePage passes the requests of a browser on to the page of the operator. Its address stays the same for the whole session.
-// It takes requests from this machine only.
+// livePage passes the requests of a browser on to the page of the operator. Its address stays the same for the whole
+// session. It takes requests from this machine only.
 type livePage struct {
 	*forwarder
 	// isShown is true once the address was printed.
@@ -32,7 +32,8 @@ func newLivePage(folder string) (*livePage, error) {
 		return nil, err
 	}
 	p := &livePage{forwarder: f}
-	f.start(p.onlyForThisMachine, &http.Transport{MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second, DialContext: f.dial}, answerAbsence, nil)
+	f.start(p.onlyForThisMachine, &http.Transport{MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second, DialContext: f.dial},
+		answerAbsence, nil)
 	return p, nil
 }
 
@@ -51,8 +52,8 @@ func (p *livePage) environment() []string {
 	return []string{livePageVariable + "=" + p.socket}
 }
 
-// takeNewAddress returns the URL of the page once, when an operator has served the page for the first time. It returns an empty
-// text in all other calls. p may be nil.
+// takeNewAddress returns the URL of the page once, when an operator has served the page for the first time. It returns
+// an empty text in all other calls. p may be nil.
 func (p *livePage) takeNewAddress() string {
 	if p == nil || p.isShown {
 		return ""
@@ -64,8 +65,8 @@ func (p *livePage) takeNewAddress() string {
 	return "http://" + p.address + "/live-page"
 }
 
-// onlyForThisMachine returns next for requests that name the address of the page. A web site could otherwise name this machine
-// by a name of its own, and have a browser read the page.
+// onlyForThisMachine returns next for requests that name the address of the page. A web site could otherwise name this
+// machine by a name of its own, and have a browser read the page.
 func (p *livePage) onlyForThisMachine(next http.Handler) http.Handler {
 	_, port, _ := net.SplitHostPort(p.address)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -131,7 +131,8 @@ func (v *logView) showText(at time.Time, text string) {
 		text += count
 		v.unchangedCount = 0
 	}
-	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
+	// nobody is left to see an error
+	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0))
 }
 
 // isStart reports whether the line is the first one of a program, which has the versions of the program and of yare.
@@ -139,9 +140,9 @@ func (l logLine) isStart() bool {
 	return l.message == "starting" && slices.ContainsFunc(l.attributes, func(a slog.Attr) bool { return a.Key == "yare" })
 }
 
-// reconcileText returns the content of a line about a reconcile without an error: the beginning of a text, with the object
-// and the cause, and the writes without the skipped writes. It reports whether the line is about such a reconcile. Example:
-// "greeter reconciled default/hello (requeue): " and [`patch configmaps "default/hello"`].
+// reconcileText returns the content of a line about a reconcile without an error: the beginning of a text, with the
+// object and the cause, and the writes without the skipped writes. It reports whether the line is about such a
+// reconcile. Example: "greeter reconciled default/hello (requeue): " and [`patch configmaps "default/hello"`].
 func (l logLine) reconcileText() (beginning string, changes []string, ok bool) {
 	var namespace, name, controller, cause string
 	var writes []any
@@ -159,7 +160,8 @@ func (l logLine) reconcileText() (beginning string, changes []string, ok bool) {
 			writes, ok = a.Value.Any().([]any)
 		}
 	}
-	if !ok || l.level != slog.LevelDebug || !slices.Contains([]string{"reconciled", "cleaned up", "cleanup pending"}, l.message) {
+	if !ok || l.level != slog.LevelDebug ||
+		!slices.Contains([]string{"reconciled", "cleaned up", "cleanup pending"}, l.message) {
 		return "", nil, false
 	}
 	changes = changesOf(writes)
@@ -179,8 +181,8 @@ func changesOf(writes []any) (changes []string) {
 	return changes
 }
 
-// secondsAttr returns an attribute with the duration of a, whose value is a number of seconds. It returns a if its value
-// is something else.
+// secondsAttr returns an attribute with the duration of a, whose value is a number of seconds. It returns a if its
+// value is something else.
 func secondsAttr(a slog.Attr) slog.Attr {
 	if seconds, err := strconv.ParseFloat(a.Value.String(), 64); err == nil {
 		return slog.Duration(a.Key, time.Duration(seconds*float64(time.Second)).Round(time.Millisecond))
@@ -188,8 +190,9 @@ func secondsAttr(a slog.Attr) slog.Attr {
 	return a
 }
 
-// shortFailure returns a line about a reconcile that failed with the error in its message, directly behind the object, because
-// the error is what the reader looks for. Numbers about the reconcile are left out. Other lines stay as they are. Example:
+// shortFailure returns a line about a reconcile that failed with the error in its message, directly behind the object,
+// because the error is what the reader looks for. Numbers about the reconcile are left out. Other lines stay as they
+// are. Example:
 //
 //	greeter reconcile failed default/hello (retry): the disk is full (wrote patch greeters "default/hello" status) retry=490ms
 func (l logLine) shortFailure() logLine {

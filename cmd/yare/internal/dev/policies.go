@@ -52,8 +52,8 @@ func askPolicies(ctx context.Context, binary, shown string, args []string) (poli
 	return policies{text: string(text), items: items}, err
 }
 
-// apply applies the policies as administrator, and removes the policies that only former has. If a policy has a mistake,
-// apply changes nothing. apply calls report with texts for the user.
+// apply applies the policies as administrator, and removes the policies that only former has. If a policy has a
+// mistake, apply changes nothing. apply calls report with texts for the user.
 func (p policies) apply(ctx context.Context, kubeconfig string, former policies, report func(string)) error {
 	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 // problemName matches the beginning of a problem that package crd reports: perhaps a position, and
 // then the name of a type or a field, as in main.WebAppSpec.Image.
-var problemName = regexp.MustCompile(`^(?:\S+\.go:\d+: )?((?:the custom resource of )?(\w+)\.(\w+)(?:\[.*?\])?((?:\.\w+)*): .*)$`)
+var problemName = regexp.MustCompile(
+	`^(?:\S+\.go:\d+: )?((?:the custom resource of )?(\w+)\.(\w+)(?:\[.*?\])?((?:\.\w+)*): .*)$`)
 
 // withPositions returns the problems that an operator reports, one a line, each with the file and
 // the line of its type or field, as the user would write the file. A problem of a type that is not the

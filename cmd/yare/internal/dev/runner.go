@@ -45,7 +45,8 @@ func (r *runner) start(binary string) error {
 	view := newLogView(os.Stderr, r.isVerbose)
 	r.relay.resume()
 	p, err := process.Operator{
-		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: append(r.relay.environment(), r.page.environment()...), Stdout: os.Stdout, Stderr: view,
+		Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Env: append(r.relay.environment(), r.page.environment()...),
+		Stdout: os.Stdout, Stderr: view,
 	}.Start()
 	if err != nil {
 		return err

@@ -45,10 +45,11 @@ type session struct {
 	relay *webhookRelay
 	page  *livePage
 
-	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or empty.
+	// appliedCRDs is the text of the CRDs that the server has. appliedSample is the text of the sample that it has, or
+	// empty.
 	appliedCRDs, appliedSample string
-	// appliedPolicies are the admission policies that the server has. arePoliciesChecked is false if their types must be checked
-	// again, because a definition has changed.
+	// appliedPolicies are the admission policies that the server has. arePoliciesChecked is false if their types must be
+	// checked again, because a definition has changed.
 	appliedPolicies    policies
 	arePoliciesChecked bool
 	// startedPermissions are the permissions of the operator that was started last. They name the configurations of its
@@ -65,7 +66,9 @@ type session struct {
 // newSession returns a session that has begun nothing yet. Its files lie in a folder.
 func newSession(o Options, t target, folder string) *session {
 	s := &session{Options: o, files: newFiles(t), account: account{path: filepath.Join(folder, "kubeconfig")}}
-	s.builder = builder{target: t, files: s.files, args: o.Args, folder: folder, console: o.Console, durations: durations.Default()}
+	s.builder = builder{
+		target: t, files: s.files, args: o.Args, folder: folder, console: o.Console, durations: durations.Default(),
+	}
 	var err error
 	if s.relay, err = newWebhookRelay(folder); err != nil {
 		s.Console.Printf("calls to webhooks fail while the operator is restarted: %v", err)
@@ -171,8 +174,8 @@ func (s *session) reportProblems(problems string) {
 	s.Console.Printf("%s", s.nextStepText())
 }
 
-// loop deploys what saved files change, starts the operator again when it has ended, and waits for the end of the control
-// plane, until ctx ends or an error cannot be repaired by a save.
+// loop deploys what saved files change, starts the operator again when it has ended, and waits for the end of the
+// control plane, until ctx ends or an error cannot be repaired by a save.
 func (s *session) loop(ctx context.Context) error {
 	if err := s.deploy(ctx); err != nil {
 		return err
@@ -295,7 +298,8 @@ func (s *session) grant(ctx context.Context) error {
 // and applies the sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.builder.crds.text != s.appliedCRDs && len(s.builder.crds.items) > 0 { // other projects may define its kinds
-		if err := s.builder.crds.apply(ctx, s.kubectl, s.appliedCRDs == "", func(text string) { s.Console.Printf("%s", text) }); err != nil {
+		err := s.builder.crds.apply(ctx, s.kubectl, s.appliedCRDs == "", func(text string) { s.Console.Printf("%s", text) })
+		if err != nil {
 			return s.reportUnlessFinal(ctx, err)
 		}
 		s.appliedCRDs, s.arePoliciesChecked = s.builder.crds.text, false
@@ -311,7 +315,8 @@ func (s *session) deploy(ctx context.Context) error {
 	s.start(s.builder.binary)
 	// The operator that ran before has ended, so nobody makes its configurations again.
 	if err := s.builder.permissions.removeFormerWebhooks(ctx, s.kubectl, s.startedPermissions); err != nil {
-		return s.reportUnlessFinal(ctx, fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
+		return s.reportUnlessFinal(ctx,
+			fmt.Errorf("delete the configurations of webhooks that the operator no longer has: %w", err))
 	}
 	s.startedPermissions = s.builder.permissions
 	return s.applySample(ctx)
@@ -373,7 +378,8 @@ func (s *session) planRestart() {
 		s.Console.Printf("%s", text)
 		return
 	}
-	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save", exitText(how), pause)
+	text := fmt.Sprintf("the operator ended by itself (%s); it is started again in %s, or at the next save",
+		exitText(how), pause)
 	s.relay.recordAbsence(pause, text)
 	s.Console.Printf("%s", text)
 	s.restart = time.After(pause)
@@ -414,8 +420,8 @@ func (s *session) applySample(ctx context.Context) error {
 	return nil
 }
 
-// readSample returns the text of sample.yaml. The text is empty if the file does not exist. A text that is no manifest is an
-// error.
+// readSample returns the text of sample.yaml. The text is empty if the file does not exist. A text that is no manifest
+// is an error.
 func readSample(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {

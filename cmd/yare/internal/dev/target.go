@@ -35,8 +35,8 @@ func (t target) programName() string {
 	return "operator"
 }
 
-// findTarget returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as the
-// user wrote it.
+// findTarget returns the target in a folder, or an error if the folder has no Go main package. shown is the folder as
+// the user wrote it.
 func findTarget(ctx context.Context, shown string) (target, error) {
 	dir, err := filepath.Abs(shown)
 	if err != nil {
@@ -49,7 +49,8 @@ func findTarget(ctx context.Context, shown string) (target, error) {
 	case err != nil:
 		return target{}, fmt.Errorf("look at %s: %w", shown, err)
 	case !info.IsDir():
-		return target{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it", shown)
+		return target{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it",
+			shown)
 	}
 	t := target{shown: shown, dir: dir}
 	if t.goCmd, err = exec.LookPath("go"); err != nil {
@@ -76,12 +77,14 @@ func findTarget(ctx context.Context, shown string) (target, error) {
 	case pkg.Name == "main":
 		return t, nil
 	case pkg.Name != "":
-		return t, fmt.Errorf("%s holds the Go package %s, which is no program: name the folder of an operator's main package", shown, pkg.Name)
+		return t, fmt.Errorf("%s holds the Go package %s, which is no program: name the folder of an operator's main package",
+			shown, pkg.Name)
 	case pkg.Error == nil:
 		return t, nil
 	case strings.Contains(pkg.Error.Err, "no Go files"), strings.Contains(pkg.Error.Err, "no non-test Go files"),
 		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
-		return t, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
+		return t, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package",
+			shown, pkg.Error.Err)
 	case hasGoFile(dir):
 		return t, nil // a file does not parse: the build reports the place
 	}

@@ -35,16 +35,16 @@ const (
 	relayLifetime = tokenDuration
 )
 
-// webhookRelay takes the calls of the API server to the webhooks of the operator, and forwards them to the process of the
-// operator, by a Unix socket. The address stays the same for the whole session. While no operator listens on the socket,
-// the relay answers 503 with Retry-After: the API server repeats the call, and the user's kubectl waits.
+// webhookRelay takes the calls of the API server to the webhooks of the operator, and forwards them to the process of
+// the operator, by a Unix socket. The address stays the same for the whole session. While no operator listens on the
+// socket, the relay answers 503 with Retry-After: the API server repeats the call, and the user's kubectl waits.
 //
 // For example, kubectl applies an object at second 3, while the operator is restarted. The API server calls at second 3
 // and gets the answer 503. The new operator listens at second 3.4. The API server calls again at second 4, and kubectl
 // prints the answer of the operator. The API server gives up after the timeout of the webhook, which is 10 s.
 //
-// A session has a relay whether or not the operator has webhooks: the relay costs no process and no measurable time, and
-// the first webhook of an operator may come with the next save.
+// A session has a relay whether or not the operator has webhooks: the relay costs no process and no measurable time,
+// and the first webhook of an operator may come with the next save.
 type webhookRelay struct {
 	url string
 	// caFile is the path of a file with the CA in PEM.
@@ -77,10 +77,13 @@ func newWebhookRelay(folder string) (*webhookRelay, error) {
 		_ = forwarder.listener.Close() // it has no requests yet
 		return nil, err
 	}
-	relay := &webhookRelay{url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{})}
+	relay := &webhookRelay{
+		url: "https://" + forwarder.address, caFile: caFile, forwarder: forwarder, idle: make(chan struct{}),
+	}
 	// A connection serves one call. So no call meets a connection that the operator is closing.
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: relay.dial}
-	forwarder.start(relay.gate, transport, relay.reportFailure, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
+	forwarder.start(relay.gate, transport, relay.reportFailure,
+		&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{serving}})
 	return relay, nil
 }
 
@@ -96,7 +99,9 @@ func (relay *webhookRelay) environment() []string {
 	if relay == nil {
 		return nil
 	}
-	return []string{relayURLVariable + "=" + relay.url, relayCAVariable + "=" + relay.caFile, relaySocketVariable + "=" + relay.socket}
+	return []string{
+		relayURLVariable + "=" + relay.url, relayCAVariable + "=" + relay.caFile, relaySocketVariable + "=" + relay.socket,
+	}
 }
 
 // errNotListening is the error of a call that nobody has taken.
@@ -145,8 +150,8 @@ func (relay *webhookRelay) endCall() {
 }
 
 // pause stops the forwarding, because the operator is about to end, and waits a moment for the calls that are being
-// answered. Without the pause, a call that the operator has not taken yet would be lost with the operator's socket. relay may
-// be nil.
+// answered. Without the pause, a call that the operator has not taken yet would be lost with the operator's socket.
+// relay may be nil.
 func (relay *webhookRelay) pause() {
 	if relay == nil {
 		return
@@ -163,8 +168,8 @@ func (relay *webhookRelay) pause() {
 	}
 }
 
-// resume forwards calls again, to an operator that is about to start. It removes the socket that a killed operator left.
-// relay may be nil.
+// resume forwards calls again, to an operator that is about to start. It removes the socket that a killed operator
+// left. relay may be nil.
 func (relay *webhookRelay) resume() {
 	if relay == nil {
 		return
@@ -175,8 +180,8 @@ func (relay *webhookRelay) resume() {
 	relay.isPaused, relay.absence = false, ""
 }
 
-// recordAbsence records that the operator has ended by itself, and is started again after d at the earliest. A call that
-// would wait for too long gets reason as its answer. relay may be nil.
+// recordAbsence records that the operator has ended by itself, and is started again after d at the earliest. A call
+// that would wait for too long gets reason as its answer. relay may be nil.
 func (relay *webhookRelay) recordAbsence(d time.Duration, reason string) {
 	if relay == nil {
 		return
@@ -196,8 +201,8 @@ func (relay *webhookRelay) longAbsence() string {
 	return relay.absence
 }
 
-// reportFailure answers a call that the operator has not answered. The API server repeats a call only if the operator has
-// not taken the call.
+// reportFailure answers a call that the operator has not answered. The API server repeats a call only if the operator
+// has not taken the call.
 func (relay *webhookRelay) reportFailure(w http.ResponseWriter, _ *http.Request, err error) {
 	if !errors.Is(err, errNotListening) {
 		http.Error(w, "the operator ended before it answered: "+err.Error(), http.StatusBadGateway)
@@ -260,5 +265,7 @@ func loopbackCertificates(now time.Time) (ca []byte, serving tls.Certificate, er
 	if err != nil {
 		return nil, tls.Certificate{}, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}, nil
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), tls.Certificate{
+		Certificate: [][]byte{content}, PrivateKey: key,
+	}, nil
 }

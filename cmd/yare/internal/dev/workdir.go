@@ -43,8 +43,8 @@ func newWorkdir(parent string) (*workdir, error) {
 	return w, nil
 }
 
-// sweep removes the folders that newWorkdir made in parent for processes that have ended. It removes no folder without a lock,
-// whatever the name of the folder.
+// sweep removes the folders that newWorkdir made in parent for processes that have ended. It removes no folder without
+// a lock, whatever the name of the folder.
 func sweep(parent string) {
 	locks, err := filepath.Glob(filepath.Join(parent, workdirPrefix+"*", lockName))
 	if err != nil {

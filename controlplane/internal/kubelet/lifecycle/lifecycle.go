@@ -1,6 +1,6 @@
 // Package lifecycle decides the state of a simulated Pod. [Next] gets the Pod, its history and the time. It returns the
-// status that the Pod should have, and after which time to call Next once more. The package makes no requests and has no
-// clock, so its tests do not wait.
+// status that the Pod should have, and after which time to call Next once more. The package makes no requests and has
+// no clock, so its tests do not wait.
 //
 // For example, the Pod of a Job has one container and no annotations:
 //
@@ -116,8 +116,9 @@ func (h *History) restore(pod *corev1.Pod, now time.Time) {
 // killedCode is the exit code of containers that were killed.
 const killedCode = 137
 
-// endAsRecorded ends the containers of a Pod whose status somebody else has ended, as an eviction does. A Pod whose phase is
-// Succeeded or Failed never runs again: see https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase.
+// endAsRecorded ends the containers of a Pod whose status somebody else has ended, as an eviction does. A Pod whose
+// phase is Succeeded or Failed never runs again: see
+// https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase.
 func (h *History) endAsRecorded(pod *corev1.Pod, now time.Time) {
 	if h.phase == ended || !isEnded(pod) {
 		return
@@ -175,8 +176,8 @@ func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Durat
 	}
 }
 
-// phaseDuration returns how long the current phase lasts. A negative duration means forever. It is 0 for containers that run
-// without an end: see exit.
+// phaseDuration returns how long the current phase lasts. A negative duration means forever. It is 0 for containers
+// that run without an end: see exit.
 func (h *History) phaseDuration(pod *corev1.Pod, s Settings) time.Duration {
 	const forever = -1
 	switch h.phase {
@@ -238,10 +239,12 @@ func (h *History) timeToReady(s Settings, now time.Time) time.Duration {
 	return max(0, h.since.Add(s.ReadyAfter).Sub(now))
 }
 
-// terminate stops the containers of a Pod that is being deleted, when their time is over. Then it reports that the Pod is to
-// be removed. Otherwise it returns the time after which Next must be called. recheckAfter is that time for a Pod that is not
-// being deleted.
-func (h *History) terminate(pod *corev1.Pod, s Settings, recheckAfter time.Duration, now time.Time) (remove bool, next time.Duration) {
+// terminate stops the containers of a Pod that is being deleted, when their time is over. Then it reports that the Pod
+// is to be removed. Otherwise it returns the time after which Next must be called. recheckAfter is that time for a Pod
+// that is not being deleted.
+func (h *History) terminate(
+	pod *corev1.Pod, s Settings, recheckAfter time.Duration, now time.Time,
+) (remove bool, next time.Duration) {
 	grace := s.TerminateAfter
 	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil {
 		grace = min(grace, time.Duration(*seconds)*time.Second)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -80,7 +81,8 @@ func (s podState) setConditions(pod *corev1.Pod, status *corev1.PodStatus, ready
 	initialized := s.phase != initializing && (s.phase != held || len(initContainers(pod)) == 0)
 	switch {
 	case !initialized:
-		set(corev1.PodInitialized, false, "ContainersNotInitialized", "containers with incomplete status: "+names(initContainers(pod)))
+		set(corev1.PodInitialized, false,
+			"ContainersNotInitialized", "containers with incomplete status: "+names(initContainers(pod)))
 	case status.Phase == corev1.PodSucceeded:
 		set(corev1.PodInitialized, true, "PodCompleted", "")
 	default:
@@ -117,7 +119,8 @@ func (s podState) containerStatus(pod *corev1.Pod, c corev1.Container, ready boo
 	status.Ready = ready
 	switch s.phase {
 	case held:
-		status.State = waiting("ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q (simulated: annotation %s)", c.Image, OutcomeAnnotation))
+		status.State = waiting("ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q (simulated: annotation %s)",
+			c.Image, OutcomeAnnotation))
 		return status
 	case initializing:
 		status.State = waiting("PodInitializing", "")
@@ -126,7 +129,8 @@ func (s podState) containerStatus(pod *corev1.Pod, c corev1.Container, ready boo
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: *stamp(s.since)}
 		status.LastTerminationState = s.lastState(pod, c.Name, s.restarts-1)
 	case backingOff:
-		status.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off %v restarting failed container=%s (simulated)", backOff(s.restarts), c.Name))
+		status.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off %v restarting failed container=%s (simulated)",
+			backOff(s.restarts), c.Name))
 		status.LastTerminationState = s.lastState(pod, c.Name, s.restarts)
 	case ended:
 		status.State = s.lastState(pod, c.Name, s.restarts)
@@ -155,7 +159,9 @@ func (s podState) initStatuses(pod *corev1.Pod, started metav1.Time) []corev1.Co
 	return statuses
 }
 
-func (s podState) initStatus(pod *corev1.Pod, c corev1.Container, first bool, started metav1.Time) corev1.ContainerStatus {
+func (s podState) initStatus(
+	pod *corev1.Pod, c corev1.Container, first bool, started metav1.Time,
+) corev1.ContainerStatus {
 	if isSidecar(c) {
 		return s.auxiliaryStatus(pod, c, started)
 	}
@@ -208,7 +214,9 @@ func newStatus(c corev1.Container) corev1.ContainerStatus {
 		Name:               c.Name,
 		Image:              c.Image,
 		AllocatedResources: c.Resources.Requests.DeepCopy(),
-		Resources:          &corev1.ResourceRequirements{Limits: c.Resources.Limits.DeepCopy(), Requests: c.Resources.Requests.DeepCopy()},
+		Resources: &corev1.ResourceRequirements{
+			Limits: c.Resources.Limits.DeepCopy(), Requests: c.Resources.Requests.DeepCopy(),
+		},
 	}
 }
 
@@ -253,4 +261,18 @@ func names(containers []corev1.Container) string {
 		names = append(names, c.Name)
 	}
 	return "[" + strings.Join(names, " ") + "]"
+}
+
+// Scheme is the name of the made-up container runtime. It begins its version, container IDs
+// and image IDs.
+const Scheme = "simulated://"
+
+// containerID returns an ID that is unique for each start of a container.
+func containerID(pod *corev1.Pod, container string, restarts int32) string {
+	return fmt.Sprintf("%s%x", Scheme, sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, container, restarts)))
+}
+
+// imageID returns an ID that depends on the image's name alone: nobody looked at its content.
+func imageID(image string) string {
+	return fmt.Sprintf("%s%s@sha256:%x", Scheme, image, sha256.Sum256([]byte(image)))
 }

@@ -197,8 +197,11 @@ type Shop struct {
 
 // Definition returns what the markers of Shop say.
 func (Shop) Definition() kube.Definition {
-	return kube.Definition{Group: "compared.example.com", Version: "v1", Kind: "Shop", ShortNames: []string{"sh"}, Categories: []string{"all"},
-		Labels: map[string]string{"team": "shops"}, Annotations: map[string]string{"helm.sh/resource-policy": "keep"}}
+	return kube.Definition{
+		Group: "compared.example.com", Version: "v1", Kind: "Shop", ShortNames: []string{"sh"}, Categories: []string{"all"},
+		Labels:      map[string]string{"team": "shops"},
+		Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
+	}
 }
 
 // RunnerSpec has fields of types of k8s.io/api.

@@ -26,5 +26,7 @@ type Shop struct {
 
 // Definition returns what the markers of Shop say.
 func (Shop) Definition() kube.Definition {
-	return kube.Definition{Group: "compared.example.com", Version: "v1beta1", Kind: "Shop", NotServed: true, Deprecated: "use v1"}
+	return kube.Definition{
+		Group: "compared.example.com", Version: "v1beta1", Kind: "Shop", NotServed: true, Deprecated: "use v1",
+	}
 }

@@ -27,7 +27,10 @@ type PodPhase struct {
 func (PodPhase) Projection() (wire.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
 
 func main() {
-	operator.Main(controller.New(reconcile, controller.Name("pod-cleaner"), controller.Writes[corev1.Pod](wire.VerbDelete)))
+	operator.Main(controller.New(reconcile,
+		controller.Name("pod-cleaner"),
+		controller.Writes[corev1.Pod](wire.VerbDelete),
+	))
 }
 
 // reconcile deletes a Pod that has failed.

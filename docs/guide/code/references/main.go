@@ -74,7 +74,9 @@ func reconcile(ctx context.Context, s *Site, c *kube.Client) (controller.Action,
 	}
 	for _, p := range policies {
 		if p.Spec.Tier == s.Labels["tier"] && len(pages.Data) > p.Spec.MaxPages {
-			return controller.Done(), controller.Terminal(fmt.Errorf("the ConfigMap %s has %d pages, and the Policy %s allows %d", pages.Name, len(pages.Data), p.Name, p.Spec.MaxPages))
+			return controller.Done(), controller.Terminal(fmt.Errorf(
+				"the ConfigMap %s has %d pages, and the Policy %s allows %d",
+				pages.Name, len(pages.Data), p.Name, p.Spec.MaxPages))
 		}
 	}
 	_, err = kube.Apply(ctx, c, kube.OwnedBy(s, &corev1.ConfigMap{

@@ -69,8 +69,10 @@ func addPodPolicy(m *operator.Manifests) error {
 			},
 			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
 			Mutations: []admissionv1.Mutation{{
-				PatchType:          admissionv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: "Object{spec: Object.spec{enableServiceLinks: false}}"},
+				PatchType: admissionv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionv1.ApplyConfiguration{
+					Expression: "Object{spec: Object.spec{enableServiceLinks: false}}",
+				},
 			}},
 		},
 	}

@@ -129,8 +129,8 @@ func (c *Compressor) hasEnough(isResting bool) bool {
 	}
 }
 
-// advanceRound ends the round if the round is long enough, and reports whether another dictionary should be tried. If there
-// are retrainAt contents, another dictionary should be tried, and the round goes on.
+// advanceRound ends the round if the round is long enough, and reports whether another dictionary should be tried. If
+// there are retrainAt contents, another dictionary should be tried, and the round goes on.
 func (c *Compressor) advanceRound(total int) (shouldRetrain bool) {
 	if total >= c.retrainAt {
 		c.retrainAt = growth * total

@@ -51,8 +51,10 @@ func PackMetadata(object []byte) (*PackedObject, error) {
 func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *PackedObject {
 	m := &b.metadata
 	p := &PackedObject{
-		namespace: b.namespace.handleOf(namespace), name: name, version: version, Generation: m.generation, IsDeleting: m.isDeleting,
-		AnnotationsHash: m.annotationsHash, FinalizersHash: m.finalizersHash, labelValuesLength: uint32(len(m.labelValues)), size: uint32(size),
+		namespace: b.namespace.handleOf(namespace), name: name, version: version, Generation: m.generation,
+		IsDeleting:      m.isDeleting,
+		AnnotationsHash: m.annotationsHash, FinalizersHash: m.finalizersHash, labelValuesLength: uint32(len(m.labelValues)),
+		size: uint32(size),
 	}
 	if len(m.labelKeys) > 0 {
 		p.labelKeys = b.labelKeys.handleOf(m.labelKeys)

@@ -11,8 +11,8 @@ type compression struct {
 	compressor codec.Compressor
 	// isPlain is true if nothing is compressed.
 	isPlain bool
-	// recent holds the last packed objects that were put, the oldest one first: samplesEach at most, and with more than one
-	// of them maxRecentSize at most. Objects among them may be outdated or gone.
+	// recent holds the last packed objects that were put, the oldest one first: samplesEach at most, and with more than
+	// one of them maxRecentSize at most. Objects among them may be outdated or gone.
 	recent []*PackedObject
 	// recentSize is the size of the data of recent, in bytes.
 	recentSize int

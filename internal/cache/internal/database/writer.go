@@ -1,11 +1,35 @@
 package database
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/internal/cache/internal/codec"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
+
+// Item is one version of an object, as a server sent it.
+type Item struct {
+	key     kube.Key
+	version ident.Version
+	json    []byte
+	// metadata are the members of the metadata in json, perhaps without managedFields. It is empty if they are unknown.
+	metadata []jsonscan.Member
+}
+
+// NewItem returns the Item of a version of an object. The Cluster of the key does not count.
+func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Item {
+	return Item{key: k, version: ident.NewVersion(uid, resourceVersion), json: json}
+}
+
+// WithMetadata returns i with the members of its metadata, so that the metadata are not searched for in the JSON
+// again. The managedFields do not count.
+func (i Item) WithMetadata(members []jsonscan.Member) Item {
+	i.metadata = members
+	return i
+}
 
 // Writer changes a Database. Each Database has one. It must not be used concurrently. It prepares
 // everything outside of the lock of the database: under the lock, one packed object takes the place of another.
@@ -36,15 +60,15 @@ func (w *Writer) Has(i Item) bool {
 	return e != nil && e.isDecodable() && e.version.Equal(i.version)
 }
 
-// Put packs i and puts it into the database. It returns the packed object that i replaces, or nil, and the packed i. err is about
-// metadata that could not be decoded. Then the packed i is without metadata.
+// Put packs i and puts it into the database. It returns the packed object that i replaces, or nil, and the packed i.
+// err is about metadata that could not be decoded. Then the packed i is without metadata.
 func (w *Writer) Put(i Item) (before, after *PackedObject, err error) {
 	after, err = w.Build(i)
 	return w.putPacked(after, i.json), after, err
 }
 
-// Build packs i, and puts it into no database. The error is about metadata that could not be read. Then the packed object is
-// without metadata.
+// Build packs i, and puts it into no database. The error is about metadata that could not be read. Then the packed
+// object is without metadata.
 func (w *Writer) Build(i Item) (e *PackedObject, err error) {
 	m := &w.builder.metadata
 	err = m.readItem(i)
@@ -143,10 +167,10 @@ func (w *Writer) Complete(version string) (isFirst bool) {
 // otherwise. It is called after every change, and then does little. isResting is true if no other
 // change is expected soon.
 //
-// In a complete database a dictionary is due when its objects have changed their looks. Then others will change soon, and be
-// written with the new dictionary anyway. So Maintain first waits for half as many changes as there are objects. For example, a
-// release changes each of 2,000 objects once, and the dictionary is made after 500 changes. Maintain waits until 1,500 have
-// changed, and writes the other 500 anew, unless they change before their turn, too.
+// In a complete database a dictionary is due when its objects have changed their looks. Then others will change soon,
+// and be written with the new dictionary anyway. So Maintain first waits for half as many changes as there are objects.
+// For example, a release changes each of 2,000 objects once, and the dictionary is made after 500 changes. Maintain
+// waits until 1,500 have changed, and writes the other 500 anew, unless they change before their turn, too.
 func (w *Writer) Maintain(isResting bool) {
 	if w.compression.isPlain {
 		return

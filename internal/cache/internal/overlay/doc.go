@@ -68,14 +68,14 @@
 //	             another object that is newer
 //	otherwise    that the state is uncertain: the caller reads it live, once
 //
-// After [MaxAge], a value is uncertain. So is a tombstone while the store shows an object. A stream shows a write within
-// moments. If it has not done so, versions may have moved backwards, as after the restoration of a backup.
+// After [MaxAge], a value is uncertain. So is a tombstone while the store shows an object. A stream shows a write
+// within moments. If it has not done so, versions may have moved backwards, as after the restoration of a backup.
 //
 // # Collections
 //
 // The deletion of a collection changes unknown objects of a [Collection], and so does a create with an unknown name and
 // no answer. The overlay keeps a [CollectionEffect]. Reads of the collection go to the server, until the store has
 // reached a version after the effect. The version of a list that began later is after the effect, and so is the version
-// of an object from a later create. From this version on, a store has also observed the unknown states and the tombstones
-// without a version.
+// of an object from a later create. From this version on, a store has also observed the unknown states and the
+// tombstones without a version.
 package overlay

@@ -133,7 +133,8 @@ func (e Entry) IsObservedBy(o Observation) bool {
 	if e.Version == "" && hasShownAllSince(o, e.recorded) {
 		return true
 	}
-	if e.Version != "" && (ident.HasReached(o.Version, e.Version) || o.IsPresent && ident.HasReached(o.ResourceVersion, e.Version)) {
+	if e.Version != "" &&
+		(ident.HasReached(o.Version, e.Version) || o.IsPresent && ident.HasReached(o.ResourceVersion, e.Version)) {
 		return true
 	}
 	// A store that selects may show none although it is behind: an object that is gone may have come to match
@@ -167,8 +168,8 @@ func (e Entry) hasHolder(uid types.UID) bool {
 }
 
 // lastHolderVersion returns the newest version at which a holder of a tombstone existed. An object of the name with a
-// newer version was created later, and is not gone. isKnown is false if the version of one holder is not known, or if it
-// is not known which holder was the last.
+// newer version was created later, and is not gone. isKnown is false if the version of one holder is not known, or if
+// it is not known which holder was the last.
 func (e Entry) lastHolderVersion() (version string, isKnown bool) {
 	if e.UID == "" {
 		return "", false

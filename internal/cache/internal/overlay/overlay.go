@@ -188,8 +188,8 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 }
 
 // InvalidateGroups puts an unknown state in place of each entry of some groups of a cluster: the server was restored
-// from a backup. The versions of the entries do not count, because the server may have assigned them twice. The values of the entries
-// stay, as with [Overlay.InvalidateUntil].
+// from a backup. The versions of the entries do not count, because the server may have assigned them twice. The values
+// of the entries stay, as with [Overlay.InvalidateUntil].
 func (o *Overlay) InvalidateGroups(cluster string, isAffected func(group string) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,8 +6,8 @@ import "github.com/yare-go/yare/internal/ident"
 // store behind one of these changes must not answer anybody who has received the change.
 //
 // Bookmarks and the versions of lists are no changes. An object that a list brings counts by its own version.
-// A deletion that a list shows counts by the version of the list. If the server does not serve the kind any more, there is
-// no list: the deletions of its objects count by the version of the next list that is complete.
+// A deletion that a list shows counts by the version of the list. If the server does not serve the kind any more, there
+// is no list: the deletions of its objects count by the version of the next list that is complete.
 //
 // The namespaces are kept in two generations, so that their number is bounded. Example with a bound of two
 // namespaces for each generation, and changes in the namespaces a, b, c, a, d and e at the versions 1 to 6:

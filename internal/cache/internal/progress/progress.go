@@ -76,8 +76,8 @@ func (p *Progress) RecordListStarted() {
 	p.newest.beginList()
 }
 
-// RecordListed records that a list made at version is complete. It is not for the finding that the server does not serve
-// the kind, because no version has this absence.
+// RecordListed records that a list made at version is complete. It is not for the finding that the server does not
+// serve the kind, because no version has this absence.
 func (p *Progress) RecordListed(version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -45,7 +45,8 @@ func selectorOf(s wire.Stream) labels.Selector {
 // IsDoubted reports whether the store of the stream may show what a restoration has undone.
 func (d *Detector) IsDoubted() bool { return d.doubt.isOpen() }
 
-// DoubtedSince returns since when the store of the stream has been in doubt. It returns false if the store is not in doubt.
+// DoubtedSince returns since when the store of the stream has been in doubt. It returns false if the store is not in
+// doubt.
 func (d *Detector) DoubtedSince() (time.Time, bool) { return d.doubt.isOpenSince() }
 
 // SettledCount returns the number of reasons for doubt that complete lists have settled so far.
@@ -65,14 +66,14 @@ type ShownState struct {
 	Object ident.Version
 	// ReachedVersion is the version that the store had reached.
 	ReachedVersion string
-	// SettledCount is what [Detector.SettledCount] returned before the request. If it returns more later, a list has replaced
-	// the state.
+	// SettledCount is what [Detector.SettledCount] returned before the request. If it returns more later, a list has
+	// replaced the state.
 	SettledCount uint64
 }
 
 // CheckAnswer compares the object that the server has answered a request with and the state of the store before the
-// request. It returns an error to report if they contradict each other. There are two contradictions. The store has reached
-// version 20 in both examples:
+// request. It returns an error to report if they contradict each other. There are two contradictions. The store has
+// reached version 20 in both examples:
 //
 //   - the object of the answer is older than the object in the store: the answer has version 14, and the store shows the
 //     same object at version 15
@@ -88,7 +89,8 @@ func (d *Detector) CheckAnswer(before ShownState, answer ident.Version, k kube.K
 	if !isOlder && !isMissing || before.SettledCount != d.SettledCount() {
 		return nil
 	}
-	return d.recordContradiction(fmt.Errorf("the server has answered with resource version %s of %s, which does not fit version %s that the watch has reached",
+	return d.recordContradiction(fmt.Errorf(
+		"the server has answered with resource version %s of %s, which does not fit version %s that the watch has reached",
 		answer.ResourceVersion(), k, before.ReachedVersion))
 }
 
@@ -123,7 +125,8 @@ func (d *Detector) doubtBecauseOf(observation error, counter *spacedCounter, isP
 	if isProof {
 		return proofError(observation)
 	}
-	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason", observation, count, interval)
+	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason",
+		observation, count, interval)
 }
 
 // listIfNeeded asks for a list if the store is in doubt and no list has begun since.

@@ -54,8 +54,8 @@
 //
 // A proof by the stream of Certificates is no proof about Deployments and Pods. They are probed.
 //
-// Some servers answer from several caches of their own, and contradict themselves all the time. Therefore only the first
-// contradiction of a stream is a proof. A later one leads to a list of its stream, at growing intervals: see
+// Some servers answer from several caches of their own, and contradict themselves all the time. Therefore only the
+// first contradiction of a stream is a proof. A later one leads to a list of its stream, at growing intervals: see
 // spacedCounter. If that list has a lower version, that is a proof.
 //
 // The package makes no requests and knows no stores. A [Recorder] receives what a stream does, and a

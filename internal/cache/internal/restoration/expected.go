@@ -21,7 +21,8 @@ type expectedVersion struct {
 
 // lossError returns the error that the server has lost the version.
 func (e expectedVersion) lossError() error {
-	return fmt.Errorf("the server has lost resource version %s of %s, which it had answered a request with", e.version, e.key)
+	return fmt.Errorf("the server has lost resource version %s of %s, which it had answered a request with",
+		e.version, e.key)
 }
 
 // expectedVersions are the versions that a stream is expected to show. A watch shows the changes of its
@@ -147,8 +148,8 @@ func (x *expectedVersions) reachedVersion() string {
 	return x.reached
 }
 
-// hasLostSinceRestoration reports whether the server has lost, by the current list at version list, a version that it sent
-// after the last restoration was recorded.
+// hasLostSinceRestoration reports whether the server has lost, by the current list at version list, a version that it
+// sent after the last restoration was recorded.
 func (x *expectedVersions) hasLostSinceRestoration(list string) bool {
 	if _, ok := x.lostBy(list); ok {
 		return true

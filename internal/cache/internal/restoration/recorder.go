@@ -52,12 +52,13 @@ func (r *Recorder) CheckOverdue() error {
 	if !ok {
 		return nil
 	}
-	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s", e.version, e.key, maxDelay))
+	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s",
+		e.version, e.key, maxDelay))
 }
 
-// RecordLoss records that a probe has found a loss: the server has lost what the stream has shown. That puts the store in
-// doubt, and asks the stream for a list, like any contradiction. The stream would list after the probe without that request
-// too.
+// RecordLoss records that a probe has found a loss: the server has lost what the stream has shown. That puts the store
+// in doubt, and asks the stream for a list, like any contradiction. The stream would list after the probe without that
+// request too.
 func (r *Recorder) RecordLoss() {
 	_ = r.detector.recordContradiction(errors.New("the server has lost what it has shown before")) // reported already
 }

@@ -2,6 +2,7 @@ package restoration
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/yare-go/yare/kube/wire"
@@ -74,20 +75,20 @@ func (r *Restorations) AreRestoredTogether(a, b wire.Stream) bool {
 	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)
 }
 
-// IsStoredWithLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s too. Then
-// the resource versions of a Lease and of these objects can be compared. It is true of the kinds of Kubernetes and of the
-// kinds that the program defines.
+// IsStoredWithLeases reports whether the server that stores the Leases of a cluster stores the objects of the stream s
+// too. Then the resource versions of a Lease and of these objects can be compared. It is true of the kinds of
+// Kubernetes and of the kinds that the program defines.
 func (r *Restorations) IsStoredWithLeases(s wire.Stream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.scopeLocked(s.Cluster, s.Resource.Group).group == ""
 }
 
-// recordProof records that the stream of found has proved a restoration. list is the version of the list that is the proof. It
-// is empty if the proof is a contradiction. recordProof returns false if the restoration is known, and has put the stream in
-// doubt already. All streams of its scope are in doubt from now on, until they are listed. The versions that they have reached
-// do not matter: the server may have passed such a version, and have assigned it twice. All other streams of the cluster are
-// probed.
+// recordProof records that the stream of found has proved a restoration. list is the version of the list that is the
+// proof. It is empty if the proof is a contradiction. recordProof returns false if the restoration is known, and has
+// put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed. The
+// versions that they have reached do not matter: the server may have passed such a version, and have assigned it twice.
+// All other streams of the cluster are probed.
 //
 // A list is the proof of another restoration if it lacks a version that the server sent after the known restoration was
 // recorded. Example: the streams of Pods and of Deployments have reached version 100.
@@ -123,4 +124,32 @@ func (r *Restorations) recordProof(found *Detector, list string) (isNew bool) {
 	}
 	r.invalidateAnswers(cluster, isAffected)
 	return true
+}
+
+// scope names the streams that one restoration concerns, because one server assigns their resource versions.
+//
+// The kinds of Kubernetes and the kinds that the program defines are in one scope, with an empty group. They are
+// stored in the etcd of the API server. Each foreign group is a scope of its own: an aggregated API server may serve
+// the group, with a storage and with resource versions of its own.
+//
+// Example of a program that defines webapps.example.com:
+//
+//	deployments.apps, webapps.example.com     {"", ""}
+//	certificates.cert-manager.io              {"", "cert-manager.io"}
+//	pods.metrics.k8s.io                       {"", "metrics.k8s.io"}
+//	deployments.apps of the cluster east      {"east", ""}
+type scope struct{ cluster, group string }
+
+// isKubernetesGroup reports whether Kubernetes defines the kinds of a group. The groups of CustomResourceDefinitions
+// have a dot. A test compares the groups with a dot with the groups of k8s.io/api.
+func isKubernetesGroup(group string) bool {
+	switch group {
+	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+		"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io", "node.k8s.io",
+		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io":
+		return true
+	default:
+		return !strings.Contains(group, ".")
+	}
 }

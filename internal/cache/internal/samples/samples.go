@@ -87,7 +87,8 @@ func (s Random) WebApp(i int) string {
 	replicas := 1 + s.IntN(9)
 	env := ""
 	for range s.IntN(4) {
-		env += fmt.Sprintf(`,{"name":"%s_%s","value":"%s"}`, s.pick("DB", "CACHE", "QUEUE"), s.pick("HOST", "USER", "NAME"), s.Letters(8+s.IntN(12)))
+		env += fmt.Sprintf(`,{"name":"%s_%s","value":"%s"}`,
+			s.pick("DB", "CACHE", "QUEUE"), s.pick("HOST", "USER", "NAME"), s.Letters(8+s.IntN(12)))
 	}
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"example.com/checksum":"%016x%016x","example.com/contact":"%s@example.com"},"creationTimestamp":%q,"generation":%d,`+
 		`"labels":{"app.kubernetes.io/managed-by":"yare","app.kubernetes.io/name":%q,"team":%q,"tier":%q},`+
@@ -96,8 +97,10 @@ func (s Random) WebApp(i int) string {
 		`"name":%q,"namespace":%q,"resourceVersion":"%d","uid":%q},`+
 		`"spec":{"env":[{"name":"LOG_LEVEL","value":%q}%s],"host":"%s.apps.example.com","image":%q,"replicas":%d},`+
 		`"status":{"available":%d,"conditions":[{"lastTransitionTime":%q,"message":"%d of %d replicas are available","observedGeneration":1,"reason":"Reconciled","status":%q,"type":"Ready"}]}}`,
-		s.Uint64(), s.Uint64(), s.Letters(6), created, 1+s.IntN(12), name, s.Team(), s.pick("front", "back"), s.pick("kubectl", "argocd", "flux"), updated, status,
-		name, "team-"+s.Team(), 100000+i*7+s.IntN(5), s.UID(), s.pick("debug", "info", "warn"), env, name, s.image(), replicas, replicas, status, replicas, replicas, ready)
+		s.Uint64(), s.Uint64(), s.Letters(6), created, 1+s.IntN(12), name, s.Team(), s.pick("front", "back"),
+		s.pick("kubectl", "argocd", "flux"), updated, status,
+		name, "team-"+s.Team(), 100000+i*7+s.IntN(5), s.UID(), s.pick("debug", "info", "warn"), env, name, s.image(),
+		replicas, replicas, status, replicas, replicas, ready)
 }
 
 // Pod returns a running Pod of about 5.1 KB.
@@ -117,7 +120,8 @@ func (s Random) Pod(i int) string {
 	container := fmt.Sprintf("%016x%016x%016x%016x", s.Uint64(), s.Uint64(), s.Uint64(), s.Uint64())
 	cpu, memory := fmt.Sprintf("%dm", 50*(1+s.IntN(20))), fmt.Sprintf("%dMi", 64*(1+s.IntN(16)))
 	condition := func(kind string) string {
-		return fmt.Sprintf(`{"type":%q,"observedGeneration":1,"status":"True","lastProbeTime":null,"lastTransitionTime":%q}`, kind, started)
+		return fmt.Sprintf(`{"type":%q,"observedGeneration":1,"status":"True","lastProbeTime":null,"lastTransitionTime":%q}`,
+			kind, started)
 	}
 	return fmt.Sprintf(`{"metadata":{"name":%q,"generateName":"%s-","namespace":%q,"uid":%q,"resourceVersion":"%d","generation":1,"creationTimestamp":%q,`+
 		`"labels":{"app":%q,"pod-template-hash":%q,"team":%q},"annotations":{"prometheus.io/scrape":"true","prometheus.io/port":"%d"},`+
@@ -128,8 +132,10 @@ func (s Random) Pod(i int) string {
 		`"containers":[{"name":"main","image":%q,"ports":[{"containerPort":8080,"protocol":"TCP"}],"env":[{"name":"LOG_LEVEL","value":%q}],"resources":{"limits":{"memory":%q},"requests":{"cpu":%q,"memory":%q}},"volumeMounts":[{"name":%q,"readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}],"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"IfNotPresent"}],`+
 		`"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","serviceAccountName":"default","serviceAccount":"default","nodeName":%q,"securityContext":{},"schedulerName":"default-scheduler","tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}],"priority":0,"enableServiceLinks":true,"preemptionPolicy":"PreemptLowerPriority"},`+
 		`"status":{"observedGeneration":1,"phase":"Running","conditions":[%s,%s,%s,%s,%s],"hostIP":%q,"hostIPs":[{"ip":%q}],"podIP":%q,"podIPs":[{"ip":%q}],"startTime":%q,"containerStatuses":[{"name":"main","state":{"running":{"startedAt":%q}},"lastState":{},"ready":true,"restartCount":%d,"image":%q,"imageID":"registry.example.com/%s@sha256:%s","containerID":"containerd://%s","started":true}],"qosClass":"Burstable"}}`,
-		name, rs, "team-"+owner.Team(), s.UID(), 200000+i*11+s.IntN(9), created, app, hash, owner.Team(), 8000+owner.IntN(100), rs, rsUID, created, rsUID,
+		name, rs, "team-"+owner.Team(), s.UID(), 200000+i*11+s.IntN(9), created, app, hash, owner.Team(),
+		8000+owner.IntN(100), rs, rsUID, created, rsUID,
 		started, ip, volume, image, s.pick("debug", "info", "warn"), memory, cpu, memory, volume, node,
-		condition("PodReadyToStartContainers"), condition("Initialized"), condition("Ready"), condition("ContainersReady"), condition("PodScheduled"),
+		condition("PodReadyToStartContainers"), condition("Initialized"), condition("Ready"), condition("ContainersReady"),
+		condition("PodScheduled"),
 		host, host, ip, ip, created, started, s.IntN(3), image, app, digest, container)
 }

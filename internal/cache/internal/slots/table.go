@@ -8,7 +8,8 @@ package slots
 // Table is a hash table with open addressing. It does not hold the keys: its caller provides the
 // hash of a slot's key, and decides which slot has a key. The zero Table is empty.
 //
-// Example of a table of 8 cells. The keys of the slots 0 and 1 have the hash 3, and the key of the slot 2 has the hash 4:
+// Example of a table of 8 cells. The keys of the slots 0 and 1 have the hash 3, and the key of the slot 2 has the hash
+// 4:
 //
 //	insert 0, 1, 2   cell 3 has slot 0, cell 4 has slot 1, cell 5 has slot 2
 //	find slot 2      looks at the cells 4 and 5
