@@ -90,7 +90,7 @@ var layers = map[string][]string{
 	"internal/plane/policy": {"kube", "kube/wire"},
 	// It waits until an API server uses the changed schema of a definition.
 	"internal/plane/schemachange": {"kube", "kube/wire"},
-	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/plane/manifest"}, library...),
+	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
 	"yaretest":                    append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
 	"explore":  append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
@@ -104,6 +104,8 @@ var layers = map[string][]string{
 	"internal/testkit/fakeserver": {"kube", "kube/wire"},
 	// It holds only tests, of a whole program on that server.
 	"internal/testkit/programmodel": {},
+	// It makes certificates for tests.
+	"internal/testkit/testcert": {},
 	// It breaks promises on purpose, and runs their tests.
 	"internal/testkit/mutation": {},
 

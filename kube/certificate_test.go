@@ -1,39 +1,27 @@
 package kube
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-)
 
-func certificatePEM(c *x509.Certificate) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
-}
+	"github.com/yare-go/yare/internal/testkit/testcert"
+)
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// farFuture returns a time at which everything cached has expired.
-func farFuture() time.Time { return time.Now().Add(24 * time.Hour) }
-
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
-	cert, key := clientCertificate(t, "ahab")
+	cert, key := testcert.NewClient(t, "ahab")
 	file := writeKubeconfig(t, "tls", "SERVER", fmt.Sprintf("client-certificate-data: %s, client-key-data: %s",
 		base64.StdEncoding.EncodeToString(cert), base64.StdEncoding.EncodeToString(key)), ", insecure-skip-tls-verify: true")
 	ask := seen(t, file, func(r *http.Request) string { return r.TLS.PeerCertificates[0].Subject.CommonName },
@@ -44,28 +32,6 @@ func TestClientCertificate(t *testing.T) {
 	if got := ask(); got != "ahab" {
 		t.Errorf("the server saw %q", got)
 	}
-}
-
-// clientCertificate returns a client certificate and its key in PEM.
-func clientCertificate(t *testing.T, name string) (cert, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: farFuture(),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
 // When the client certificate in files has changed, the next request after some minutes uses a
@@ -85,13 +51,13 @@ func TestCertificateFilesRotate(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	folder := t.TempDir()
-	config := &Config{Host: server.URL, CAData: certificatePEM(server.Certificate()), CertFile: filepath.Join(folder, "cert"), KeyFile: filepath.Join(folder, "key")}
+	config := &Config{Host: server.URL, CAData: testcert.PEM(server.Certificate()), CertFile: filepath.Join(folder, "cert"), KeyFile: filepath.Join(folder, "key")}
 	write := func(cert, key []byte) {
 		if err := errors.Join(os.WriteFile(config.CertFile, cert, 0o600), os.WriteFile(config.KeyFile, key, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(clientCertificate(t, "first"))
+	write(testcert.NewClient(t, "first"))
 	transport, err := newRoundTripper(config)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +82,7 @@ func TestCertificateFilesRotate(t *testing.T) {
 	}
 	defer slow.Body.Close()
 	<-names
-	write(clientCertificate(t, "second"))
+	write(testcert.NewClient(t, "second"))
 	check("first")
 	now = now.Add(filePeriod)
 	check("second")
@@ -151,7 +117,7 @@ func TestCAFileRotates(t *testing.T) {
 	server.Config.ErrorLog = discardLog()
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	other, _ := clientCertificate(t, "other")
+	other, _ := testcert.NewClient(t, "other")
 	write(other)
 	transport, err := newRoundTripper(&Config{Host: server.URL, CAFile: file})
 	if err != nil {
@@ -171,7 +137,7 @@ func TestCAFileRotates(t *testing.T) {
 		return err
 	}
 	wantError(t, try(), "certificate signed by unknown authority")
-	write(certificatePEM(server.Certificate()))
+	write(testcert.PEM(server.Certificate()))
 	wantError(t, try(), "certificate signed by unknown authority")
 	now = now.Add(filePeriod)
 	if err := try(); err != nil {

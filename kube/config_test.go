@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/internal/testkit/testcert"
 )
 
 // writeKubeconfig writes a file with one cluster, user and context, all of the same name.
@@ -118,7 +120,7 @@ func TestConfigOfAPod(t *testing.T) {
 	if !reflect.DeepEqual(*config, want) {
 		t.Errorf("without a CA: %v", config)
 	}
-	write("ca.crt", certificatePEM(server.Certificate()))
+	write("ca.crt", testcert.PEM(server.Certificate()))
 	write("namespace", []byte("mine\n"))
 	if config, err = podConfig(folder); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -33,7 +34,7 @@ func BenchmarkWatchStream(b *testing.B) {
 	defer server.Close()
 	var writes atomic.Int64
 	client, err := NewClient(&Config{
-		Host: server.URL, CAData: certificatePEM(server.Certificate()),
+		Host: server.URL, CAData: testcert.PEM(server.Certificate()),
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			return countedConn{conn, &writes}, err

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -376,7 +377,7 @@ func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 		server.EnableHTTP2 = http2
 		server.StartTLS()
 		t.Cleanup(server.Close)
-		c := clientOf(t, &Config{Host: server.URL, CAData: certificatePEM(server.Certificate())})
+		c := clientOf(t, &Config{Host: server.URL, CAData: testcert.PEM(server.Certificate())})
 		streams, err := Everywhere[corev1.Pod](c).Streams()
 		if err != nil {
 			t.Fatal(err)
@@ -413,7 +414,7 @@ func TestConnectionIsReused(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	c := clientOf(t, &Config{Host: server.URL, CAData: certificatePEM(server.Certificate())})
+	c := clientOf(t, &Config{Host: server.URL, CAData: testcert.PEM(server.Certificate())})
 	for range 10 {
 		if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -62,8 +60,8 @@ func (s *processSite) agedSecrets(ages ...time.Duration) (all []map[string][]byt
 	for i, age := range ages {
 		past := func() time.Time { return time.Now().Add(-age) }
 		store, err := certificates.New(certificates.Config{
-			Client: s.client.With(datedBy(past)), Namespace: s.namespace, Secret: made.Name,
-			Names: certificates.ServiceNames(s.program, s.namespace), Log: slog.New(slog.DiscardHandler), MachineTime: past,
+			Client: s.client, Namespace: s.namespace, Secret: made.Name,
+			Names: certificates.ServiceNames(s.program, s.namespace), Log: slog.New(slog.DiscardHandler), Now: past,
 		})
 		if err != nil {
 			s.t.Fatal(err)
@@ -96,24 +94,6 @@ func (s *processSite) agedSecrets(ages ...time.Duration) (all []map[string][]byt
 		s.t.Fatal(err)
 	}
 	return all
-}
-
-// datedBy returns a function that makes handlers whose answers have the time of a clock as their Date.
-func datedBy(clock func() time.Time) func(wire.Handler) wire.Handler {
-	return func(next wire.Handler) wire.Handler {
-		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-			response, err := next.Do(ctx, r)
-			if err != nil {
-				return nil, err
-			}
-			dated := *response
-			if dated.Header = response.Header.Clone(); dated.Header == nil {
-				dated.Header = make(http.Header)
-			}
-			dated.Header.Set("Date", clock().UTC().Format(http.TimeFormat))
-			return &dated, nil
-		})
-	}
 }
 
 // authoritiesIn returns the number of certificates in a bundle.

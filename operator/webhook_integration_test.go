@@ -3,16 +3,11 @@ package operator_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/big"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
@@ -95,21 +91,6 @@ func (i *installation) checkWritten(after string, bundle []byte) {
 	}
 }
 
-// newBundle returns a bundle that an API server accepts.
-func newBundle(t *testing.T) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	content, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: content})
-}
-
 // stream returns what the command manifests prints.
 func (i *installation) stream(args ...string) string {
 	i.t.Helper()
@@ -149,7 +130,7 @@ func TestAppliesKeepWhatTheOperatorWrote(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i, bundle := test.install(t), newBundle(t)
+			i, bundle := test.install(t), testcert.PEM(testcert.New(t, x509.Certificate{IsCA: true, BasicConstraintsValid: true}, nil).Leaf)
 			i.cluster.Kubectl(t, i.stream(), test.applies[0]...)
 			i.writeAsOperator(bundle)
 			for _, command := range test.applies {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -80,8 +81,8 @@ func credential(t *testing.T, version string, status map[string]any) string {
 // request ("use of closed network connection"). That request is sent once more.
 func TestPluginsRunAsWithClientGo(t *testing.T) {
 	t.Parallel()
-	cert1, key1 := certificate(t, "one")
-	cert2, key2 := certificate(t, "two")
+	cert1, key1 := testcert.NewClient(t, "one")
+	cert2, key2 := testcert.NewClient(t, "two")
 	past, future := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	type status = map[string]any
 	withCert := func(cert, key []byte, more status) status {

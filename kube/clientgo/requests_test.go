@@ -1,16 +1,9 @@
 package clientgo_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/clientgo"
 )
@@ -66,7 +59,7 @@ func newBackend(t *testing.T) *backend {
 }
 
 func (b *backend) ca() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Certificate().Raw})
+	return testcert.PEM(b.Certificate())
 }
 
 // ask sends a request and returns what the server saw.
@@ -99,28 +92,6 @@ func both(t *testing.T, config *kube.Config) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{"yare": ours, "client-go": theirs}
 }
 
-// certificate returns a client certificate and its key in PEM.
-func certificate(t *testing.T, name string) (cert, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
-}
-
 func write(t *testing.T, path string, content []byte) string {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -134,7 +105,7 @@ func TestRequestsAreThoseOfClientGo(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
 	folder := t.TempDir()
-	cert, key := certificate(t, "ahab")
+	cert, key := testcert.NewClient(t, "ahab")
 	certFile, keyFile := write(t, filepath.Join(folder, "cert"), cert), write(t, filepath.Join(folder, "key"), key)
 	tokenFile := write(t, filepath.Join(folder, "token"), []byte(" from-file\n"))
 	caFile := write(t, filepath.Join(folder, "ca"), b.ca())
@@ -202,8 +173,8 @@ func (f roundTripperFunc) RoundTrip(r *http.Request) (*http.Response, error) { r
 // TestConfigurationsThatClientGoRefuses checks that what client-go refuses is an error here too.
 func TestConfigurationsThatClientGoRefuses(t *testing.T) {
 	t.Parallel()
-	cert, _ := certificate(t, "ahab")
-	_, otherKey := certificate(t, "other")
+	cert, _ := testcert.NewClient(t, "ahab")
+	_, otherKey := testcert.NewClient(t, "other")
 	for name, config := range map[string]*kube.Config{
 		"token and password":   {BearerToken: "t", Username: "u"},
 		"CA and insecure":      {CAData: cert, Insecure: true},

@@ -3,7 +3,6 @@ package twins
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +19,7 @@ import (
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
@@ -86,7 +86,7 @@ func defaultingSites(complete func(text string) string) func() []operator.Part {
 		}))
 		defer server.Close()
 		namespace := c.Namespaces()[0]
-		bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+		bundle := testcert.PEM(server.Certificate())
 		_, err := kube.Everywhere[admissionregistrationv1.MutatingWebhookConfiguration](c).Apply(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "sites." + namespace},
 			Webhooks: []admissionregistrationv1.MutatingWebhook{{

@@ -4,17 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"strconv"
@@ -23,6 +18,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy/loopback"
 )
 
 const (
@@ -42,7 +38,7 @@ type callServer struct {
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
-	// trusted is the certificate of the server, and bundle the same certificate in PEM. untrusted is another one.
+	// trusted is the certificate of the server, and bundle its authority in PEM. untrusted is that of another authority.
 	trusted, untrusted tls.Certificate
 	bundle             []byte
 
@@ -67,10 +63,10 @@ type callTarget struct {
 func newCallServer(k Kind) (*callServer, error) {
 	s := &callServer{kind: k}
 	var err error
-	if s.trusted, s.bundle, err = newLoopbackCertificate(); err != nil {
+	if s.trusted, s.bundle, err = loopback.NewCertificate(24 * time.Hour); err != nil {
 		return nil, err
 	}
-	if s.untrusted, _, err = newLoopbackCertificate(); err != nil {
+	if s.untrusted, _, err = loopback.NewCertificate(24 * time.Hour); err != nil {
 		return nil, err
 	}
 	if s.listener, err = new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"); err != nil {
@@ -251,28 +247,4 @@ func (s *callServer) forward(w http.ResponseWriter, r *http.Request, body []byte
 	w.WriteHeader(response.StatusCode)
 	_, err = io.Copy(w, response.Body)
 	return err
-}
-
-// newLoopbackCertificate returns a certificate for the loopback address that signs itself, also in PEM.
-func newLoopbackCertificate() (tls.Certificate, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	content, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key}, pemOf(content), nil
-}
-
-// pemOf returns a certificate in PEM.
-func pemOf(certificate []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 }

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/yare-go/yare/internal/testkit/testcert"
 )
 
 // Each kind disturbs the first calls in its way. Calls about dry runs are never disturbed.
@@ -37,7 +39,7 @@ func TestCallServer(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			url := s.addTarget(program.URL, pemOf(program.Certificate().Raw))
+			url := s.addTarget(program.URL, testcert.PEM(program.Certificate()))
 			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbanceBegun() {
 				t.Errorf("a call before the disturbance: %s", got)
 			}
@@ -74,7 +76,7 @@ func TestServerOfConversions(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			url := s.addTarget(program.URL, pemOf(program.Certificate().Raw)) + "?timeout=30s"
+			url := s.addTarget(program.URL, testcert.PEM(program.Certificate())) + "?timeout=30s"
 			if got := callWebhook(t, s, url, false); got != "200 true" || s.hasDisturbanceBegun() {
 				t.Errorf("a call before the disturbance: %s", got)
 			}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -39,7 +39,7 @@ func TestUpgradePasses(t *testing.T) {
 			server.EnableHTTP2 = true
 			server.StartTLS()
 			t.Cleanup(server.Close)
-			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+			ca := testcert.PEM(server.Certificate())
 			p := newProxy(t, faults.Options{Target: &kube.Config{Host: server.URL, CAData: ca}, Namespace: "run"})
 			upgrade(t, p, c.method, c.protocol)
 		})

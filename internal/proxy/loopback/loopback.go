@@ -36,7 +36,7 @@ type Server struct {
 
 // Start starts a server on a free port. The caller calls Close.
 func Start(h http.Handler) (*Server, error) {
-	certificate, authority, err := newCertificate()
+	certificate, authority, err := NewCertificate(365 * 24 * time.Hour)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}

@@ -2,13 +2,7 @@ package dev
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"net"
 	"net/http"
@@ -16,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/internal/proxy/loopback"
 )
 
 // The environment variables by which an operator with webhooks learns of the relay. Package operator reads them.
@@ -64,7 +60,7 @@ type webhookRelay struct {
 
 // newWebhookRelay starts a relay whose files lie in folder.
 func newWebhookRelay(folder string) (*webhookRelay, error) {
-	ca, serving, err := loopbackCertificates(time.Now())
+	serving, ca, err := loopback.NewCertificate(relayLifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -215,57 +211,4 @@ func (relay *webhookRelay) reportFailure(w http.ResponseWriter, _ *http.Request,
 	}
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
-}
-
-// loopbackCertificates returns a new CA in PEM that can only sign certificates for 127.0.0.1, and a serving certificate
-// for that address.
-func loopbackCertificates(now time.Time) (ca []byte, serving tls.Certificate, err error) {
-	address := net.IPv4(127, 0, 0, 1).To4()
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, tls.Certificate{}, err
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, tls.Certificate{}, err
-	}
-	authority := &x509.Certificate{ // the serial numbers are random
-		Subject:               pkix.Name{CommonName: "yare dev"},
-		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.Add(relayLifetime),
-		KeyUsage:              x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		MaxPathLenZero:        true,
-		// The name constraints (RFC 5280, section 4.2.1.10). An empty text stands for all names.
-		PermittedDNSDomainsCritical: true,
-		PermittedIPRanges:           []*net.IPNet{{IP: address, Mask: net.CIDRMask(32, 32)}},
-		ExcludedIPRanges:            []*net.IPNet{{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}},
-		ExcludedDNSDomains:          []string{""},
-		ExcludedEmailAddresses:      []string{""},
-		ExcludedURIDomains:          []string{""},
-	}
-	leaf := &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "yare dev webhooks"},
-		NotBefore:   authority.NotBefore,
-		NotAfter:    authority.NotAfter,
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IPAddresses: []net.IP{address},
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, authority, authority, caKey.Public(), caKey)
-	if err != nil {
-		return nil, tls.Certificate{}, err
-	}
-	if authority, err = x509.ParseCertificate(signed); err != nil {
-		return nil, tls.Certificate{}, err
-	}
-	content, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), caKey)
-	if err != nil {
-		return nil, tls.Certificate{}, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), tls.Certificate{
-		Certificate: [][]byte{content}, PrivateKey: key,
-	}, nil
 }

@@ -2,12 +2,8 @@ package dev
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
@@ -227,74 +223,6 @@ func isPaused(f *webhookRelay) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.isPaused
-}
-
-// The CA of a relay is trusted by an API server. Nobody can use it for another name.
-func TestWebhookRelayAuthority(t *testing.T) {
-	t.Parallel()
-	text, serving, err := loopbackCertificates(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, _ := pem.Decode(text)
-	ca, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(ca)
-	own, err := x509.ParseCertificate(serving.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := own.Verify(x509.VerifyOptions{Roots: pool, DNSName: "127.0.0.1"}); err != nil {
-		t.Errorf("127.0.0.1: %v", err)
-	}
-	if _, err := own.Verify(x509.VerifyOptions{Roots: pool, DNSName: "localhost"}); err == nil {
-		t.Error("the certificate serves localhost")
-	}
-	// The key of the CA is thrown away. A new CA with the same constraints shows what it could sign.
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := *ca
-	template.PublicKey = key.Public()
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	twin, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	twins := x509.NewCertPool()
-	twins.AddCert(twin)
-	for _, test := range []struct {
-		name      string
-		leaf      x509.Certificate
-		isAllowed bool
-	}{
-		{"127.0.0.1", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, true},
-		{"127.0.0.2", x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 2)}}, false},
-		{"::1", x509.Certificate{IPAddresses: []net.IP{net.IPv6loopback}}, false},
-		{"a DNS name", x509.Certificate{DNSNames: []string{"kubernetes.default.svc"}}, false},
-		{"an e-mail address", x509.Certificate{EmailAddresses: []string{"a@example.com"}}, false},
-	} {
-		test.leaf.NotBefore, test.leaf.NotAfter = ca.NotBefore, ca.NotAfter
-		test.leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-		der, err := x509.CreateCertificate(rand.Reader, &test.leaf, twin, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaf, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: twins}); (err == nil) != test.isAllowed {
-			t.Errorf("%s: %v, want allowed %t", test.name, err, test.isAllowed)
-		}
-	}
 }
 
 func TestWebhookRelayWithALongPath(t *testing.T) {

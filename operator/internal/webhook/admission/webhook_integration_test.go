@@ -3,7 +3,6 @@ package admission_test
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/internal/testkit/gadget"
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
@@ -97,7 +97,7 @@ func serveTo(t *testing.T, c *kube.Client, namespace string, isStrict bool, webh
 	})
 	validating, mutating, err := configuration.Entries(webhooks, configuration.Target{
 		URL: server.URL, Namespaces: []string{namespace},
-		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		CABundle: testcert.PEM(server.Certificate()),
 	})
 	if err != nil {
 		t.Fatal(err)

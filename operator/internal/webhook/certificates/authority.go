@@ -16,12 +16,13 @@ const (
 	authorityLifetime = 365 * 24 * time.Hour
 	// rotationAge is the age at which a CA gets a successor.
 	rotationAge = 180 * 24 * time.Hour
+	// backdating is how long before its creation a certificate is valid, because clocks differ by up to 30 days.
+	backdating = 35 * 24 * time.Hour
 	// servingLifetime is how long a serving certificate is valid after its creation.
-	servingLifetime = 30 * 24 * time.Hour
-	// servingAge is the age at which a serving certificate gets a successor.
-	servingAge = servingLifetime * 2 / 3
-	// backdating is how long before its creation a certificate is valid, because clocks differ.
-	backdating = 24 * time.Hour
+	servingLifetime = 70 * 24 * time.Hour
+	// servingAge is the age at which a serving certificate gets a successor. The certificate is valid for longer than
+	// backdating then.
+	servingAge = 30 * 24 * time.Hour
 	// maxPathLength is how many CA certificates may stand between a CA and a serving certificate. On day 360 there
 	// are two: see the package documentation.
 	maxPathLength = 2
@@ -61,7 +62,7 @@ func crossSign(c, issuer *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certif
 }
 
 // newServing returns a serving certificate for n, with the chain that a server presents: the certificate itself, and
-// all cross certificates of s that are valid.
+// all cross certificates of s. API servers ignore those that have expired by their clocks.
 func newServing(n Names, s *State, now time.Time) (*tls.Certificate, error) {
 	if !s.canSign(nil, now) {
 		return nil, fmt.Errorf("no CA can sign a certificate for %s", n)
@@ -88,9 +89,7 @@ func newServing(n Names, s *State, now time.Time) (*tls.Certificate, error) {
 	}
 	made := &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}
 	for _, cross := range s.Crosses {
-		if isValid(cross, now) {
-			made.Certificate = append(made.Certificate, cross.Raw)
-		}
+		made.Certificate = append(made.Certificate, cross.Raw)
 	}
 	return made, nil
 }

@@ -174,7 +174,7 @@ func TestAuthority(t *testing.T) {
 	if !c.PermittedDNSDomainsCritical || c.MaxPathLen != 2 || !c.IsCA || c.PublicKey.(*ecdsa.PublicKey).Curve != elliptic.P256() {
 		t.Errorf("the CA is %+v", c)
 	}
-	if !c.NotBefore.Equal(begin().Add(-day)) || !c.NotAfter.Equal(begin().Add(365*day)) {
+	if !c.NotBefore.Equal(begin().Add(-35*day)) || !c.NotAfter.Equal(begin().Add(365*day)) {
 		t.Errorf("it is valid from %s to %s", c.NotBefore, c.NotAfter)
 	}
 	// Three CAs below the CA are one too many.
@@ -198,7 +198,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// Each serving certificate lasts for 30 days, and has its own key, which nothing else has.
+// Each serving certificate begins 35 days early, lasts for 70 days, and has its own key, which nothing else has.
 func TestServing(t *testing.T) {
 	t.Parallel()
 	s := mustNext(t, State{}, State{}, begin())
@@ -206,7 +206,7 @@ func TestServing(t *testing.T) {
 	if first.PrivateKey.(*ecdsa.PrivateKey).Equal(second.PrivateKey) || s.Key.Equal(first.PrivateKey) {
 		t.Error("two certificates share a key")
 	}
-	if !first.Leaf.NotAfter.Equal(begin().Add(30*day)) || !first.Leaf.NotBefore.Equal(begin().Add(-day)) {
+	if !first.Leaf.NotAfter.Equal(begin().Add(70*day)) || !first.Leaf.NotBefore.Equal(begin().Add(-35*day)) {
 		t.Errorf("it is valid from %s to %s", first.Leaf.NotBefore, first.Leaf.NotAfter)
 	}
 	if err := verify(encodeCertificates(s.Authorities), first.Certificate, name, begin()); err != nil {

@@ -2,28 +2,24 @@ package certificates
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yare-go/yare/internal/testkit/testcert"
 )
 
 // mount writes a certificate as the kubelet does: into a new folder, to which a symbolic link is then moved.
 func mount(t *testing.T, dir, folder string, c *tls.Certificate) {
 	t.Helper()
-	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]*pem.Block{"tls.crt": {Type: "CERTIFICATE", Bytes: c.Certificate[0]}, "tls.key": {Type: "PRIVATE KEY", Bytes: key}} {
-		if err := os.WriteFile(filepath.Join(dir, folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
+	for name, content := range map[string][]byte{"tls.crt": testcert.PEM(c.Leaf), "tls.key": testcert.KeyPEM(t, c.PrivateKey)} {
+		if err := os.WriteFile(filepath.Join(dir, folder, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,13 +8,16 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
 const (
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
-	// maxAttempts is how often the Secret is written in a row while others write it.
-	maxAttempts = 5
+	// maxWait is how long a keeper does nothing at most. A timer does not notice that somebody sets the clock, or that the
+	// machine was suspended.
+	maxWait = time.Hour
 )
 
 // keeper keeps the Secret and the certificates of a Store as they should be. It is used by one goroutine.
@@ -31,9 +34,9 @@ type keeper struct {
 	renewal time.Time
 	// isRevoking is true if all CAs are to be replaced by a new one.
 	isRevoking bool
-	// failures is the number of attempts in a row that have failed, and problem is the reason.
+	// failures is the number of attempts in a row that have failed.
 	failures int
-	problem  string
+	attempts followed.Attempts
 }
 
 func newKeeper(s *Store) *keeper { return &keeper{Store: s, memory: new(State)} }
@@ -58,7 +61,6 @@ func (k *keeper) run(ctx context.Context) error {
 			}
 		case all := <-k.newlyLearned:
 			k.learned = union(k.learned, all)
-		case <-k.clock.changed:
 		case <-due:
 		case <-ctx.Done():
 			return nil
@@ -78,15 +80,15 @@ func (k *keeper) recordAttempt(err error) time.Duration {
 		if k.failures > 0 {
 			k.log.Info("the webhook certificates are right again", "secret", k.secret.String())
 		}
-		k.failures, k.problem = 0, ""
-		now, _ := k.clock.now()
+		k.failures = 0
+		k.attempts.RecordProblem(nil)
 		if k.renewal.IsZero() {
 			return maxRetry // the watch has not shown the Secret
 		}
-		return max(minRetry, min(k.renewal.Sub(now), k.memory.rotationTime().Sub(now)))
+		now := k.now()
+		return max(minRetry, min(maxWait, k.renewal.Sub(now), k.memory.rotationTime().Sub(now)))
 	}
-	if text := err.Error(); text != k.problem {
-		k.problem = text
+	if k.attempts.RecordProblem(err) {
 		k.log.Error("the webhook certificates cannot be kept; will try again", "secret", k.secret.String(), "error", err)
 	}
 	wait := min(minRetry<<min(k.failures, 10), maxRetry)
@@ -98,23 +100,19 @@ func (k *keeper) recordAttempt(err error) time.Duration {
 func (k *keeper) update(ctx context.Context) error {
 	// Without an answer, the Deployment is read when the Secret is made.
 	_ = k.secret.deployment.ReadOnce(ctx)
-	for range maxAttempts {
-		now, isDoubted := k.clock.now()
+	for {
+		now := k.now()
 		if k.memory.canSign(nil, now) { // also while the Secret cannot be read or written
 			if err := k.useState(k.memory, k.data, now); err != nil {
 				return err
 			}
 		}
-		if k.lastKnown == nil || isDoubted {
+		if k.lastKnown == nil {
 			current, err := k.secret.read(ctx)
 			if err != nil {
 				return err
 			}
 			k.lastKnown = current
-			now, _ = k.clock.now()
-		}
-		if now.IsZero() {
-			continue // the next answer may confirm the Date of this one
 		}
 		stored, problem := decodeState(k.names, k.lastKnown.Data)
 		wanted, err := k.wanted(stored, now)
@@ -128,6 +126,10 @@ func (k *keeper) update(ctx context.Context) error {
 		if d.isEqual(k.lastKnown.Data) {
 			return k.useState(wanted, d, now)
 		}
+		if !k.attempts.RecordWrite(time.Now()) {
+			return fmt.Errorf("the Secret %s is changed again and again: see its managedFields, and the clocks of the nodes",
+				k.secret)
+		}
 		written, err := k.secret.write(ctx, k.lastKnown, d)
 		switch {
 		case err == nil:
@@ -140,7 +142,6 @@ func (k *keeper) update(ctx context.Context) error {
 		}
 		k.lastKnown = written // nil if the write was refused
 	}
-	return fmt.Errorf("the Secret %s is changed again and again, or each answer of the API server has another Date: see its managedFields, and the clocks of the servers", k.secret)
 }
 
 // logWrite logs a write. problem is what decodeState has found in the Secret before.

@@ -15,7 +15,9 @@ const MaxAuthorities = 8
 // in the Secret, and learned are CAs that published bundles have. If the result is stored, there is nothing to write.
 // The package documentation has the rules.
 func nextState(n Names, memory, stored *State, learned []*x509.Certificate, now time.Time) (*State, error) {
-	revoked := filter(union(stored.Revoked, memory.Revoked), func(c *x509.Certificate) bool { return !isExpired(c, now) })
+	isUnexpired := func(c *x509.Certificate) bool { return !isExpired(c, now) }
+	// A CA in stored that has expired may not have expired by the clock of another replica, which would add it again.
+	revoked := union(stored.Revoked, filter(memory.Revoked, isUnexpired))
 	s, err := joinStates(memory, stored, revoked, now)
 	if err != nil {
 		return nil, err
@@ -24,10 +26,12 @@ func nextState(n Names, memory, stored *State, learned []*x509.Certificate, now 
 		Authorities: union(s.Authorities, stored.Authorities, memory.Authorities, learned), Key: s.Key,
 		Crosses: union(s.Crosses, stored.Crosses, memory.Crosses), Revoked: revoked,
 	}
-	if s.Key == nil || !now.Before(s.rotationTime()) {
+	// A CA that has a successor is the newest one only if its successor cannot sign. By this clock it is not valid yet.
+	if s.Key == nil || !now.Before(s.rotationTime()) || s.hasSuccessor(s.Authorities[0]) {
 		if s, err = rotate(n, s, now); err != nil {
 			return nil, err
 		}
+		s.Revoked = filter(s.Revoked, isUnexpired)
 	}
 	s.Authorities = remainingAuthorities(s, stored, now)
 	s.Crosses = crossesOf(s.Crosses, s.Authorities)

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// API servers keep the bundle of any earlier day, and replicas the state of any day within their renewal. As long as a
-// CA of the bundle is valid, no call fails. A bundle changes twice a year.
+// API servers keep the bundle of any earlier day, and replicas the state of any day within their renewal. The clock of an API server
+// is 30 days off. As long as a CA of the bundle is valid by this clock, no call fails. A bundle changes twice a year.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	type replica struct {
 		chain [][]byte
 		until int
 	}
-	const days, step, lag = 1500, 20, 20
+	const days, step, lag = 1500, 15, 30
 	var bundles []State
 	var replicas []replica
 	var s State
@@ -42,15 +42,18 @@ func TestRotation(t *testing.T) {
 		}
 		replicas = append(replicas, replica{serving.Certificate, d + lag})
 		for i, bundle := range bundles {
-			if !slices.ContainsFunc(bundle.Authorities, func(c *x509.Certificate) bool { return isValid(c, now) }) {
-				continue
-			}
-			for _, r := range replicas {
-				if r.until < d {
+			for _, clockError := range []time.Duration{-30 * day, 0, 30 * day} {
+				serverTime := now.Add(clockError)
+				if !slices.ContainsFunc(bundle.Authorities, func(c *x509.Certificate) bool { return isValid(c, serverTime) }) {
 					continue
 				}
-				if err := verify(encodeCertificates(bundle.Authorities), r.chain, name, now); err != nil {
-					t.Fatalf("day %d: an API server with bundle %d refuses a replica: %v", d, i, err)
+				for _, r := range replicas {
+					if r.until < d {
+						continue
+					}
+					if err := verify(encodeCertificates(bundle.Authorities), r.chain, name, serverTime); err != nil {
+						t.Fatalf("day %d: an API server with bundle %d and a clock that is %s off refuses a replica: %v", d, i, clockError, err)
+					}
 				}
 			}
 		}
@@ -129,7 +132,9 @@ func TestRepair(t *testing.T) {
 		{"revoked", b, revoked, 201, revoked.Authorities[0], nil, 1},
 		{"restored to before the revocation", revoked, b, 201, revoked.Authorities[0], nil, 1},
 		{"restored to before the revocation, with another CA", revoked, other, 201, other.Authorities[0], slices.Concat(other.Authorities, revoked.Authorities), 2},
-		{"not valid yet", State{}, a, -30, nil, a.Authorities, 1},
+		{"not valid yet", State{}, a, -40, nil, a.Authorities, 1},
+		{"another replica has rotated, with a clock that is 30 days ahead", a, b, 150, b.Authorities[0], b.Authorities, 2},
+		{"another replica has rotated, with a clock that is 40 days ahead", a, b, 140, nil, b.Authorities, 3},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			t.Parallel()

@@ -50,8 +50,7 @@ func newSecretClient(client *kube.Client, namespace, name string) *secretClient 
 // String returns the name of the Secret.
 func (c *secretClient) String() string { return c.stream.Namespace + "/" + c.name }
 
-// read returns the Secret as the server has it. The request is a list, because the answer to a list has a Date also if
-// the Secret does not exist.
+// read returns the Secret as the server has it. The request is a list, for which the watch needs the permission anyway.
 func (c *secretClient) read(ctx context.Context) (*secret, error) {
 	r := c.stream.Request(wire.VerbList)
 	r.Live = true

@@ -203,6 +203,13 @@ func CheckServerCallsAWebhook(t *testing.T, apiServer Server) {
 	if calls.value() < 21 {
 		t.Errorf("the server has called %d times", calls.value())
 	}
+	// The clock of the replica is 30 days ahead of that of the server, and then 30 days behind.
+	for _, d := range []time.Duration{30 * day, -60 * day} {
+		w.moveTime(d)
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// A CA of somebody else is refused, so the test would notice.
 	other, err := nextOf(LoopbackNames(), State{}, State{}, nil, time.Now())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// Config describes a [Store]. All fields but Deployment and MachineTime are required.
+// Config describes a [Store]. All fields but Deployment and Now are required.
 type Config struct {
 	// Client sends each request to the server, at any time: it has no cache, and no fence of a leader election,
 	// because standbys write too.
@@ -27,8 +27,8 @@ type Config struct {
 	// Names are the names by which API servers call this program.
 	Names Names
 	Log   *slog.Logger
-	// MachineTime returns the time of this machine. Default: [time.Now].
-	MachineTime func() time.Time
+	// Now returns the time. Default: [time.Now].
+	Now func() time.Time
 }
 
 // Store has the certificates of one replica, and the bundle. [Store.Run] keeps them, and the Secret, as they should be.
@@ -36,7 +36,7 @@ type Config struct {
 type Store struct {
 	names  Names
 	log    *slog.Logger
-	clock  *serverClock
+	now    func() time.Time
 	secret *secretClient
 	// published is what the keeper has published last.
 	published atomic.Pointer[publishedState]
@@ -62,12 +62,11 @@ func New(c Config) (*Store, error) {
 	if c.Namespace == "" || c.Secret == "" {
 		return nil, errors.New("the Secret of the webhook certificates has no namespace or no name: give both in the Config")
 	}
-	if c.MachineTime == nil {
-		c.MachineTime = time.Now
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	clock := newServerClock(c.MachineTime)
 	s := &Store{
-		names: c.Names, log: c.Log, clock: clock, secret: newSecretClient(c.Client.With(clock.handler), c.Namespace, c.Secret),
+		names: c.Names, log: c.Log, now: c.Now, secret: newSecretClient(c.Client, c.Namespace, c.Secret),
 		newlyLearned: make(chan []*x509.Certificate, 1),
 	}
 	s.secret.deployment = followed.NewDeployment(c.Client, c.Namespace, c.Deployment)
@@ -98,7 +97,7 @@ func (s *Store) Bundle() []byte { return s.published.Load().bundle }
 // the published bundle that are valid: replicas may use CAs that this replica does not know yet. The Store adds these
 // CAs to the Secret. BundleFor returns nothing before the Secret was read: then there is nothing to publish.
 func (s *Store) BundleFor(published []byte) []byte {
-	now, _ := s.clock.now()
+	now := s.now()
 	p := s.published.Load()
 	if p.serving == nil {
 		return nil
@@ -123,8 +122,7 @@ func (s *Store) Changed() <-chan struct{} { return s.published.Load().changed }
 
 // Ready returns nil if the replica has a valid certificate. Otherwise it returns the reason why not.
 func (s *Store) Ready() error {
-	now, _ := s.clock.now()
-	if c := s.published.Load().serving; c == nil || !isValid(c.Leaf, now) {
+	if c := s.published.Load().serving; c == nil || !isValid(c.Leaf, s.now()) {
 		return fmt.Errorf("there is no valid certificate for webhooks: the Secret %s is not read or written yet; the log has the reason", s.secret)
 	}
 	return nil
@@ -141,12 +139,11 @@ type Status struct {
 
 // Status returns the present Status.
 func (s *Store) Status() Status {
-	now, _ := s.clock.now()
 	p := s.published.Load()
 	if p.serving == nil {
 		return Status{}
 	}
-	all := p.state.Authorities
+	now, all := s.now(), p.state.Authorities
 	return Status{p.serving.Leaf.NotAfter.Sub(now), all[0].NotAfter.Sub(now), len(all)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -12,11 +13,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -270,27 +273,119 @@ func TestSecretWhileTheInstallationIsRemoved(t *testing.T) {
 	}
 }
 
-// The clock of the machine does not count, and may be set.
-func TestWrongMachineClock(t *testing.T) {
+// No call fails, and nobody makes a CA that others have made, while no two clocks differ by more than 30 days.
+func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
-	for _, off := range []time.Duration{40 * day, -40 * day} {
-		w := newWorld(t)
-		var isSet atomic.Bool
-		w.machineTime = func() time.Time {
-			if isSet.Load() {
-				return time.Now().Add(-off)
+	for _, test := range []struct {
+		what     string
+		server   time.Duration // how far the clock of the API servers is ahead
+		replicas []time.Duration
+	}{
+		{"the API servers are ahead", 30 * day, []time.Duration{0, 0}},
+		{"the API servers are behind", -30 * day, []time.Duration{0, 0}},
+		{"a replica is ahead", 0, []time.Duration{30 * day, 0}},
+		{"a replica is behind", 0, []time.Duration{0, -30 * day}},
+		{"one replica is ahead, and another one behind", 0, []time.Duration{15 * day, -15 * day, 0}},
+		{"all differ", 15 * day, []time.Duration{-15 * day, 0, 10 * day}},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.serverError = test.server
+			w.startWithErrors(test.replicas...)
+			w.waitUntilSettled()
+			for range 80 {
+				before := w.read().Data.Authorities
+				w.moveTime(5 * day)
+				w.mustCall(before)
+				w.mustCall(w.read().Data.Authorities)
 			}
-			return time.Now().Add(off)
+			if n := strings.Count(w.log.String(), "made a webhook CA"); n != 3 {
+				t.Errorf("there were %d new CAs in 400 days", n)
+			}
+			// A node gets another clock with its successor.
+			w.stop(w.all()[0])
+			w.start(1)
+			w.waitUntilSettled()
+			w.mustCall(w.read().Data.Authorities)
+		})
+	}
+}
+
+// A revoked CA that has expired by the clock of one replica, and not by that of another one, stays revoked until a rotation. Once
+// each of the replicas undid what the other one had written.
+func TestReplicasAgreeOnExpiredRevocations(t *testing.T) {
+	t.Parallel()
+	first, err := rotate(names(), new(State), begin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := rotate(names(), &State{Revoked: first.Authorities}, begin().Add(200*day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead, behind := begin().Add(370*day), begin().Add(340*day)
+	for _, now := range []time.Time{ahead, behind} {
+		wanted, err := nextState(names(), stored, stored, nil, now)
+		if err != nil {
+			t.Fatal(err)
 		}
-		w.start(1)
-		w.waitUntilSettled()
-		bundle := w.read().Data.Authorities
-		w.mustCall(bundle)
-		isSet.Store(true)
-		w.start(1)
-		w.moveTime(20*day - time.Hour)
-		w.mustCall(bundle)
-		w.stopAll()
+		if !mustEncode(t, *wanted).isEqual(mustEncode(t, *stored)) {
+			t.Errorf("at %s a replica writes", now)
+		}
+	}
+	later := begin().Add(400 * day)
+	wanted, err := nextState(names(), stored, stored, nil, later)
+	if err != nil || len(wanted.Revoked) != 0 {
+		t.Errorf("after a rotation %d CAs that have expired are revoked: %v", len(wanted.Revoked), err)
+	}
+}
+
+// A replica notices within an hour that its clock was set, or that its machine was suspended.
+func TestClockIsSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var off atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+		store, err := New(Config{
+			Client: fakeserver.New().Client(), Namespace: "shop", Secret: "web-webhooks", Names: names(), Log: slog.New(slog.DiscardHandler), Now: now,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := store.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Minute)
+		for _, to := range []time.Duration{0, 100 * day, -100 * day, 1000 * day} {
+			off.Store(int64(to))
+			time.Sleep(time.Hour + time.Minute)
+			if err := store.Ready(); err != nil {
+				t.Errorf("with the clock set to %s: %v", to, err)
+			}
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
+// Replicas whose clocks differ by years do not agree on a CA. Their writes are limited, and the log says why.
+func TestClocksThatDifferByYears(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.startWithErrors(0, -1000*day)
+	eventually(t, func() error {
+		if !strings.Contains(w.log.String(), "is changed again and again") {
+			return errors.New("no replica logs that the Secret is changed all the time")
+		}
+		return nil
+	})
+	if n := strings.Count(w.log.String(), "authorities="); n > 100 {
+		t.Errorf("there were %d writes", n)
 	}
 }
 

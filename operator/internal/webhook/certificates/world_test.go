@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -33,13 +32,11 @@ type world struct {
 	replicaClient *kube.Client
 	// deployment is the field of [Config].
 	deployment string
-	// machineTime is the clock of the machines of replicas. It may be nil.
-	machineTime func() time.Time
-	log         *logBuffer
+	log        *logBuffer
 
 	mu sync.Mutex
-	// offset is the time of the API server less that of the test.
-	offset time.Duration
+	// offset is the time of the world less that of the test, and serverError is the time of the API servers less that of the world.
+	offset, serverError time.Duration
 	// keys are the keys that the Secret had.
 	keys [][]byte
 
@@ -58,8 +55,9 @@ func newWorld(t *testing.T) *world {
 // newWorldAt returns a world with an API server. Replicas have a client of their own.
 func newWorldAt(t *testing.T, client, replicaClient *kube.Client, namespace string, names Names) *world {
 	t.Helper()
-	w := &world{t: t, names: names, secret: newSecretClient(client, namespace, "web-webhooks"), log: new(logBuffer)}
-	w.replicaClient = replicaClient.With(w.setDate)
+	w := &world{
+		t: t, names: names, secret: newSecretClient(client, namespace, "web-webhooks"), replicaClient: replicaClient, log: new(logBuffer),
+	}
 	t.Cleanup(func() {
 		w.stopAll()
 		text := w.log.String()
@@ -78,32 +76,18 @@ func newWorldAt(t *testing.T, client, replicaClient *kube.Client, namespace stri
 	return w
 }
 
-// setDate returns a handler whose answers have the time of the world as their Date.
-func (w *world) setDate(next wire.Handler) wire.Handler {
-	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
-		response, err := next.Do(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		changed := *response
-		changed.Header = response.Header.Clone()
-		if changed.Header == nil {
-			changed.Header = make(http.Header)
-		}
-		changed.Header.Set("Date", w.now().UTC().Format(http.TimeFormat))
-		return &changed, nil
-	})
-}
-
-// now returns the time of the API servers.
+// now returns the time of the world, by which replicas decide.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Now().Add(w.offset)
 }
 
-// moveTime moves the time of the API servers, and waits until all replicas have done what is due then. Two answers
-// arrive at each replica.
+// serverTime returns the time of the API servers.
+func (w *world) serverTime() time.Time { return w.now().Add(w.serverError) }
+
+// moveTime moves the time of the world, and waits until all replicas have done what is due then. Each replica notices the new time
+// at once.
 func (w *world) moveTime(d time.Duration) {
 	w.t.Helper()
 	w.replicasMu.Lock()
@@ -112,9 +96,7 @@ func (w *world) moveTime(d time.Duration) {
 	w.mu.Unlock()
 	w.replicasMu.Unlock()
 	for _, r := range w.all() {
-		for range 2 {
-			r.store.clock.record(w.now())
-		}
+		r.store.newlyLearned <- nil
 	}
 	w.waitUntilSettled()
 }
@@ -127,9 +109,6 @@ func (w *world) waitUntilSettled() {
 		for i, r := range w.all() {
 			if err := r.store.Ready(); err != nil {
 				return fmt.Errorf("replica %d: %w", i, err)
-			}
-			if now, _ := r.store.clock.now(); now.IsZero() || w.now().Sub(now).Abs() > time.Hour {
-				return fmt.Errorf("replica %d has the time %s", i, now)
 			}
 			s := r.store.Status()
 			if s.CertificateLeft < servingLifetime-servingAge-time.Minute && s.CertificateLeft < s.AuthorityLeft-time.Minute || s.AuthorityLeft < authorityLifetime-rotationAge-time.Minute {
@@ -209,7 +188,7 @@ func (w *world) delete() {
 func (w *world) config() Config {
 	return Config{
 		Client: w.replicaClient, Namespace: w.secret.stream.Namespace, Secret: w.secret.name, Deployment: w.deployment, Names: w.names,
-		Log: slog.New(slog.NewTextHandler(w.log, nil)), MachineTime: w.machineTime,
+		Log: slog.New(slog.NewTextHandler(w.log, nil)), Now: w.now,
 	}
 }
 
@@ -223,11 +202,19 @@ func (w *world) all() []*replica {
 // start starts replicas. They need not be ready.
 func (w *world) start(n int) []*replica {
 	w.t.Helper()
+	return w.startWithErrors(make([]time.Duration, n)...)
+}
+
+// startWithErrors starts replicas whose clocks differ from the time of the world.
+func (w *world) startWithErrors(clockErrors ...time.Duration) []*replica {
+	w.t.Helper()
 	w.replicasMu.Lock()
 	defer w.replicasMu.Unlock()
 	var started []*replica
-	for range n {
-		store, err := New(w.config())
+	for _, clockError := range clockErrors {
+		c := w.config()
+		c.Now = func() time.Time { return w.now().Add(clockError) }
+		store, err := New(c)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -282,7 +269,7 @@ func (w *world) callLocked(bundle []byte) error {
 			continue // it is no endpoint yet
 		}
 		r.isReady.Store(true)
-		conn, err := tls.Dial("tcp", r.listener.Addr().String(), &tls.Config{RootCAs: roots, ServerName: w.names.String(), Time: w.now})
+		conn, err := tls.Dial("tcp", r.listener.Addr().String(), &tls.Config{RootCAs: roots, ServerName: w.names.String(), Time: w.serverTime})
 		if err != nil {
 			return fmt.Errorf("replica %d: %w", i, err)
 		}

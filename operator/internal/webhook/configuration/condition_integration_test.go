@@ -3,7 +3,6 @@ package configuration_test
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/testkit/gadget"
+	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
@@ -82,7 +82,7 @@ func TestConditionsNeverFail(t *testing.T) {
 	t.Cleanup(server.Close)
 	target := configuration.Target{
 		URL: server.URL, Namespaces: []string{namespace},
-		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		CABundle: testcert.PEM(server.Certificate()),
 	}
 	validating, mutating, err := configuration.Entries([]*admission.Webhook{
 		admission.Validator(func(context.Context, *crate, *crate, *kube.Client) error { return nil }, admission.ValidatorOptions{Metadata: true, Deletions: true}),
